@@ -21,6 +21,7 @@ class Bad:
 
 
 A_NAME = "write a name such as gpu-class: lower-case letters, digits and '-', a letter or digit at both ends"
+_SOURCES = "give exactly one of nodeAnnotation, nodeLabel, prometheus, nodeMetrics, configMap"
 AN_IDENTIFIER = "write a name that expressions can use, such as freeCores: letters and digits, lower-case first"
 A_KEY = "write a key such as gpu or example.com/gpu"
 A_DURATION = "write a duration such as 90s, 5m or 1h30m, from 1s to 168h"
@@ -172,19 +173,57 @@ BAD: dict[str, Bad] = {
         "must be a string, not 1; write it in quotes",
     ),
     # Data
-    "a value without a source": Bad(
-        data(), "spec.data[0]", "give exactly one of nodeAnnotation, nodeLabel; found none"
-    ),
+    "a value without a source": Bad(data(), "spec.data[0]", f"{_SOURCES}; found none"),
     "a value from two sources": Bad(
         data(nodeAnnotation={"key": "a"}, nodeLabel={"key": "b"}),
         "spec.data[0]",
-        "give exactly one of nodeAnnotation, nodeLabel; found nodeAnnotation nodeLabel",
+        f"{_SOURCES}; found nodeAnnotation nodeLabel",
     ),
     "a source that comes later": Bad(
-        data(prometheus={"query": "up"}),
-        "spec.data[0].prometheus",
-        'unknown field "spec.data[0].prometheus"',
-        "the fields here are name, nodeAnnotation, nodeLabel, factor, default, maxAge",
+        data(influxDB={"query": "up"}),
+        "spec.data[0].influxDB",
+        'unknown field "spec.data[0].influxDB"',
+        "the fields here are name, nodeAnnotation, nodeLabel, prometheus, nodeMetrics, configMap, factor, round, default,"
+        " defaultFor, maxAge",
+    ),
+    "a poll that is stale before the next": Bad(
+        data(prometheus={"query": "up"}, maxAge="10s"), "spec.data[0].maxAge", "is shorter than the interval"
+    ),
+    "metrics that are stale before the next": Bad(
+        data(nodeMetrics={"resource": "cpu", "interval": "1m"}, maxAge="59s"),
+        "spec.data[0].maxAge",
+        "is shorter than the interval",
+    ),
+    "a default for a while without one": Bad(
+        data(prometheus={"query": "up"}, defaultFor="5m"), "spec.data[0].defaultFor", "give default, or leave it out"
+    ),
+    "a default for a while for a label": Bad(
+        data(nodeLabel={"key": "a"}, default=1.0, defaultFor="5m"),
+        "spec.data[0].defaultFor",
+        "give default, or leave it out",
+    ),
+    "a poll every second": Bad(
+        data(prometheus={"query": "up", "interval": "1s"}), "spec.data[0].prometheus.interval", "from 5s to 1h"
+    ),
+    "a label that Prometheus cannot have": Bad(
+        data(prometheus={"query": "up", "nodeLabel": "node-name"}),
+        "spec.data[0].prometheus.nodeLabel",
+        "write the name of a Prometheus label",
+    ),
+    "a resource that nobody measures": Bad(
+        data(nodeMetrics={"resource": "gpu"}),
+        "spec.data[0].nodeMetrics.resource",
+        'Unsupported value: "gpu"',
+        "cpu",
+    ),
+    "a key that no ConfigMap can have": Bad(
+        data(configMap={"name": "prices", "key": "a b"}), "spec.data[0].configMap.key", "write a key of a ConfigMap"
+    ),
+    "steps of nothing": Bad(
+        data(nodeLabel={"key": "a"}, round=0.0),
+        "spec.data[0].round",
+        "should be greater than or equal to 1e-09",
+        "1e-09",
     ),
     "a value whose name has a dash": Bad(
         policy(data=[{"name": "free-cores", "nodeLabel": {"key": "a"}}]), "spec.data[0].name", AN_IDENTIFIER

@@ -124,12 +124,13 @@ class FullNode(NamedTuple):
 class NodeEntry:
     """A node with its placed pods; `node` is None while only its pods are known."""
 
-    __slots__ = ("_allocatable", "_change_times", "_requested", "_totals", "node", "pods")
+    __slots__ = ("_allocatable", "_change_times", "_newest_placed", "_requested", "_totals", "node", "pods")
 
     def __init__(self) -> None:
         self.node: Any = None
         self.pods: dict[Key, PodEntry] = {}
         self._totals: dict[str, int] = {}
+        self._newest_placed = 0
         self._allocatable = _NOTHING
         self._requested = _NOTHING
         self._change_times = ChangeTimes(None)
@@ -169,6 +170,8 @@ class NodeEntry:
                 self._add(pod, sign)
         if after is not None:
             self.pods[after.key] = after
+            if before is None:
+                self._newest_placed = max(self._newest_placed, after.pod.placed_at or 0)
         elif before is not None:
             del self.pods[before.key]
         requested = frozenset[str]() if before and after and before.request is after.request else self._recount()
@@ -183,6 +186,7 @@ class NodeEntry:
             allocatable=self._allocatable,
             requested=self._requested,
             since=self._change_times,
+            newest_placed=self._newest_placed,
         )
 
     def view_of(self, full_node: "FullNode", now: int) -> NodeView:
@@ -196,6 +200,7 @@ class NodeEntry:
             allocatable=allocatable,
             requested=_requested(allocatable, self._totals),
             since=self._change_times.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),
+            newest_placed=self._newest_placed,
         )
 
     def _add(self, pod: PodEntry, sign: int) -> None:

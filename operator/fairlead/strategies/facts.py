@@ -22,6 +22,8 @@ class Unknown(Struct, frozen=True):
     """...and its predicate, such as `is stale`. Both are the same for every node."""
     until: int | None = None
     """Earliest moment at which this may change although no fact does."""
+    passes: bool = False
+    """True for a node that nobody can have measured, which is in a simulation only: filters pass it."""
 
     def __str__(self) -> str:
         return f"{self.what} {self.why}"

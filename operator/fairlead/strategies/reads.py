@@ -46,6 +46,8 @@ class Change(Struct, frozen=True):
     allocatable: frozenset[str] = frozenset()
     capacity: frozenset[str] = frozenset()
     data: frozenset[str] = frozenset()
+    timed: frozenset[str] = frozenset()
+    """Entries of `data` that were measured at another time than before."""
 
 
 class Reads(Struct, frozen=True):
@@ -84,6 +86,7 @@ class Reads(Struct, frozen=True):
             or any(read.covers(pod) for pod in change.pods for read in self.placements)
             or (bool(change.pods) and bool(self.fresh or self.limits))
             or _shared(self.data, change.data)
+            or any(name in change.timed for name, _ in self.fresh)
             or _shared(self.requested, change.requested)
             or _shared(self.allocatable, change.allocatable)
             or _shared(self.capacity, change.capacity)

@@ -126,7 +126,7 @@ def _protections(world: Simulation, judged: PodResult, node: str, uid: str) -> I
     if view is None:
         return
     for each in judged.matched:
-        seen = with_data(view, each.policy.data, world.now)
+        seen = with_data(view, each.policy.data, world.now, world.mirror.nodes)
         [faced] = [seen.with_victim(pod) for pod in seen.pods if pod.uid == uid]
         for rule in each.policy.protections:
             steps = steps_of(rule.expression, judged.pod, faced, world.now)

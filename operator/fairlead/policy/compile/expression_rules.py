@@ -37,15 +37,15 @@ def error_verdict(
     detail = stable(found)
     if found.kind is Kind.NO_SUCH_KEY and isinstance(error, KeyError) and error.args and error.args[0] in written:
         detail = found.message
-    return RuleError(rule, "cannot be decided", until, detail)
+    return RuleError(rule, "cannot be decided", until, detail=detail)
 
 
 def _missing(unknown: Unknown, until: int | None, written: Collection[object]) -> RuleError:
     if isinstance(unknown, InternalRuleError):
-        return InternalRuleError(unknown.what, unknown.why, until, unknown.detail, unknown.error)
+        return InternalRuleError(unknown.what, unknown.why, until, detail=unknown.detail, error=unknown.error)
     if unknown.what.removeprefix("data ") not in written:  # the name was computed, perhaps from data of the cluster
-        return RuleError("data", "has no entry of that name", until, "data has no entry of that name")
-    return RuleError(unknown.what, unknown.why, until, str(unknown))
+        return RuleError("data", "has no entry of that name", until, detail="data has no entry of that name")
+    return RuleError(unknown.what, unknown.why, until, unknown.passes, detail=str(unknown))
 
 
 def with_values(error: Exception) -> str:

@@ -33,7 +33,7 @@ class FilterRule:
         if isinstance(verdict, Reject):
             resolvable = verdict.resolvable if self.resolvable_per_verdict else self.resolvable
             return self.reason or verdict.reason, resolvable
-        if isinstance(verdict, Unknown) and self.rejects_on_error:
+        if isinstance(verdict, Unknown) and self.rejects_on_error and not verdict.passes:
             return str(verdict), False
         return None
 

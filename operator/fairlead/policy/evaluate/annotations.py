@@ -59,7 +59,7 @@ def annotations(
         policy = each.policy
         if each.undecided or not policy.annotations:
             continue
-        seen = None if view is None or each.switched else with_data(view, policy.data, now)
+        seen = None if view is None or each.switched else with_data(view, policy.data, now, nodes)
         for rule in policy.annotations:
             if rule.key in pod.annotations:
                 continue  # annotations that the pod has are never replaced

@@ -13,7 +13,8 @@ from typing import Any, Final
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
-from fairlead.policy.views.node_data import differing, reader, reads_of
+from fairlead.policy.views.measurements import Source
+from fairlead.policy.views.node_data import differing, reader, reads_of, timed_anew
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.contract import PASS, Pass, Timed
@@ -29,7 +30,7 @@ _RULE: Final = 1_024
 _END: Final = 64
 _OUTCOME: Final = 512
 """Estimated bytes of a column without results, of an expiry with its slot, and of a reason with its key."""
-View = Callable[[int], NodeView | None]
+View = Callable[[int, int], NodeView | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +52,25 @@ class Column:
     reads: Reads
     tally: RuleErrorTally
     is_volatile: bool = False  # a verdict holds for its moment only
+    sources: frozenset[Source] = frozenset()
+    """Measurements that the rule reads."""
     slice: int = _SLICE  # nodes between two checks of the deadline
-    waiting: list[int] = field(default_factory=list)  # slots
+    waiting: bytearray = field(default_factory=bytearray)
+    """Mask of the slots whose result is out of date."""
+    was_published: bool = False
+    """Whether some of them are because of a publication of measurements."""
     _ends: dict[int, int] = field(default_factory=dict)  # when the result of a slot expires
     _queue: list[tuple[int, int]] = field(default_factory=list)  # `_ends` as a heap, with outdated entries
 
     def size(self) -> int:
-        """Return the bytes that the column takes; the numbers of slots are shared objects."""
+        """Return the bytes that the column takes."""
         ends, queue = self._ends, self._queue
         timed = getsizeof(ends) + _END * len(ends) + getsizeof(queue) + _END * len(queue)
         return _RULE + getsizeof(self.waiting) + timed
 
     def grow(self, size: int) -> None:
         """Make room for this many slots; new ones have no result."""
-        raise NotImplementedError
+        self.waiting.extend(bytes(size - len(self.waiting)))
 
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Evaluate the rule for the nodes in these slots."""
@@ -73,12 +79,24 @@ class Column:
     def _faulted(self, error: Exception) -> RuleError:
         return internal_error(error, f"rule {self.name}")
 
+    @property
+    def is_behind(self) -> bool:
+        """Report whether a slot waits for evaluation."""
+        return 1 in self.waiting
+
     def wait_for(self, slots: Iterable[int]) -> None:
         """Add slots to those that wait for evaluation."""
-        if self.waiting:
-            self.waiting[:] = {*self.waiting, *slots}
+        waiting = self.waiting
+        for slot in slots:
+            waiting[slot] = 1
+
+    def wait_for_all(self, mask: bytes) -> None:
+        """Add the slots of a mask to those that wait for evaluation."""
+        if 1 in self.waiting:
+            together = int.from_bytes(self.waiting, "little") | int.from_bytes(mask, "little")
+            self.waiting[:] = together.to_bytes(len(self.waiting), "little")
         else:
-            self.waiting.extend(slots)
+            self.waiting[: len(mask)] = mask
 
     def expired(self, now: int) -> set[int]:
         """Remove and return the slots whose result has expired."""
@@ -128,6 +146,7 @@ class FilterColumn(Column):
 
     def grow(self, size: int) -> None:
         """Make room."""
+        Column.grow(self, size)
         self.codes.extend(bytes(size - len(self.codes)))
 
     def compute(self, slots: Sequence[int], now: int) -> None:
@@ -136,7 +155,7 @@ class FilterColumn(Column):
         self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
         for slot in slots:
-            node = view(slot)
+            node = view(slot, now)
             if node is None:
                 codes[slot] = UNJUDGED
                 continue
@@ -191,6 +210,7 @@ class ScoreColumn(Column):
 
     def grow(self, size: int) -> None:
         """Make room."""
+        Column.grow(self, size)
         self.values.extend([NAN] * (size - len(self.values)))
 
     def compute(self, slots: Sequence[int], now: int) -> None:
@@ -199,7 +219,7 @@ class ScoreColumn(Column):
         self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
         for slot in slots:
-            node = view(slot)
+            node = view(slot, now)
             try:
                 value = NAN if node is None else rate(node, now)
                 values[slot] = value if value.__class__ is float else self._value(value, slot)
@@ -225,9 +245,6 @@ class DataColumn(Column):
         self.nodes = nodes
         self.read = reader(policy.data)
 
-    def grow(self, size: int) -> None:
-        """Do nothing: the data is stored in `Nodes`."""
-
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Read the data from the nodes in these slots."""
         nodes, policy = self.nodes, self.policy.name
@@ -239,6 +256,6 @@ class DataColumn(Column):
             data, until = self.read(view.node, now)
             self.keep_until(until, slot)
             before = nodes.data_of(policy, slot)
-            changed = differing(before, data)
-            if changed or before is None:
-                nodes.put_data(policy, slot, data, changed)
+            changed, timed = differing(before, data), timed_anew(before, data)
+            if changed or timed or before is None:
+                nodes.put_data(policy, slot, data, changed, timed)

@@ -13,8 +13,10 @@ Spent = Mapping[str, int]
 class TooSlowError(Exception):
     """The deadline passed before all verdicts were computed; those computed are cached. Names the slowest policy."""
 
-    def __init__(self, spent: Spent) -> None:
+    def __init__(self, spent: Spent, *, after_publication: bool = False) -> None:
+        """`after_publication`: verdicts were out of date because of a measurement, so the policy is not at fault."""
         self.spent: Final = spent
+        self.after_publication: Final = after_publication
         self.policy: Final = max(spent, key=spent.__getitem__)
         super().__init__(too_slow(self.policy))
 
@@ -22,7 +24,7 @@ class TooSlowError(Exception):
         """Return this error with the time that policies took earlier in the same call."""
         together = Counter(self.spent)
         together.update(spent)
-        return TooSlowError(together)
+        return TooSlowError(together, after_publication=self.after_publication)
 
 
 def too_slow(policy: str) -> str:

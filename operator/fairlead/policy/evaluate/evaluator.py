@@ -16,6 +16,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import totals
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.views.faults import RAISED
+from fairlead.policy.views.node_data import read_entries, reads_of
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import PodView
 from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
@@ -43,7 +44,7 @@ class Evaluator:
     _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with_data = [policy for policy in self.policies.policies if policy.data and policy.enforced]
+        with_data = [policy for policy in self.policies.policies if reads_of(policy.data).node and policy.enforced]
         self._data = RuleCache([DataColumn(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
 
     def matching(
@@ -81,9 +82,9 @@ class Evaluator:
         cache = found.verdicts
         if not cache.rules:
             return Filtered(names)
-        self._data.refresh(now, clock, deadline_ns)
+        self._refresh_data(now, clock, deadline_ns)
         try:
-            cache.refresh(now, clock, deadline_ns)
+            cache.refresh(now, clock, deadline_ns, lambda: self._known(names))
             passing = self.classes.names_of(found)
         finally:
             if cache.has_grown:
@@ -107,9 +108,9 @@ class Evaluator:
         cache = found.scores
         if not cache.rules:
             return [0.0] * len(names)
-        self._data.refresh(now, clock, deadline_ns)
+        self._refresh_data(now, clock, deadline_ns)
         try:
-            cache.refresh(now, clock, deadline_ns)
+            cache.refresh(now, clock, deadline_ns, lambda: self._known(names))
         finally:
             if cache.has_grown:
                 self.classes.count(found)
@@ -147,7 +148,7 @@ class Evaluator:
 
     def refresh(self, cached: PodClass | None, *, now: int, clock: Clock, deadline_ns: int) -> None:
         """Bring data and cached verdicts up to date. Raises TooSlowError; the next call continues where this ended."""
-        self._data.refresh(now, clock, deadline_ns)
+        self._refresh_data(now, clock, deadline_ns)
         if cached is not None:
             try:
                 cached.verdicts.refresh(now, clock, deadline_ns)
@@ -158,7 +159,7 @@ class Evaluator:
     def precompute(self, *, now: int, clock: Clock, deadline_ns: int) -> bool:
         """Compute in idle time what is out of date, recently used classes first; report whether all of it was done."""
         try:
-            self._data.refresh(now, clock, deadline_ns)
+            self._refresh_data(now, clock, deadline_ns)
             for cached in self.classes:
                 if cached.key[0] != id(self) or cached not in self.classes:
                     continue
@@ -173,6 +174,16 @@ class Evaluator:
         except TooSlowError:
             return False
         return True
+
+    def _refresh_data(self, now: int, clock: Clock, deadline_ns: int) -> None:
+        self.nodes.expire(now)
+        self._data.refresh(now, clock, deadline_ns)
+
+    def _known(self, names: Sequence[str]) -> Sequence[int]:
+        """Return the slots of the nodes that are known."""
+        places = self._places(names)
+        slots = self.nodes.slots
+        return [slots[name] for name in names if name in slots] if places is None else places
 
     def _places(self, names: Sequence[str]) -> Sequence[int] | None:
         """Return the slots of several nodes, twice as fast as one by one; None if there is one, or one is unknown."""
@@ -227,7 +238,8 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
             is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
             decide=bind_rule(rule.filter, pod, rule.name),
-            view=nodes.seen_by(policy.name, bool(rule.filter.reads.data)),
+            sources=nodes.sources(policy.data, rule.filter.reads),
+            view=nodes.seen_by(policy.name, read_entries(policy.data, rule.filter.reads)),
         )
         for rule in rules
     ]
@@ -250,7 +262,8 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleError
             is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
             rate=bind_rule(rule.score, pod, rule.name),
-            view=nodes.seen_by(policy.name, bool(rule.score.reads.data)),
+            sources=nodes.sources(policy.data, rule.score.reads),
+            view=nodes.seen_by(policy.name, read_entries(policy.data, rule.score.reads)),
         )
         for rule in sorted(policy.scores, key=lambda rule: rule.name)
     ]

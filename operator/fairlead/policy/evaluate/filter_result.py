@@ -60,8 +60,8 @@ class Filtered:
 
     @property
     def any_node_passes(self) -> bool:
-        """Report whether any known node would pass, whether it is in the call or not."""
-        return self._cache is None or 1 in self._cache.passing
+        """Report whether any known node would pass, whether it is in the call or not; one out of date is left out."""
+        return self._cache is None or self._cache.any_known_passes
 
     @cached_property
     def _others(self) -> Sequence[str]:

@@ -56,7 +56,7 @@ def dropped(
             continue
         if view is None:
             return Dropped(policy.name, "", UNKNOWN_NODE)
-        seen = with_data(view, policy.data, now)
+        seen = with_data(view, policy.data, now, nodes)
         gone = [placed for placed in seen.pods if placed.uid in victims]
         for rule in policy.protections if gone else ():
             for one in gone:

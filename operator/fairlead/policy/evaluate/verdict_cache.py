@@ -6,9 +6,9 @@ over slices of the nodes, and checks the deadline after each slice.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, count
 from sys import getsizeof
 from typing import Final, Generic, TypeVar
 
@@ -33,22 +33,30 @@ class RuleCache(Generic[B]):
     position: int = -1  # in the journal; -1 before anything was read
     has_grown: bool = True  # or shrunk, since the last count
 
-    def refresh(self, now: int, clock: Clock, deadline_ns: int) -> None:
-        """Bring everything up to date. Raises TooSlowError; the next call continues where this one ended."""
+    def refresh(
+        self, now: int, clock: Clock, deadline_ns: int, asked: Callable[[], Sequence[int]] | None = None
+    ) -> None:
+        """Bring the slots that are asked for up to date, or all. Raises TooSlowError; the next call goes on from there.
+
+        `asked` is called only if any result is out of date.
+        """
         self._read_journal(now)
         for rule in self.rules:
             if rule.is_volatile:
                 rule.wait_for(self.nodes.slots.values())
         # Rules whose verdicts hold only now come last: a part of them is of no use to a later call.
-        behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.waiting]
-        if behind:
-            self.has_grown = True
+        behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.is_behind]
+        if not behind:
+            return
+        self.has_grown = True
+        slots = asked() if asked is not None else None
         spent = Counter[str]()
         for at, rule in enumerate(behind):
-            took, done = (0, False) if at and clock() > deadline_ns else _work(rule, now, clock, deadline_ns)
+            took, done = (0, False) if at and clock() > deadline_ns else _work(rule, slots, now, clock, deadline_ns)
             spent[rule.policy.name] += took
             if not done:
-                raise TooSlowError(spent)
+                raise TooSlowError(spent, after_publication=rule.was_published)
+            rule.was_published = rule.was_published and rule.is_behind
 
     def count(self) -> int:
         """Return the bytes that the cache takes."""
@@ -65,7 +73,13 @@ class RuleCache(Generic[B]):
                 rule.wait_for(self.nodes.slots.values())
         else:
             dirty = [rule.expired(now) for rule in self.rules]
-            for slot, change, policy in entries:
+            for slot, change, policy, sources, mask in entries:
+                if sources:
+                    for rule in self.rules:
+                        if not sources.isdisjoint(rule.sources):
+                            rule.wait_for_all(mask)
+                            rule.was_published = True
+                    continue
                 for slots, rule in zip(dirty, self.rules, strict=True):
                     if change is None or (policy in (None, rule.policy.name) and rule.reads.affected_by(change)):
                         slots.add(slot)
@@ -74,17 +88,20 @@ class RuleCache(Generic[B]):
         self.position = self.nodes.head
 
 
-def _work(rule: Column, now: int, clock: Clock, deadline_ns: int) -> tuple[int, bool]:
-    """Evaluate the waiting nodes; return how long that took, and whether none is left.
+def _work(rule: Column, asked: Sequence[int] | None, now: int, clock: Clock, deadline_ns: int) -> tuple[int, bool]:
+    """Evaluate the waiting nodes of those asked for; return how long that took, and whether none of them is left.
 
     One slice is always done, so that there is progress however late the call comes.
     """
     begun = before = clock()
-    waiting = rule.waiting
+    mask = rule.waiting
+    waiting = [*compress(count(), mask)] if asked is None else [slot for slot in asked if mask[slot]]
     while waiting:
         part = waiting[-rule.slice :]
         rule.compute(part, now)
         del waiting[-len(part) :]
+        for slot in part:
+            mask[slot] = 0
         after = clock()
         took, before = after - before, after
         if took > SLICE_NS:
@@ -103,6 +120,14 @@ class VerdictCache(RuleCache[FilterColumn]):
     passing: bytearray = field(default_factory=bytearray)  # by slot: 1 where all filters pass
     _names: dict[str, None] | None = None  # nodes that pass
     _removals: int = 0  # of nodes, when `_names` was filled
+
+    @property
+    def any_known_passes(self) -> bool:
+        """Report whether any node passes whose verdict is up to date."""
+        out_of_date = 0
+        for rule in self.rules:
+            out_of_date |= int.from_bytes(rule.waiting, "little")
+        return bool(int.from_bytes(self.passing, "little") & ~out_of_date)
 
     def names(self) -> dict[str, None]:
         """Return the names of the nodes that pass.
@@ -131,9 +156,11 @@ class VerdictCache(RuleCache[FilterColumn]):
         """Return the bytes that the cache takes."""
         return RuleCache.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
-    def refresh(self, now: int, clock: Clock, deadline_ns: int) -> None:
+    def refresh(
+        self, now: int, clock: Clock, deadline_ns: int, asked: Callable[[], Sequence[int]] | None = None
+    ) -> None:
         """Do what `RuleCache.refresh` does, then combine all rules."""
-        RuleCache.refresh(self, now, clock, deadline_ns)
+        RuleCache.refresh(self, now, clock, deadline_ns, asked)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None
@@ -201,7 +228,7 @@ class UncachedPass:
 
     def _passes(self, slot: int, now: int) -> bool:
         for each in self.filters:
-            view = each.view(slot)
+            view = each.view(slot, now)
             if view is None or each.rejection(view, now) is not None:
                 return False
         return True

@@ -61,7 +61,7 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
     node = nodes.view_of(name)
     for each in matched:
         policy = each.policy
-        view = None if node is None else with_data(node, policy.data, now)
+        view = None if node is None else with_data(node, policy.data, now, nodes)
         for rule in _sorted_filters(policy):
             if view is None or each.undecided:
                 why = UNKNOWN_NODE if view is None else UNDECIDED
@@ -94,7 +94,7 @@ def explain_scores(
     rows: list[list[ScoreExplained]] = [[] for _ in names]
     columns: list[list[float]] = []
     for policy in (each.policy for each in matched if not each.undecided):
-        seen = [None if view is None else with_data(view, policy.data, now) for view in views]
+        seen = [None if view is None else with_data(view, policy.data, now, nodes) for view in views]
         for rule in _sorted_scores(policy):
             verdicts = [
                 Unknown("node", "is not known yet")

@@ -25,4 +25,4 @@ def internal_error(
 ) -> RuleError:
     """Return the verdict for an unexpected exception."""
     detail = f"an internal fault ({type(error).__name__}); the log of the operator says where"
-    return InternalRuleError(what, why, until, detail, error)
+    return InternalRuleError(what, why, until, detail=detail, error=error)

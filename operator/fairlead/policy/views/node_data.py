@@ -10,15 +10,14 @@ from fairlead.api.values import parse_duration
 from fairlead.cel.functions.quantity import to_float
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.faults import RAISED, internal_error
+from fairlead.policy.views.measurements import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE, rounded
+from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import ANNOTATIONS, LABELS, Path, Reads
+from fairlead.strategies.reads import ANNOTATIONS, EVERY, LABELS, Path, Reads
 
 LENGTH_MAX: Final = 100
 """Longest text that is read as a number, so that a huge annotation costs nothing."""
-MISSING: Final = "is missing"
-NO_NUMBER: Final = "is no number"
-STALE: Final = "is stale"
 
 _NUMBER: Final = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", re.ASCII)
 _UNIX: Final = re.compile(r"\d{1,11}(\.\d{1,9})?", re.ASCII)
@@ -28,37 +27,42 @@ _RFC_3339: Final = re.compile(
 _SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-HeldValue = tuple[float | Unknown, int | None]
-"""A value or why there is none, and when it becomes stale."""
+HeldValue = tuple[float | Unknown, int | None, int | None]
+"""A value or why there is none, when that changes by itself, and the time of the value."""
 
 
 def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int | None]]:
     """Return a function that reads all entries of a policy from a node, with the time when the next becomes stale."""
-    readers = [(entry.name, _entry(entry)) for entry in entries]
+    readers = [(entry.name, _entry(entry)) for entry in entries if entry.node_annotation or entry.node_label]
 
     def read(node: Any, now: int) -> tuple[Data, int | None]:
         values: dict[str, float] = {}
         missing: dict[str, Unknown] = {}
+        times: dict[str, int] = {}
         until: int | None = None
         for name, one in readers:
             try:
-                found, end = one(node, now)
+                found, end, at = one(node, now)
             except RAISED as error:
-                found, end = internal_error(error, f"data {name}", why="cannot be read"), None
+                found, end, at = internal_error(error, f"data {name}", why="cannot be read"), None, None
             if isinstance(found, Unknown):
                 missing[name] = found
             else:
                 values[name] = found
+                if at is not None:
+                    times[name] = at
             if end is not None and (until is None or end < until):
                 until = end
-        return Data(values, missing), until
+        return Data(values, missing, times), until
 
     return read
 
 
-def with_data(view: NodeView, entries: Sequence[DataEntry], now: int) -> NodeView:
+def with_data(view: NodeView, entries: Sequence[DataEntry], now: int, nodes: Nodes) -> NodeView:
     """Return a node with the data of a policy, for a caller that needs one node only."""
-    return view.with_data(reader(entries)(view.node, now)[0]) if entries else view
+    if not entries:
+        return view
+    return nodes.with_measured(view.with_data(reader(entries)(view.node, now)[0]), entries, now)
 
 
 def reads_of(entries: Sequence[DataEntry]) -> Reads:
@@ -73,6 +77,20 @@ def reads_of(entries: Sequence[DataEntry]) -> Reads:
     return Reads(node=frozenset(paths))
 
 
+def read_entries(entries: Sequence[DataEntry], reads: Reads) -> list[DataEntry]:
+    """Return the entries that a rule reads."""
+    names = reads.data | {name for name, _ in reads.fresh}
+    return [*entries] if EVERY in names else [entry for entry in entries if entry.name in names]
+
+
+def timed_anew(one: Data | None, other: Data) -> frozenset[str]:
+    """Return the names of the entries that were measured at another time than before."""
+    before = {} if one is None else one.times
+    if before == other.times:
+        return frozenset()
+    return frozenset(name for name in before.keys() | other.times.keys() if before.get(name) != other.times.get(name))
+
+
 def differing(one: Data | None, other: Data | None) -> frozenset[str]:
     """Return the names of the entries that differ for a rule."""
     before, after = ({} if data is None else {**data.missing, **data} for data in (one, other))
@@ -80,14 +98,15 @@ def differing(one: Data | None, other: Data | None) -> frozenset[str]:
 
 
 def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
-    missing, stale = Unknown(f"data {entry.name}", MISSING), Unknown(f"data {entry.name}", STALE)
-    nothing: HeldValue = (missing if entry.default is None else entry.default, None)
-    unread: HeldValue = (Unknown(f"data {entry.name}", NO_NUMBER) if entry.default is None else entry.default, None)
+    subject = f"data {entry.name}"
+    missing, stale, ahead = Unknown(subject, MISSING), Unknown(subject, STALE), Unknown(subject, FUTURE)
+    nothing: HeldValue = (missing if entry.default is None else entry.default, None, None)
+    unread: HeldValue = (Unknown(subject, NO_NUMBER) if entry.default is None else entry.default, None, None)
     annotation, source = entry.node_annotation, entry.node_annotation or entry.node_label
     max_age = None if entry.max_age is None else parse_duration(entry.max_age) * _SECOND
     if source is None:
         return lambda _node, _now: nothing
-    key, form, factor = source.key, source.format, entry.factor
+    key, form, factor, step = source.key, source.format, entry.factor, entry.round
 
     def read(node: Any, now: int) -> HeldValue:
         held: Mapping[str, str] = node.metadata.annotations if annotation else node.metadata.labels
@@ -97,13 +116,16 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
         number = _number(text, form)
         if number is None or not _is_finite(value := number * factor):
             return unread
-        if max_age is None or annotation is None:
-            return value, None
-        written = _written(annotation, held)
-        # A value without a time may be of any age. Times in the future count as now.
+        value = value if step is None else rounded(value, step)
+        written = None if annotation is None else _written(annotation, held)
+        if max_age is None:
+            return value, None, written
+        # A value without a time may be of any age.
         if written is None or now - written > max_age:
-            return stale, None
-        return value, written + max_age + 1
+            return stale, None, None
+        if written - now > AHEAD_NS:
+            return ahead, written - AHEAD_NS, None
+        return value, written + max_age + 1, written
 
     return read
 

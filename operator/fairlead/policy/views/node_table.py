@@ -1,27 +1,35 @@
 """The nodes as rules see them, and a journal of their changes.
 
 Owned by one thread. A cache of results that were computed from nodes stores its position in the journal, and so learns
-later what has changed since.
+later what has changed since. What is measured of all nodes changes at once: that is one entry, with a mask by slot.
 """
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Source
 from fairlead.policy.views.pod_and_node import NodeView
-from fairlead.strategies.reads import Change
+from fairlead.policy.views.polls import Poll, Reading
+from fairlead.strategies.facts import Unknown
+from fairlead.strategies.reads import EVERY, Change, Reads
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _NO_DATA: Final = Data()
+_SECOND: Final = 1_000_000_000
 
 
 class JournalEntry(NamedTuple):
-    """One change of one node."""
+    """One change of one node, or of what is measured of several."""
 
     slot: int
     change: Change | None  # None: everything
     policy: str | None = None  # the policy whose data changed
+    sources: frozenset[Source] = frozenset()  # if there are any, `mask` says which slots changed
+    mask: bytes = b""
 
 
 @dataclass(slots=True)
@@ -35,6 +43,10 @@ class Nodes:
     journal: list[JournalEntry] = field(default_factory=list)
     start: int = 0  # position of the journal's first entry
     removals: int = 0  # number of nodes removed so far
+    measurements: Measurements = field(default_factory=Measurements)
+    measured_for: "Nodes | None" = None
+    """Nodes that are measured, if these are a simulation's; a node that is not among them has no measurements."""
+    _created: "array[int]" = field(default_factory=lambda: array("q"))
     _unused: list[int] = field(default_factory=list)
 
     @property
@@ -50,7 +62,12 @@ class Nodes:
             slot = self._unused.pop() if self._unused else len(self.views)
             if slot == len(self.views):
                 self.views.append(None)
+                self._created.append(NO_TIME)
             self.slots[view.name] = slot
+        if change is None:  # it may be another node of the same name
+            self._created[slot] = NO_TIME if view.created is None else view.created
+            if self.measured_for is None:
+                self.measurements.clear(slot)
         self.views[slot] = view
         self._note(JournalEntry(slot, change))
 
@@ -67,32 +84,73 @@ class Nodes:
         self._unused.append(slot)
         self._note(JournalEntry(slot, None))
 
-    def put_data(self, policy: str, slot: int, data: Data, changed: frozenset[str]) -> None:
-        """Store a policy's data on a node; `changed` names the entries that differ."""
+    def put_data(
+        self, policy: str, slot: int, data: Data, changed: frozenset[str], timed: frozenset[str] = frozenset()
+    ) -> None:
+        """Store a policy's data on a node; `changed` names the entries that differ, `timed` those measured anew."""
         values = self.data.setdefault(policy, [])
         values.extend([None] * (slot + 1 - len(values)))
         values[slot] = data
-        self._note(JournalEntry(slot, Change(data=changed), policy))
+        self._note(JournalEntry(slot, Change(data=changed, timed=timed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
         """Return a policy's data on the node in a slot; None if it was not computed."""
         values = self.data.get(policy, ())
         return values[slot] if slot < len(values) else None
 
-    def seen_by(self, policy: str, reads_data: bool) -> Callable[[int], NodeView | None]:  # noqa: FBT001
-        """Return a function from slot to node, with the data of a policy as last computed."""
-        if not reads_data:
-            return self.views.__getitem__
-        values = self.data.setdefault(policy, [])
+    def publish(self, readings: Mapping[Poll, Reading], now: int) -> None:
+        """Store what was measured of the nodes, in one step."""
+        created = self._created
+        for table, before, mask in self.measurements.publish(readings, self.slots, created, now):
+            if 1 in mask:
+                self._note(JournalEntry(-1, None, None, frozenset({(table.key, None)}), bytes(mask)))
+            for lag_s in table.lags:
+                moved = self._placed_meanwhile(before, table.times, lag_s * _SECOND)
+                if 1 in moved:
+                    self._note(JournalEntry(-1, None, None, frozenset({(table.key, lag_s)}), bytes(moved)))
 
-        def view(slot: int) -> NodeView | None:
-            held = self.views[slot]
+    def expire(self, now: int) -> None:
+        """Note which measured values became stale, or lost their default, since the last call."""
+        measurements = self.measurements
+        if now >= measurements.expires and self.measured_for is None:
+            for sources, mask in measurements.expire(self._created, now):
+                self._note(JournalEntry(-1, None, None, sources, mask))
+
+    def sources(self, entries: Iterable[DataEntry], reads: Reads) -> frozenset[Source]:
+        """Return the measurements that a rule reads of these entries, and note how it asks for what is not in them."""
+        found = set[Source]()
+        for entry in (self.measured_for or self).measurements.entries(entries):
+            if entry.name in reads.data or EVERY in reads.data:
+                found.add((entry.key, None))
+            lags = {lag_s for name, lag_s in reads.fresh if name == entry.name}
+            entry.table.lags |= lags
+            found |= {(entry.key, lag_s) for lag_s in lags}
+        return frozenset(found)
+
+    def seen_by(self, policy: str, entries: Sequence[DataEntry]) -> Callable[[int, int], NodeView | None]:
+        """Return a function from slot and time to node, with these entries of a policy's data."""
+        views = self.views
+        if not entries:
+            return lambda slot, _now: views[slot]
+        values = self.data.setdefault(policy, [])
+        found = (self.measured_for or self).measurements.entries(entries)
+
+        def view(slot: int, now: int) -> NodeView | None:
+            held = views[slot]
             if held is None:
                 return None
             data = values[slot] if slot < len(values) else None
-            return held.with_data(_NO_DATA if data is None else data)
+            data = _NO_DATA if data is None else data
+            return held.with_data(self._measured(found, data, slot, held, now) if found else data)
 
         return view
+
+    def with_measured(self, view: NodeView, entries: Iterable[DataEntry], now: int) -> NodeView:
+        """Return a node whose data has what is measured of it, too."""
+        found = (self.measured_for or self).measurements.entries(entries)
+        if not found:
+            return view
+        return view.with_data(self._measured(found, view.data, self.slots.get(view.name, -1), view, now))
 
     def view_of(self, name: str) -> NodeView | None:
         """Return the node of a name, without data; None if it is unknown."""
@@ -104,6 +162,36 @@ class Nodes:
         if position < self.start:
             return None
         return iter(self.journal[position - self.start :])
+
+    def _measured(self, found: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeView, now: int) -> Data:
+        home = self.measured_for
+        if home is not None:
+            slot = home.slots.get(view.name, -1)
+            known = home.views[slot] if slot >= 0 else None
+            if known is None or known.uid != view.uid:
+                slot = -1
+        values, missing, times = dict[str, float](data), {**data.missing}, {**data.times}
+        created = view.created
+        for entry in found:
+            value = entry.of_stranger() if slot < 0 else entry.read(slot, created, now)
+            if isinstance(value, Unknown):
+                missing[entry.name] = value
+            else:
+                values[entry.name] = value
+                if (at := entry.time(slot)) is not None:
+                    times[entry.name] = at
+        return Data(values, missing, times)
+
+    def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_ns: int) -> bytearray:
+        """Return a mask of the slots on which pods were placed that were not in the values, and now are."""
+        mask = bytearray(len(after))
+        for slot, (old, new) in enumerate(zip(before, after, strict=True)):
+            view = self.views[slot]
+            if old == new or view is None or view.newest_placed <= min(old, new) - lag_ns:
+                continue
+            if view.placed_between(min(old, new) - lag_ns, max(old, new) - lag_ns):
+                mask[slot] = 1
+        return mask
 
     def _note(self, entry: JournalEntry) -> None:
         self.journal.append(entry)

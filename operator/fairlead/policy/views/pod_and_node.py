@@ -104,7 +104,18 @@ class PodView:
 class NodeView:
     """A node at one moment; `data` is that of one policy."""
 
-    __slots__ = ("_derived", "_entries", "_since", "allocatable", "data", "node", "pods", "requested", "victim")
+    __slots__ = (
+        "_derived",
+        "_entries",
+        "_since",
+        "allocatable",
+        "data",
+        "newest_placed",
+        "node",
+        "pods",
+        "requested",
+        "victim",
+    )
 
     def __init__(
         self,
@@ -117,14 +128,16 @@ class NodeView:
         data: Data | None = None,
         since: Since = _NO_SINCE,
         victim: Any = None,
+        newest_placed: int = 0,
     ) -> None:
-        """`entries` are the pods with what they count for."""
+        """`entries` are the pods with what they count for; none of them was placed later than `newest_placed`."""
         self.node = node
         self.pods = pods
         self.allocatable = allocatable
         self.requested = requested
         self.data = data if data is not None else Data()
         self.victim = victim
+        self.newest_placed = newest_placed
         self._entries = entries
         self._since = since
         self._derived = _Derived()
@@ -188,6 +201,11 @@ class NodeView:
         return str(self.node.metadata.name)
 
     @property
+    def uid(self) -> str:
+        """Return the UID."""
+        return str(self.node.metadata.uid)
+
+    @property
     def labels(self) -> Mapping[str, str]:
         """Return the labels."""
         labels: Mapping[str, str] = self.node.metadata.labels
@@ -240,6 +258,7 @@ class NodeView:
             requested=left,
             data=self.data,
             since=self._since,
+            newest_placed=self.newest_placed,
         )
 
     def with_victim(self, victim: Any) -> "NodeView":
@@ -258,6 +277,7 @@ class NodeView:
         other.requested = self.requested
         other.data = data
         other.victim = victim
+        other.newest_placed = self.newest_placed
         other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
         return other
 

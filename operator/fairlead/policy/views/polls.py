@@ -1,4 +1,4 @@
-"""Polls of measured values: what is asked for, and what came back. Entries of all policies with equal keys share one."""
+"""Polls of measured values: what is asked for, and what came back. Entries with equal keys share one."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
@@ -40,7 +40,7 @@ class Reading(NamedTuple):
 
     values: Mapping[str, float]
     """Finite values by the name of the node."""
-    times: int | None | Mapping[str, int]
+    times: int | Mapping[str, int] | None
     """Time of all values or, by node, of each, in nanoseconds; None if they tell none."""
     several: frozenset[str] = frozenset()
     """Nodes with several values, so that none counts."""

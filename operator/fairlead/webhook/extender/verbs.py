@@ -60,7 +60,8 @@ class _Call:
 
     def without_side_effects(self) -> "_Call":
         """Return the call with counters off, evaluated on the nodes of the request; preempt requests bring none."""
-        nodes = self.evaluator.nodes if self.outcome.verb == "preempt" else Nodes()
+        known = self.evaluator.nodes
+        nodes = known if self.outcome.verb == "preempt" else Nodes(measured_for=known)
         evaluator = Evaluator(self.evaluator.policies, nodes, tally=RuleErrorTally())
         return replace(self, evaluator=evaluator, outcome=replace(self.outcome, simulated=True))
 
@@ -107,7 +108,7 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Ver
     except TooSlowError as error:
         late = error.beside(call.spent) if call.spent else error
         outcome = replace(call.outcome, pod=str(args.pod.metadata.uid), too_slow=late.policy)
-        if call.when.had_enough_time and not outcome.simulated:
+        if call.when.had_enough_time and not outcome.simulated and not late.after_publication:
             switched = call.state.record_timeout(late.policy, call.part, args.pod, call.when.clock())
             outcome = replace(outcome, switched=switched)
         return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)

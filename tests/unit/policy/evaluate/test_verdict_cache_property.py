@@ -2,23 +2,51 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pydantic import Field
 
+from fairlead.api.params import DataName, Params
+from fairlead.api.parse import parse_policy
+from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.pod_usage import NO_USAGE
+from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, PrometheusPoll, Reading
+from fairlead.strategies.contract import Reads, Score, Strategy, Use
 from fairlead.strategies.reads import Change
-from support.policy import NOW, SECOND, Clock, Endless, node, placed, pod, policy
+from fairlead.strategies.registry import policy_with
+from support.policy import INSTALLED, NOW, SECOND, Clock, Endless, node, obj, placed, pod, policy
 from support.policy.asking import filtered, scored
 
 NEVER = 1 << 62
+
+
+class Unseen(Params):
+    value: DataName
+    lag: Annotated[int, Field(ge=0, le=60)] = 0
+
+
+def _unseen(params: Unseen) -> Score:
+    """What was requested since the value was measured."""
+    name, lag_s = str(params.value), params.lag
+    return Score(
+        reads=Reads(fresh=frozenset({(name, lag_s)})),
+        for_pod=lambda _: lambda node, *_: node.fresh(name, lag_s).request("cpu"),
+    )
+
+
+UNSEEN = Strategy(name="unseen", score=Use(Unseen, _unseen))
 HOLD_OFF = {"labels": [{"key": "gpu"}], "conditions": [{"type": "Ready"}], "holdOff": "20s"}
 POLICIES = [
     policy(
@@ -60,6 +88,27 @@ POLICIES = [
         filters={"own": "node.metadata.labels[?'for'].orValue('') != pod.metadata.name"},
     ),
     policy("never", mode="Disabled", filters={"no": "false"}),
+    compile_policy(
+        parse_policy(
+            obj(
+                "measured",
+                data=[
+                    {"name": "load", "prometheus": {"query": "load"}, "maxAge": "20s", "default": 0.5},
+                    {"name": "steps", "prometheus": {"query": "load"}, "maxAge": "40s", "round": 0.5, "factor": 2.0},
+                    {"name": "heat", "nodeMetrics": {"resource": "cpu"}, "maxAge": "30s"},
+                    {"name": "price", "configMap": {"name": "prices"}},
+                ],
+                filters={
+                    "idle": "data.load < 0.8",
+                    "even": {"expression": "data.steps < 1.2", "onError": "Pass"},
+                    "known": "!has(data.price) || data.price < 3.0",
+                },
+                scores={"cool": "100.0 - data.heat", "unseen": {"unseen": {"value": "load", "lag": 10}}},
+            ),
+            policy_with([*INSTALLED.values(), UNSEEN]),
+        ),
+        CompileOptions(INSTALLED | {"unseen": UNSEEN}),
+    ),
 ]
 PODS = [
     pod(f"x{at}", labels=labels, priority=priority)
@@ -68,6 +117,20 @@ PODS = [
     )
 ]
 NAMES = [f"n{at}" for at in range(5)]
+
+
+LOAD = PrometheusPoll("default", "load", "instance", None, 15)
+HEAT = NodeMetricsPoll("cpu", "Base", 30)
+PRICE = ConfigMapPoll("prices", "values.json", None)
+numbers = st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9, 4.0])
+readings = st.dictionaries(st.sampled_from([*NAMES, "stranger"]), numbers)
+
+
+def _on_node(name: str, at: int) -> Any:
+    """A pod that was placed at a time."""
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp_to_string(at)}
+    whole = {"metadata": {"name": name, "uid": name}, "spec": {}, "status": {"conditions": [condition]}}
+    return SimpleNamespace(pod=placed_pod(whole), request=SimpleNamespace(amounts={"cpu": 1.0}, usage=NO_USAGE))
 
 
 def _at(seconds: int) -> str:
@@ -89,7 +152,18 @@ class KeptEqualsFresh(RuleBasedStateMachine):
     def _seen(self, name: str, changed: dict[str, Any]) -> NodeView:
         held = self.objects.setdefault(name, {"labels": {"gpu": "a", "zone": "z1"}, "annotations": {}, "used": 1.0})
         held.update(changed)
-        return node(name, cpu=6.0, **held)
+        plain = {key: value for key, value in held.items() if key != "placed"}
+        seen = node(name, cpu=6.0, **plain)
+        entries = [_on_node(f"{name}-{at}", at) for at in held.get("placed", ())]
+        newest = max(held.get("placed", ()), default=0)
+        return NodeView(
+            seen.node,
+            pods=[*seen.pods, *(one.pod for one in entries)],
+            entries=entries,
+            allocatable=seen.allocatable,
+            requested=seen.requested,
+            newest_placed=newest,
+        )
 
     def _change(self, name: str, change: Change, **changed: Any) -> None:
         if name in self.nodes.slots:
@@ -126,6 +200,26 @@ class KeptEqualsFresh(RuleBasedStateMachine):
         before = self.objects.get(name, {}).get("pods", ())
         after = tuple(placed(f"q{at}") for at in range(count))
         self._change(name, Change(pods=(*before, *after)), pods=after)
+
+    @rule(values=readings, several=st.sets(st.sampled_from(NAMES), max_size=1), age=st.sampled_from([0, 0, 3, -400]))
+    def load_is_measured(self, values: dict[str, float], several: set[str], age: int) -> None:
+        reading = Reading(values, self.now - age * SECOND, several=frozenset(several))
+        self.nodes.publish({LOAD: reading}, self.now)
+
+    @rule(values=readings, ages=st.lists(st.integers(-310, 40), min_size=6, max_size=6))
+    def heat_is_measured(self, values: dict[str, float], ages: list[int]) -> None:
+        times = {name: self.now - age * SECOND for name, age in zip([*NAMES, "stranger"], ages, strict=True)}
+        self.nodes.publish({HEAT: Reading(values, times)}, self.now)
+
+    @rule(values=readings, bad=st.sets(st.sampled_from(NAMES), max_size=1))
+    def prices_are_written(self, values: dict[str, float], bad: set[str]) -> None:
+        self.nodes.publish({PRICE: Reading(values, None, no_number=frozenset(bad))}, self.now)
+
+    @rule(name=st.sampled_from(NAMES), age=st.integers(0, 40))
+    def a_pod_is_placed(self, name: str, age: int) -> None:
+        before = self.objects.get(name, {}).get("placed", ())
+        one = _on_node("new", self.now - age * SECOND).pod
+        self._change(name, Change(pods=(one,)), placed=(*before, self.now - age * SECOND))
 
     @rule(name=st.sampled_from(NAMES), forgets=st.booleans())
     def goes(self, name: str, forgets: bool) -> None:
@@ -168,7 +262,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
             self._compare(one, NAMES)
 
     def _compare(self, one: PodView, names: Sequence[str]) -> None:
-        nothing = Nodes()
+        nothing = Nodes(measured_for=self.nodes)
         for view in self.nodes.views:
             if view is not None:
                 nothing.put(view)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.node_data import differing, moment, reader, with_data
+from fairlead.policy.views.node_table import Nodes
 from fairlead.strategies.facts import Unknown
 from support.policy import NOW, SECOND, Cluster, node, pod, policy
 
@@ -52,7 +53,10 @@ READ: dict[str, tuple[dict[str, Any], dict[str, str], float | str]] = {
     "and with an offset": (TIMED, {"v": "1", "t": "2027-01-15T08:59:30.123456789+01:00"}, 1.0),
     "stale": (TIMED, {"v": "1", "t": "2027-01-15T07:58:59Z"}, "data d is stale"),
     "never a default for a stale one": (TIMED | {"default": 9.0}, {"v": "1", "t": "0"}, "data d is stale"),
-    "from the future": (TIMED, {"v": "1", "t": "2100-01-01T00:00:00Z"}, 1.0),
+    "by a clock that is ahead": (TIMED, {"v": "1", "t": "2027-01-15T08:05:00Z"}, 1.0),
+    "from the future": (TIMED, {"v": "1", "t": "2027-01-15T08:05:01Z"}, "data d has a time in the future"),
+    "rounded": (ANNOTATION | {"factor": 0.1, "round": 0.5}, {"v": "7.4"}, 0.5),
+    "rounded, half up": (ANNOTATION | {"round": 0.5}, {"v": "0.75"}, 1.0),
     "without a time": (TIMED | {"default": 9.0}, {"v": "1"}, "data d is stale"),
     "with a time that is none": (TIMED, {"v": "1", "t": "yesterday"}, "data d is stale"),
     "a time without a value": (TIMED | {"default": 9.0}, {"t": "0"}, 9.0),
@@ -71,12 +75,12 @@ def entry(name: str = "d", **fields: Any) -> DataEntry:
 def test_a_value_is_read_or_said_to_be_missing_or_stale(name: str) -> None:
     fields, held, want = READ[name]
     where: dict[str, Any] = {"labels": held} if "nodeLabel" in fields else {"annotations": held}
-    found = with_data(node(**where), [entry(**fields)], NOW).data("d")
+    found = with_data(node(**where), [entry(**fields)], NOW, Nodes()).data("d")
     assert (str(found) if isinstance(found, Unknown) else found) == want
 
 
 def test_a_node_without_labels_annotations_and_status_has_no_data() -> None:
-    assert isinstance(with_data(node(), [entry(**LABEL)], NOW).data("d"), Unknown)
+    assert isinstance(with_data(node(), [entry(**LABEL)], NOW, Nodes()).data("d"), Unknown)
 
 
 MOMENTS = {
@@ -108,7 +112,7 @@ def test_a_time_is_read(name: str) -> None:
 def test_no_text_raises(text: str) -> None:
     for fields in [TIMED, COMMA, QUANTITY]:
         one = entry(**fields)
-        found = with_data(node(annotations={"v": text, "t": text}), [one], NOW).data("d")
+        found = with_data(node(annotations={"v": text, "t": text}), [one], NOW, Nodes()).data("d")
         assert isinstance(found, Unknown | float)
 
 

@@ -54,9 +54,15 @@ FILTERED: dict[str, tuple[dict[str, Any], list[str], Outcome]] = {
 @pytest.mark.parametrize("case", FILTERED)
 def test_a_filter_call(case: str) -> None:
     spec, asked, want = FILTERED[case]
-    found = Asking([policy(**spec)], MANY).filter(body(asked)).outcome
+    asking = Asking([policy(**spec)], MANY)
+    asking.filter(body(NAMES))
+    found = asking.filter(body(asked)).outcome
     given = {"entry": "Fail", "pod": "u-x", "waits": ("ml", "x") if want.result == "empty" else None}
     assert found == Outcome(**{name: getattr(want, name) for name in want.__slots__} | given)
+
+
+def test_nobody_says_that_another_node_would_pass_before_it_is_known() -> None:
+    assert not Asking([policy(filters=GPU)], MANY).filter(body(NAMES[:100])).outcome.missed_sample
 
 
 def test_a_preempt_call() -> None:
