@@ -183,8 +183,8 @@ BAD: dict[str, Bad] = {
         data(influxDB={"query": "up"}),
         "spec.data[0].influxDB",
         'unknown field "spec.data[0].influxDB"',
-        "the fields here are name, nodeAnnotation, nodeLabel, prometheus, nodeMetrics, configMap, factor, round, default,"
-        " defaultFor, maxAge",
+        "the fields here are name, nodeAnnotation, nodeLabel, prometheus, nodeMetrics, configMap, factor, round,"
+        " default, defaultFor, maxAge",
     ),
     "a poll that is stale before the next": Bad(
         data(prometheus={"query": "up"}, maxAge="10s"), "spec.data[0].maxAge", "is shorter than the interval"

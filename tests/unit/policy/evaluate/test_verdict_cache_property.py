@@ -14,6 +14,7 @@ from fairlead.api.params import DataName, Params
 from fairlead.api.parse import parse_policy
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
@@ -88,28 +89,28 @@ POLICIES = [
         filters={"own": "node.metadata.labels[?'for'].orValue('') != pod.metadata.name"},
     ),
     policy("never", mode="Disabled", filters={"no": "false"}),
-    compile_policy(
-        parse_policy(
-            obj(
-                "measured",
-                data=[
-                    {"name": "load", "prometheus": {"query": "load"}, "maxAge": "20s", "default": 0.5},
-                    {"name": "steps", "prometheus": {"query": "load"}, "maxAge": "40s", "round": 0.5, "factor": 2.0},
-                    {"name": "heat", "nodeMetrics": {"resource": "cpu"}, "maxAge": "30s"},
-                    {"name": "price", "configMap": {"name": "prices"}},
-                ],
-                filters={
-                    "idle": "data.load < 0.8",
-                    "even": {"expression": "data.steps < 1.2", "onError": "Pass"},
-                    "known": "!has(data.price) || data.price < 3.0",
-                },
-                scores={"cool": "100.0 - data.heat", "unseen": {"unseen": {"value": "load", "lag": 10}}},
-            ),
-            policy_with([*INSTALLED.values(), UNSEEN]),
-        ),
-        CompileOptions(INSTALLED | {"unseen": UNSEEN}),
-    ),
 ]
+MEASURED = compile_policy(
+    parse_policy(
+        obj(
+            "measured",
+            data=[
+                {"name": "load", "prometheus": {"query": "load"}, "maxAge": "20s", "default": 0.5},
+                {"name": "steps", "prometheus": {"query": "load"}, "maxAge": "40s", "round": 0.5, "factor": 2.0},
+                {"name": "heat", "nodeMetrics": {"resource": "cpu"}, "maxAge": "30s"},
+                {"name": "price", "configMap": {"name": "prices"}},
+            ],
+            filters={
+                "idle": "data.load < 0.8",
+                "even": {"expression": "data.steps < 1.2", "onError": "Pass"},
+                "known": "!has(data.price) || data.price < 3.0",
+            },
+            scores={"cool": "100.0 - data.heat", "unseen": {"unseen": {"value": "load", "lag": 10}}},
+        ),
+        policy_with([*INSTALLED.values(), UNSEEN]),
+    ),
+    CompileOptions(INSTALLED | {"unseen": UNSEEN}),
+)
 PODS = [
     pod(f"x{at}", labels=labels, priority=priority)
     for at, (labels, priority) in enumerate(
@@ -140,12 +141,14 @@ def _at(seconds: int) -> str:
 class KeptEqualsFresh(RuleBasedStateMachine):
     """Every step changes something; every question is asked of the one that keeps and of one that knows nothing."""
 
+    policies: Sequence[CompiledPolicy] = POLICIES
+
     @initialize(journal=st.sampled_from([3, 10, 1000]), classes=st.sampled_from([1, 2, 50]))
     def start(self, journal: int, classes: int) -> None:
         self.now = NOW
         self.objects: dict[str, dict[str, Any]] = {}
         self.nodes = Nodes(limit=journal)
-        self.evaluator = Evaluator(policy_set(POLICIES), self.nodes, classes=Classes(entries=classes))
+        self.evaluator = Evaluator(policy_set(self.policies), self.nodes, classes=Classes(entries=classes))
         for name in NAMES[:3]:
             self.nodes.put(self._seen(name, {}))
 
@@ -201,26 +204,6 @@ class KeptEqualsFresh(RuleBasedStateMachine):
         after = tuple(placed(f"q{at}") for at in range(count))
         self._change(name, Change(pods=(*before, *after)), pods=after)
 
-    @rule(values=readings, several=st.sets(st.sampled_from(NAMES), max_size=1), age=st.sampled_from([0, 0, 3, -400]))
-    def load_is_measured(self, values: dict[str, float], several: set[str], age: int) -> None:
-        reading = Reading(values, self.now - age * SECOND, several=frozenset(several))
-        self.nodes.publish({LOAD: reading}, self.now)
-
-    @rule(values=readings, ages=st.lists(st.integers(-310, 40), min_size=6, max_size=6))
-    def heat_is_measured(self, values: dict[str, float], ages: list[int]) -> None:
-        times = {name: self.now - age * SECOND for name, age in zip([*NAMES, "stranger"], ages, strict=True)}
-        self.nodes.publish({HEAT: Reading(values, times)}, self.now)
-
-    @rule(values=readings, bad=st.sets(st.sampled_from(NAMES), max_size=1))
-    def prices_are_written(self, values: dict[str, float], bad: set[str]) -> None:
-        self.nodes.publish({PRICE: Reading(values, None, no_number=frozenset(bad))}, self.now)
-
-    @rule(name=st.sampled_from(NAMES), age=st.integers(0, 40))
-    def a_pod_is_placed(self, name: str, age: int) -> None:
-        before = self.objects.get(name, {}).get("placed", ())
-        one = _on_node("new", self.now - age * SECOND).pod
-        self._change(name, Change(pods=(one,)), placed=(*before, self.now - age * SECOND))
-
     @rule(name=st.sampled_from(NAMES), forgets=st.booleans())
     def goes(self, name: str, forgets: bool) -> None:
         self.nodes.remove(name)
@@ -267,7 +250,7 @@ class KeptEqualsFresh(RuleBasedStateMachine):
             if view is not None:
                 nothing.put(view)
         answers = []
-        for asked in (self.evaluator, Evaluator(policy_set(POLICIES), nothing)):
+        for asked in (self.evaluator, Evaluator(policy_set(self.policies), nothing)):
             found = filtered(asked, one, names, now=self.now)
             scores = scored(asked, one, names, now=self.now)
             answers.append((list(found.passed), list(found.unknown), dict(found.rejected), scores))
@@ -275,6 +258,36 @@ class KeptEqualsFresh(RuleBasedStateMachine):
         assert kept == fresh
 
 
+class MeasuredEqualsFresh(KeptEqualsFresh):
+    """The same for values that are measured of all nodes at once."""
+
+    policies = (MEASURED,)
+
+    @rule(values=readings, several=st.sets(st.sampled_from(NAMES), max_size=1), age=st.sampled_from([0, 0, 3, -400]))
+    def load_is_measured(self, values: dict[str, float], several: set[str], age: int) -> None:
+        reading = Reading(values, self.now - age * SECOND, several=frozenset(several))
+        self.nodes.publish({LOAD: reading}, self.now)
+
+    @rule(values=readings, ages=st.lists(st.integers(-310, 40), min_size=6, max_size=6))
+    def heat_is_measured(self, values: dict[str, float], ages: list[int]) -> None:
+        times = {name: self.now - age * SECOND for name, age in zip([*NAMES, "stranger"], ages, strict=True)}
+        self.nodes.publish({HEAT: Reading(values, times)}, self.now)
+
+    @rule(values=readings, bad=st.sets(st.sampled_from(NAMES), max_size=1))
+    def prices_are_written(self, values: dict[str, float], bad: set[str]) -> None:
+        self.nodes.publish({PRICE: Reading(values, None, no_number=frozenset(bad))}, self.now)
+
+    @rule(name=st.sampled_from(NAMES), age=st.integers(0, 40))
+    def a_pod_is_placed(self, name: str, age: int) -> None:
+        before = self.objects.get(name, {}).get("placed", ())
+        one = _on_node("new", self.now - age * SECOND).pod
+        self._change(name, Change(pods=(one,)), placed=(*before, self.now - age * SECOND))
+
+
+TestMeasuredEqualsFresh = MeasuredEqualsFresh.TestCase
+TestMeasuredEqualsFresh.settings = settings(
+    max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+)
 TestKeptEqualsFresh = KeptEqualsFresh.TestCase
 TestKeptEqualsFresh.settings = settings(
     max_examples=60, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
