@@ -45,6 +45,8 @@ class Evaluator:
 
     def __post_init__(self) -> None:
         with_data = [policy for policy in self.policies.policies if reads_of(policy.data).node and policy.enforced]
+        for policy in self.policies.policies:
+            self.nodes.measure(policy.data)
         self._data = RuleCache([DataColumn(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
 
     def matching(

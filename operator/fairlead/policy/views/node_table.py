@@ -116,6 +116,10 @@ class Nodes:
             for sources, mask in measurements.expire(self._created, now):
                 self._note(JournalEntry(-1, None, None, sources, mask))
 
+    def measure(self, entries: Iterable[DataEntry]) -> None:
+        """Make room for what is measured for these entries; a publication stores nothing else."""
+        (self.measured_for or self).measurements.entries(entries)
+
     def sources(self, entries: Iterable[DataEntry], reads: Reads) -> frozenset[Source]:
         """Return the measurements that a rule reads of these entries, and note how it asks for what is not in them."""
         found = set[Source]()
