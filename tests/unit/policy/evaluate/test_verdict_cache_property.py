@@ -138,7 +138,7 @@ def _at(seconds: int) -> str:
     return str(NOW // SECOND + seconds)
 
 
-class KeptEqualsFresh(RuleBasedStateMachine):
+class Comparison(RuleBasedStateMachine):
     """Every step changes something; every question is asked of the one that keeps and of one that knows nothing."""
 
     policies: Sequence[CompiledPolicy] = POLICIES
@@ -171,38 +171,6 @@ class KeptEqualsFresh(RuleBasedStateMachine):
     def _change(self, name: str, change: Change, **changed: Any) -> None:
         if name in self.nodes.slots:
             self.nodes.put(self._seen(name, changed), change)
-
-    @rule(
-        name=st.sampled_from(NAMES), key=st.sampled_from(["gpu", "zone", "watts", "for"]), value=st.sampled_from("ab1z")
-    )
-    def label(self, name: str, key: str, value: str) -> None:
-        labels = {**self.objects.get(name, {}).get("labels", {}), key: {"1": "x1", "z": "z2"}.get(value, value)}
-        if value == "z" and key == "zone":
-            labels.pop("zone")
-        self._change(name, Change(node=frozenset({("metadata", "labels", key)})), labels=labels)
-
-    @rule(name=st.sampled_from(NAMES), load=st.sampled_from(["0.1", "0.9", "nan", ""]), age=st.integers(-20, 20))
-    def load(self, name: str, load: str, age: int) -> None:
-        seconds = (self.now - NOW) // SECOND - age
-        annotations = {"load": load, "load-time": _at(seconds)} if load else {}
-        paths = frozenset({("metadata", "annotations", "load"), ("metadata", "annotations", "load-time")})
-        self._change(name, Change(node=paths), annotations=annotations)
-
-    @rule(name=st.sampled_from(NAMES), status=st.sampled_from(["True", "False"]), late=st.booleans())
-    def condition(self, name: str, status: str, late: bool) -> None:
-        stamp = "2027-01-15T08:00:10Z" if late else "2026-05-01T00:00:00Z"
-        path = ("status", "conditions", "Ready")
-        self._change(name, Change(node=frozenset({path})), conditions={"Ready": (status, stamp)})
-
-    @rule(name=st.sampled_from(NAMES), used=st.sampled_from([0.0, 2.0, 4.5]))
-    def used(self, name: str, used: float) -> None:
-        self._change(name, Change(requested=frozenset({"cpu"})), used=used)
-
-    @rule(name=st.sampled_from(NAMES), count=st.integers(0, 4))
-    def pods(self, name: str, count: int) -> None:
-        before = self.objects.get(name, {}).get("pods", ())
-        after = tuple(placed(f"q{at}") for at in range(count))
-        self._change(name, Change(pods=(*before, *after)), pods=after)
 
     @rule(name=st.sampled_from(NAMES), forgets=st.booleans())
     def goes(self, name: str, forgets: bool) -> None:
@@ -258,8 +226,44 @@ class KeptEqualsFresh(RuleBasedStateMachine):
         assert kept == fresh
 
 
-class MeasuredEqualsFresh(KeptEqualsFresh):
-    """The same for values that are measured of all nodes at once."""
+class KeptEqualsFresh(Comparison):
+    """Nodes and pods change one by one."""
+
+    @rule(
+        name=st.sampled_from(NAMES), key=st.sampled_from(["gpu", "zone", "watts", "for"]), value=st.sampled_from("ab1z")
+    )
+    def label(self, name: str, key: str, value: str) -> None:
+        labels = {**self.objects.get(name, {}).get("labels", {}), key: {"1": "x1", "z": "z2"}.get(value, value)}
+        if value == "z" and key == "zone":
+            labels.pop("zone")
+        self._change(name, Change(node=frozenset({("metadata", "labels", key)})), labels=labels)
+
+    @rule(name=st.sampled_from(NAMES), load=st.sampled_from(["0.1", "0.9", "nan", ""]), age=st.integers(-20, 20))
+    def load(self, name: str, load: str, age: int) -> None:
+        seconds = (self.now - NOW) // SECOND - age
+        annotations = {"load": load, "load-time": _at(seconds)} if load else {}
+        paths = frozenset({("metadata", "annotations", "load"), ("metadata", "annotations", "load-time")})
+        self._change(name, Change(node=paths), annotations=annotations)
+
+    @rule(name=st.sampled_from(NAMES), status=st.sampled_from(["True", "False"]), late=st.booleans())
+    def condition(self, name: str, status: str, late: bool) -> None:
+        stamp = "2027-01-15T08:00:10Z" if late else "2026-05-01T00:00:00Z"
+        path = ("status", "conditions", "Ready")
+        self._change(name, Change(node=frozenset({path})), conditions={"Ready": (status, stamp)})
+
+    @rule(name=st.sampled_from(NAMES), used=st.sampled_from([0.0, 2.0, 4.5]))
+    def used(self, name: str, used: float) -> None:
+        self._change(name, Change(requested=frozenset({"cpu"})), used=used)
+
+    @rule(name=st.sampled_from(NAMES), count=st.integers(0, 4))
+    def pods(self, name: str, count: int) -> None:
+        before = self.objects.get(name, {}).get("pods", ())
+        after = tuple(placed(f"q{at}") for at in range(count))
+        self._change(name, Change(pods=(*before, *after)), pods=after)
+
+
+class MeasuredEqualsFresh(Comparison):
+    """Values are measured of all nodes at once."""
 
     policies = (MEASURED,)
 
