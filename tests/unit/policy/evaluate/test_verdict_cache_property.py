@@ -124,7 +124,9 @@ LOAD = PrometheusPoll("default", "load", "instance", None, 15)
 HEAT = NodeMetricsPoll("cpu", "Base", 30)
 PRICE = ConfigMapPoll("prices", "values.json", None)
 numbers = st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9, 4.0])
-readings = st.dictionaries(st.sampled_from([*NAMES, "stranger"]), numbers)
+readings = st.fixed_dictionaries(dict.fromkeys([*NAMES[:3], "stranger"], numbers)) | st.dictionaries(
+    st.sampled_from(NAMES), numbers
+)
 
 
 def _on_node(name: str, at: int) -> Any:
@@ -266,6 +268,16 @@ class MeasuredEqualsFresh(Comparison):
     """Values are measured of all nodes at once."""
 
     policies = (MEASURED,)
+
+    @initialize(values=readings)
+    def begin(self, values: dict[str, float]) -> None:
+        self.nodes.publish({LOAD: Reading(values, self.now), HEAT: Reading(values, self.now)}, self.now)
+        self._compare(PODS[0], NAMES)
+
+    @rule(seconds=st.sampled_from([10, 21]))
+    def nobody_measures(self, seconds: int) -> None:
+        self.now += seconds * SECOND
+        self._compare(PODS[0], NAMES)
 
     @rule(values=readings, several=st.sets(st.sampled_from(NAMES), max_size=1), age=st.sampled_from([0, 0, 3, -400]))
     def load_is_measured(self, values: dict[str, float], several: set[str], age: int) -> None:
