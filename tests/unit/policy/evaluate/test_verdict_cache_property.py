@@ -269,8 +269,8 @@ class MeasuredEqualsFresh(Comparison):
 
     policies = (MEASURED,)
 
-    @initialize(values=readings)
-    def begin(self, values: dict[str, float]) -> None:
+    @rule(values=readings)
+    def everything_is_measured(self, values: dict[str, float]) -> None:
         self.nodes.publish({LOAD: Reading(values, self.now), HEAT: Reading(values, self.now)}, self.now)
         self._compare(PODS[0], NAMES)
 
