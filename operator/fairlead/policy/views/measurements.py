@@ -69,6 +69,11 @@ class MeasuredValues:
     """Next moment at which a value may become stale or valid; 0: not computed."""
     checked: int = 0
 
+    @property
+    def sources(self) -> frozenset[Source]:
+        """Return everything that rules read of the table."""
+        return frozenset({(self.key, None), *((self.key, lag_s) for lag_s in self.lags)})
+
     def grow(self, size: int) -> None:
         """Make room for this many slots."""
         if (more := size - len(self.values)) > 0:
@@ -252,6 +257,6 @@ class Measurements:
             if now >= table.expires:
                 mask = table.expired(created, now)
                 if 1 in mask:
-                    found.append(Published(frozenset({(key, None)}), bytes(mask)))
+                    found.append(Published(table.sources, bytes(mask)))
             self.expires = min(self.expires, table.expires)
         return found

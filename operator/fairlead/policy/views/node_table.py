@@ -103,7 +103,7 @@ class Nodes:
         created = self._created
         for table, before, mask in self.measurements.publish(readings, self.slots, created, now):
             if 1 in mask:
-                self._note(JournalEntry(-1, None, None, frozenset({(table.key, None)}), bytes(mask)))
+                self._note(JournalEntry(-1, None, None, table.sources, bytes(mask)))
             for lag_s in table.lags:
                 moved = self._placed_meanwhile(before, table.times, lag_s * _SECOND)
                 if 1 in moved:

@@ -302,7 +302,7 @@ class MeasuredEqualsFresh(Comparison):
 
 TestMeasuredEqualsFresh = MeasuredEqualsFresh.TestCase
 TestMeasuredEqualsFresh.settings = settings(
-    max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=100, stateful_step_count=20, suppress_health_check=[HealthCheck.too_slow]
 )
 TestKeptEqualsFresh = KeptEqualsFresh.TestCase
 TestKeptEqualsFresh.settings = settings(
