@@ -1,0 +1,22 @@
+"""Comparison of values with parameters, without the errors of floating-point arithmetic.
+
+A value of 71 with the factor 0.1 is 7.1000000000000005, and shares of a node add up to just more than its limit. What
+differs by less than a billionth therefore counts as equal: of the larger number, or of 1 if both are smaller.
+"""
+
+_TOLERANCE = 1e-9
+
+
+def equal(one: float, other: float) -> bool:
+    """Return whether two numbers are equal."""
+    return abs(one - other) < _TOLERANCE * max(1.0, abs(one), abs(other))
+
+
+def at_most(value: float, limit: float) -> bool:
+    """Return whether a value is within an upper limit."""
+    return value <= limit or equal(value, limit)
+
+
+def at_least(value: float, limit: float) -> bool:
+    """Return whether a value is within a lower limit."""
+    return value >= limit or equal(value, limit)
