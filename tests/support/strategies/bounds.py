@@ -1,6 +1,7 @@
 """Parameters at each of their bounds and beyond, found by walking the model."""
 
 import copy
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
-from fairlead.api.params import Params
-from fairlead.api.values import Duration, Shape, parse_duration
+from fairlead.api.params import DataName, Params
+from fairlead.api.values import Duration, Identifier, Shape, parse_duration
 
 Path = tuple[str | int, ...]
 Json = dict[str, Any]
@@ -61,6 +62,8 @@ def _of_value(kind: object, metadata: list[object], sample: Json, path: Path, he
         yield Edge("no such choice", path, _put(sample, path, "Nonsense"), fits=False)
     elif kind is str:
         yield from _of_string(metadata, sample, path)
+    elif kind is DataName:
+        yield from _of_value(Identifier, [], sample, path, here)
     elif kind is Duration:
         yield from _of_duration(metadata, sample, path)
     elif kind in (int, float):
@@ -124,8 +127,10 @@ def _of_number(metadata: list[object], sample: Json, path: Path) -> Iterator[Edg
     low, high = _bound(metadata, Ge), _bound(metadata, Le)
     assert low is not None, f"the number {path} has no smallest value"
     assert high is not None, f"the number {path} has no largest value"
-    for value, fits in ((low, True), (high, True), (low - 1, False), (high + 1, False)):
-        yield Edge(str(value), path, _put(sample, path, value), fits=fits)
+    # One more than a huge float is the same float.
+    below, above = min(low - 1, math.nextafter(low, -math.inf)), max(high + 1, math.nextafter(high, math.inf))
+    for value, fits in ((low, True), (high, True), (below, False), (above, False)):
+        yield Edge(str(value), path, _put(sample, path, value), fits=fits, leads=True)
 
 
 def _bound(metadata: list[object], kind: type) -> int | None:

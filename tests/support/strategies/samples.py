@@ -3,6 +3,54 @@
 from typing import Any
 
 SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "allocation score": [
+        {
+            "objective": "Pack",
+            "resources": [{"name": "cpu", "weight": 1}, {"name": "nvidia.com/gpu", "weight": 5}],
+        },
+        {"objective": "Pack"},
+        {"objective": "Spread"},
+        {"objective": "Spread", "resources": [{"name": "memory"}]},
+        {"objective": "Balance"},
+        {"objective": "Balance", "resources": [{"name": "cpu", "weight": 3}, {"name": "memory"}, {"name": "pods"}]},
+    ],
+    "congestion score": [
+        {"value": "congestion", "max": 10.0},
+        {"value": "congestion"},
+        {"value": "congestion", "max": 0.1},
+        {"value": "congestion", "max": 1e-9},
+        {"value": "congestion", "max": 1e18},
+    ],
+    "hotSpot filter": [
+        {
+            "windows": [{"within": "30s", "limit": 2}],
+            "selector": {
+                "matchLabels": {"tier": "batch"},
+                "matchExpressions": [{"key": "retired", "operator": "NotIn", "values": ["yes"]}],
+            },
+            "namespaces": ["ml", "batch"],
+            "resource": "cpu",
+        },
+        {"windows": [{"within": "30s", "limit": 1}]},
+        {"windows": [{"within": "1m", "limit": 2}, {"within": "10s", "limit": 1}], "namespaces": ["ml"]},
+        {"windows": [{"within": "1m30s", "limit": 30}, {"within": "20s", "limit": 10}], "resource": "memory"},
+        {"windows": [{"within": "24h", "limit": 3}], "selector": {"matchLabels": {"tier": "batch"}}},
+    ],
+    "hotSpot score": [
+        {
+            "windows": [{"within": "5m", "count": 5, "points": 10}],
+            "selector": {
+                "matchLabels": {"tier": "batch"},
+                "matchExpressions": [{"key": "retired", "operator": "NotIn", "values": ["yes"]}],
+            },
+            "namespaces": ["ml", "batch"],
+            "resource": "cpu",
+        },
+        {},
+        {"windows": [{"within": "30s", "count": 0.1, "points": 0.3}, {"within": "20s", "count": 1, "points": 100}]},
+        {"windows": [{"within": "1m", "count": 30}], "resource": "memory", "namespaces": ["ml"]},
+        {"windows": [{"within": "24h", "count": 2, "points": 0}]},
+    ],
     "nodeReadiness filter": [
         {
             "daemonSets": [{"namespace": "kube-system", "name": "cilium", "whenAbsent": "Reject"}],
@@ -30,5 +78,27 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"conditions": [{"type": "NetworkReady"}], "holdOff": "1m"},
         {"conditions": [{"type": "NetworkReady", "status": "False"}], "labels": [{"key": "warm"}]},
         {"labels": [{"key": "warm"}], "annotations": [{"key": "checked"}], "choose": {"podAnnotation": "needs"}},
+    ],
+    "telemetry filter": [
+        {"rejectWhen": "AllOf", "rules": [{"value": "heat", "operator": "GreaterThan", "target": 7.1}]},
+        {"rules": [{"value": "heat", "operator": "Equals", "target": 0.3}]},
+        {"rules": [{"value": "heat", "operator": "LessThan", "target": 0}]},
+        *(
+            {
+                "rejectWhen": how,
+                "rules": [
+                    {"value": "heat", "operator": "GreaterThan", "target": 8.5},
+                    {"value": "power", "operator": "LessThan", "target": 2.3},
+                    {"value": "heat", "operator": "Equals", "target": 1.2},
+                ],
+            }
+            for how in ("AnyOf", "AllOf")
+        ),
+    ],
+    "telemetry score": [
+        {"value": "heat", "prefer": "Lowest", "range": {"from": 0.1, "to": 7.1}},
+        {"value": "heat", "prefer": "Highest", "range": {"from": -1e18, "to": 1e18}},
+        {"value": "heat", "prefer": "Lowest"},
+        {"value": "heat", "prefer": "Highest"},
     ],
 }

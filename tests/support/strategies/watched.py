@@ -206,10 +206,11 @@ class WatchedNode:
     def placed(self, after: int) -> Sequence[Placement]:
         if not self._reads.placements:
             raise UndeclaredError("read of placements is not declared")
-        reads = self._reads.placements
+        reads, found = self._reads.placements, self._node.placed(after)
+        self.seen.append(len(found))
         return [
             Placement(one.at, WatchedOnNode(one.pod, covered=any(read.covers(one.pod) for read in reads)), one.request)
-            for one in self._node.placed(after)
+            for one in found
         ]
 
     def _watched(self, pod: PodOnNode) -> WatchedOnNode:

@@ -119,6 +119,9 @@ _BROKEN = {
     "its trace is silent": (
         filters(lambda node, _now, _trace=None: PASS if node.labels.get("gpu") else _NO, node=_GPU),
         "the trace does not show"),
+    "its trace is silent about placements": (
+        filters(lambda node, _now, _trace=None: PASS if node.placed(0) else _NO, placements=_PODS),
+        "the trace does not show"),
     "it reads the clock and does not declare it": (
         filters(lambda _node, now, _trace=None: Reject("no", until=NOW) if now < NOW else PASS), "until"),
     "it does not say until when": (
