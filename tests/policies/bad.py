@@ -6,6 +6,7 @@ something, `server` is what it says and `offline` what we say.
 
 from dataclasses import dataclass
 
+from fairlead.strategies import installed
 from policies.good import Object, data, policy
 
 
@@ -27,6 +28,8 @@ A_KEY = "write a key such as gpu or example.com/gpu"
 A_DURATION = "write a duration such as 90s, 5m or 1h30m, from 1s to 168h"
 IS_REQUIRED = "Required value"
 _TRUE = {"name": "a", "expression": "true"}
+_FILTERED_BY = ", ".join(["expression", *(one.name for one in installed() if one.filter)])
+_SCORED_BY = ", ".join(["expression", *(one.name for one in installed() if one.score)])
 
 
 def rule(**fields: object) -> Object:
@@ -367,15 +370,22 @@ BAD: dict[str, Bad] = {
     "a filter with nothing that decides": Bad(
         policy(filters=[{"name": "a"}]),
         "spec.filters[0]",
-        "give exactly one of expression, nodeReadiness; found none",
+        f"give exactly one of {_FILTERED_BY}; found none",
     ),
     "a filter with two things that decide": Bad(
         rule(nodeReadiness={"conditions": [{"type": "NetworkReady"}]}),
         "spec.filters[0]",
-        "give exactly one of expression, nodeReadiness; found expression nodeReadiness",
+        f"give exactly one of {_FILTERED_BY}; found expression nodeReadiness",
     ),
     "a score with nothing that decides": Bad(
-        policy(scores=[{"name": "a", "weight": 2}]), "spec.scores[0]", "expression is missing"
+        policy(scores=[{"name": "a", "weight": 2}]),
+        "spec.scores[0]",
+        f"give exactly one of {_SCORED_BY}; found none",
+    ),
+    "a score with two strategies that decide": Bad(
+        policy(scores=[{"name": "a", "allocation": {"objective": "Pack"}, "hotSpot": {}}]),
+        "spec.scores[0]",
+        f"give exactly one of {_SCORED_BY}; found allocation hotSpot",
     ),
     "a score by a strategy that only filters": Bad(
         policy(scores=[{"name": "a", "nodeReadiness": {"conditions": [{"type": "NetworkReady"}]}}]),
@@ -392,6 +402,24 @@ BAD: dict[str, Bad] = {
         policy(filters=[{"name": "a", "nodeReadiness": {"holdOff": "2h", "conditions": [{"type": "NetworkReady"}]}}]),
         "spec.filters[0].nodeReadiness.holdOff",
         "write a duration such as 90s, 5m or 1h30m, from 0s to 1h",
+    ),
+    "a balance of one resource": Bad(
+        policy(scores=[{"name": "a", "allocation": {"objective": "Balance", "resources": [{"name": "cpu"}]}}]),
+        "spec.scores[0].allocation.resources",
+        "Balance needs at least two resources",
+    ),
+    "a range that goes down": Bad(
+        policy(
+            scores=[{"name": "a", "telemetry": {"value": "x", "prefer": "Lowest", "range": {"from": 80, "to": 30}}}],
+        ),
+        "spec.scores[0].telemetry.range",
+        "from must be less than to",
+    ),
+    "the parameters of a filter in a score": Bad(
+        policy(scores=[{"name": "a", "hotSpot": {"windows": [{"within": "30s", "limit": 10}]}}]),
+        "spec.scores[0].hotSpot.windows[0].limit",
+        'unknown field "spec.scores[0].hotSpot.windows[0].limit"',
+        "there is no such field",
     ),
     "a selector of a strategy with a bad operator": Bad(
         policy(

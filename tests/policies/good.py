@@ -71,6 +71,12 @@ holdOff: 20s
 choose: {podAnnotation: example.org/needs}
 """)
 
+COUNTED: Object = {
+    "selector": {"matchLabels": {"tier": "batch"}},
+    "namespaces": ["ml"],
+    "resource": "cpu",
+}
+
 GOOD: dict[str, Object] = {
     "everything that a policy can say": EVERYTHING,
     "nothing at all": policy(),
@@ -134,5 +140,36 @@ GOOD: dict[str, Object] = {
         scores=[{"expression": "1.0", "name": "b"}], filters=[{"expression": "true", "name": "a"}]
     ),
     "a strategy with all its parameters": policy(filters=[{"name": "daemons-ready", "nodeReadiness": READINESS}]),
+    "strategies that score, with as little as they need": policy(
+        data=[{"name": "heat", "nodeLabel": {"key": "heat"}}],
+        scores=[
+            {"name": "a", "allocation": {"objective": "Balance"}},
+            {"name": "b", "congestion": {"value": "heat"}},
+            {"name": "c", "hotSpot": {}},
+            {"name": "d", "telemetry": {"value": "heat", "prefer": "Highest"}},
+        ],
+    ),
+    "strategies with all their parameters": policy(
+        data=[{"name": "heat", "nodeLabel": {"key": "heat"}}],
+        filters=[
+            {"name": "a", "hotSpot": {"windows": [{"within": "30s", "limit": 10}], **COUNTED}},
+            {
+                "name": "b",
+                "telemetry": {
+                    "rejectWhen": "AllOf",
+                    "rules": [{"value": "heat", "operator": "GreaterThan", "target": 80.5}],
+                },
+            },
+        ],
+        scores=[
+            {"name": "c", "allocation": {"objective": "Pack", "resources": [{"name": "nvidia.com/gpu", "weight": 5}]}},
+            {"name": "d", "congestion": {"value": "heat", "max": 0.5}},
+            {"name": "e", "hotSpot": {"windows": [{"within": "5m", "count": 2.5, "points": 10}], **COUNTED}},
+            {
+                "name": "f",
+                "telemetry": {"value": "heat", "prefer": "Lowest", "range": {"from": -10, "to": 80.5}},
+            },
+        ],
+    ),
     "a status that somebody sent along": policy() | {"status": {"observedGeneration": 3, "conditions": []}},
 }

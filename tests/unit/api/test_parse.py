@@ -7,6 +7,7 @@ from generate.crds import installed_policy
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.strategies import installed
 from policies.bad import A_NAME, BAD, Bad
 from policies.good import EVERYTHING, GOOD, Object, policy
 from policies.spoilt import spoilt
@@ -91,7 +92,8 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     ]
 
 
-_FIELDS = "name, expression, reason, resolvable, onError, nodeReadiness"
+_STRATEGIES = ", ".join(one.name for one in installed() if one.filter)
+_FIELDS = f"name, expression, reason, resolvable, onError, {_STRATEGIES}"
 HINTS: dict[str, tuple[Object, str]] = {
     "a list of the spec beside it": (
         policy() | {"filters": []},
