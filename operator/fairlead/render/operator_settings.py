@@ -1,7 +1,7 @@
 """Settings of the operator, read from one YAML document. The docstrings of fields are the documentation of values."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -15,6 +15,7 @@ from fairlead.api.params import Check, Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
 from fairlead.pki.parsing import digest
+from fairlead.render.prometheus_settings import PrometheusServer, offline_check
 
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 
@@ -75,7 +76,7 @@ class ManagedResource(Params):
     def checks(cls) -> tuple[Check, ...]:
         """Return the check that it is true: otherwise kube-scheduler sends us only pods that request the resource."""
         message = "must be true: a policy selects pods by its match; leave out a resource that the scheduler counts"
-        return (_check(lambda self: self.ignored_by_scheduler, message, "ignoredByScheduler"),)
+        return (offline_check(lambda self: self.ignored_by_scheduler, message, "ignoredByScheduler"),)
 
 
 class Image(Params):
@@ -150,23 +151,18 @@ class SchedulerSettings(Params):
     def checks(cls) -> tuple[Check, ...]:
         """Return the checks: the cluster's own scheduler is never managed, and a profile is named only once."""
         return (
-            _check(
+            offline_check(
                 lambda self: (self.name, self.management) != (CLUSTERS_OWN_SCHEDULER, "Managed"),
                 f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own scheduler and is never managed: set management to "
                 "ConfigOnly, or give the scheduler another name",
                 "management",
             ),
-            _check(
+            offline_check(
                 lambda self: "schedulerName" not in self.profile,
                 "is the name of this entry: leave it out",
                 "profile.schedulerName",
             ),
         )
-
-
-def _check(holds: Callable[[Any], bool], message: str, field: str) -> Check:
-    """Return a check without a rule for the API server, which never reads settings."""
-    return Check("", holds, message, field)
 
 
 OPERATOR_NAME: Final = "fairlead"
@@ -236,6 +232,8 @@ class OperatorSettings(Params):
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)
     """Prefixes of the annotation keys that policies may set on pods."""
+    prometheus: Annotated[Listed[PrometheusServer], Field(max_length=16)] = ()
+    """Prometheus servers that policies may take values from."""
 
     def lists(self, name: str) -> bool:
         """Return whether a scheduler is listed."""
