@@ -122,7 +122,7 @@ class Transport:
             aiohttp.ConnectionTimeoutError,
             aiohttp.ClientHttpProxyError,
         ) as error:
-            message = f"{access.server} cannot be reached: {_why(error)}"
+            message = f"{access.server} cannot be reached: {os_reason(error)}"
             raise self._unreachable(ask, message, not_sent=True) from error
         except TimeoutError as error:
             raise self._unreachable(ask, f"{access.server} does not answer") from error
@@ -135,7 +135,7 @@ class Transport:
         return UnreachableError(ask.verb, ask.where, message, not_sent=not_sent)
 
 
-def _why(error: aiohttp.ClientError) -> str:
+def os_reason(error: aiohttp.ClientError) -> str:
     """Return the operating system's error text, without aiohttp's internals."""
     found = getattr(error, "os_error", None)
     if not isinstance(found, OSError):

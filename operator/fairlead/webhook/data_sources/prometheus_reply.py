@@ -30,7 +30,8 @@ _METRIC: Final = b'"metric":'
 _LABELS_MAX: Final = 16 << 10
 _LISTED_MAX: Final = 8
 _WARNINGS_MAX: Final = 3
-_TEXT_MAX: Final = 300
+TEXT_MAX: Final = 300
+"""Length of a server's text in messages."""
 _SHORT_MAX: Final = 60
 _LIKELY: Final = (
     "node",
@@ -117,13 +118,13 @@ class NodeSamples:
 
     def note(self, node_of: NodeOf) -> str:
         """Return advice for the owner of the query; "" if there is none."""
-        said = [f"the server warns: {_short(one, _TEXT_MAX)}" for one in [*self.warnings][:_WARNINGS_MAX]]
+        said = [f"the server warns: {one_line(one, TEXT_MAX)}" for one in [*self.warnings][:_WARNINGS_MAX]]
         if not self.series:
             said.append("the query gives no series")
         elif not self.named:
             said.append(f"of {self.series} series none names a node by label {self.label}; {self._has(node_of)}")
         elif self.named < self.series:
-            such = f", such as {_short(self.stranger)}" if self.stranger else f": they have no label {self.label}"
+            such = f", such as {one_line(self.stranger)}" if self.stranger else f": they have no label {self.label}"
             said.append(
                 f"of {self.series} series {self.named} name a node by label {self.label}; the others name none{such}"
             )
@@ -143,7 +144,7 @@ class NodeSamples:
         likely = (*names, self.label, *_LIKELY, *sorted(labels))
         first = next(name for name in likely if name in labels)
         rest = sorted(labels.keys() - {first})
-        text = ", ".join([f"{first} ({_short(labels[first])})", *rest[: _LISTED_MAX - 1]])
+        text = ", ".join([f"{first} ({one_line(labels[first])})", *rest[: _LISTED_MAX - 1]])
         text += f" and {more} more" if (more := len(rest) - _LISTED_MAX + 1) > 0 else ""
         return f"they have {text}" + (f": set nodeLabel to {first}" if names else "")
 
@@ -209,7 +210,7 @@ def _vector(reply: _Reply) -> _Reply:
         raise PollError("the reply is not one of Prometheus: it has no status and data")
     if reply.data.resultType != "vector":
         raise PollError(
-            f"the query gives a {_short(reply.data.resultType) or 'result without a type'}, not a vector:"
+            f"the query gives a {one_line(reply.data.resultType) or 'result without a type'}, not a vector:"
             " write one that gives one value for each node at one moment"
         )
     return reply
@@ -225,7 +226,7 @@ def refusal_text(body: bytes) -> str:
 
 
 def _said(reply: _Reply) -> str:
-    parts = (_short(reply.errorType), _short(reply.error, _TEXT_MAX))
+    parts = (one_line(reply.errorType), one_line(reply.error, TEXT_MAX))
     return ": ".join(filter(None, parts)) or "the server answers with an error that it does not name"
 
 
@@ -276,8 +277,8 @@ def _of(nodes: Collection[str], has: str, have: str) -> str:
     return f"node {one} {has}" if len(nodes) == 1 else f"{len(nodes)} nodes, such as {one}, {have}"
 
 
-def _short(text: str, most: int = _SHORT_MAX) -> str:
-    """Return text of a server for a message: one line, never long."""
+def one_line(text: str, most: int = _SHORT_MAX) -> str:
+    """Return text of others for a message: one line, never long."""
     shown = " ".join(text[: most + 1].split())
     shown = "".join(one if one.isprintable() else "?" for one in shown)
     return shown if len(text) <= most else f"{shown[:most]}..."

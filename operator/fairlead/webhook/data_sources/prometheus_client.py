@@ -1,0 +1,242 @@
+"""Client of Prometheus servers: instant queries within a time, and what their failure means for users."""
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import Callable, Iterable
+from http.client import responses
+from pathlib import Path
+from time import time_ns
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+from yarl import URL
+
+from fairlead import __version__
+from fairlead.cooperative import Pauses, Steps, T
+from fairlead.kube.errors import ERROR_BYTES_MAX, AccessError
+from fairlead.kube.http.transport import os_reason
+from fairlead.policy.views.polls import PrometheusPoll, Reading
+from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.webhook.data_sources.prometheus_reply import (
+    TEXT_MAX,
+    NodeOf,
+    NodeSamples,
+    node_samples,
+    one_line,
+    reading,
+    refusal_text,
+)
+from fairlead.webhook.data_sources.server_access import FOLDER, ServerAccess
+
+BODY_BYTES_MAX: Final = 16 << 20
+"""Greatest size of a reply after decompression."""
+_PATH: Final = "/api/v1/query"
+_GET_MAX: Final = 1500
+"""Length of a query string up to which GET is used: proxies that check rights often allow nothing else. A longer one
+would not pass those that limit the length of lines."""
+_AT_ONCE: Final = 20
+"""Queries that a server runs at the same time if its query.max-concurrency is the default; others would wait there."""
+_STEP_BYTES: Final = 256 << 10  # decompressed between two turns of the loop
+_GZIP: Final = 31  # zlib's number for it
+_CONNECT_PART: Final = 0.8  # of the time, so that a connection that is dropped is told apart from a slow query
+_SERVER_PART: Final = 0.9  # of the time, so that the server's own message arrives
+_LOGIN: Final = "check bearerToken, serviceAccount, basicAuth or clientCertificate of the server in the settings"
+_HINTS: Final = {
+    401: f": the credentials are missing or refused; {_LOGIN}",
+    403: f": these credentials may not query; {_LOGIN}",
+    404: ": there is no API of Prometheus; the url in the settings needs the path before /api/v1, if there is one",
+}
+_TOO_LARGE: Final = (
+    f"the reply is larger than {BODY_BYTES_MAX >> 20} MiB: aggregate in the query, so that each node has one series"
+)
+_NETWORK_POLICY: Final = (
+    "a NetworkPolicy may drop the connection: that of kube-prometheus must allow the operator's pods"
+)
+
+
+class PrometheusClient:
+    """Client of the servers in the settings. Use it as a context manager; no proxy of the environment is used."""
+
+    def __init__(self, settings_folder: Path, now: Callable[[], int] = time_ns) -> None:
+        """`settings_folder` has the settings file, with the credentials beside it; `now` returns nanoseconds."""
+        self._folder = settings_folder / FOLDER
+        self._now = now
+        self._servers: dict[str, ServerAccess] = {}
+        self._open_session: aiohttp.ClientSession | None = None
+
+    def set_servers(self, servers: Iterable[PrometheusServer]) -> None:
+        """Use these servers from the next poll on."""
+        held = self._servers
+        self._servers = {
+            one.name: held[one.name]
+            if one.name in held and held[one.name].server == one
+            else ServerAccess(one, self._folder / one.name)
+            for one in servers
+        }
+
+    async def __aenter__(self) -> Self:
+        self._open_session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=_AT_ONCE),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={
+                "User-Agent": f"fairlead/{__version__}",
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",  # compression costs both sides more than it saves within a cluster
+            },
+            auto_decompress=False,  # it has no limit that is ours
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self._open_session is None:
+            raise RuntimeError("use the client as a context manager: `async with PrometheusClient(...) as client`")
+        return self._open_session
+
+    async def read(self, poll: PrometheusPoll, greatest_age_s: int, node_of: NodeOf) -> Reading:
+        """Return the values of a poll; `greatest_age_s` is how far the server may look back. Raises PollError."""
+        access = self._access(poll.server)
+        sent = self._now()
+        values, times = await asyncio.gather(
+            self._samples(access, poll, poll.query, greatest_age_s, node_of),
+            self._times(access, poll, greatest_age_s, node_of),
+            return_exceptions=True,
+        )
+        if isinstance(values, BaseException):
+            raise values
+        if isinstance(times, BaseException):
+            raise times
+        return reading(values, times, sent, node_of)
+
+    def _access(self, name: str) -> ServerAccess:
+        if (found := self._servers.get(name)) is not None:
+            return found
+        there = f"there are {', '.join(self._servers)}" if self._servers else "the settings have none"
+        raise PollError(f'there is no server "{name}"; {there}')
+
+    async def _samples(
+        self, access: ServerAccess, poll: PrometheusPoll, query: str, greatest_age_s: int, node_of: NodeOf
+    ) -> NodeSamples:
+        within_s = min(access.server.timeout.seconds, poll.interval_s)
+        body = await self._reply(access, query, greatest_age_s, within_s)
+        return await _in_turns(node_samples(body, poll.node_label, node_of))
+
+    async def _times(
+        self, access: ServerAccess, poll: PrometheusPoll, greatest_age_s: int, node_of: NodeOf
+    ) -> NodeSamples | None:
+        if poll.time_query is None:
+            return None
+        try:
+            return await self._samples(access, poll, poll.time_query, greatest_age_s, node_of)
+        except PollError as error:
+            raise PollError(f"timeQuery: {error}") from error
+
+    async def _reply(self, access: ServerAccess, query: str, greatest_age_s: int, within_s: int) -> bytes:
+        """Send a query, and return the body of the reply. Raises PollError."""
+        server = access.server
+        parameters = {
+            "query": query,
+            "timeout": f"{int(within_s * 1000 * _SERVER_PART)}ms",
+            "lookback_delta": f"{greatest_age_s}s",  # servers before 2.43 ignore it
+        }
+        url, form = f"{server.url.rstrip('/')}{_PATH}", urlencode(parameters)
+        is_short = len(form) <= _GET_MAX
+        try:
+            credential = access.credential()
+            headers = {one.name: one.value for one in server.headers}
+            if credential.authorization:
+                headers["Authorization"] = credential.authorization
+            if not is_short:
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+            async with self._session.request(
+                "GET" if is_short else "POST",
+                URL(f"{url}?{form}" if is_short else url, encoded=True),
+                data=None if is_short else form.encode(),
+                headers=headers,
+                ssl=access.trust.context(credential) if access.trust is not None else True,
+                server_hostname=server.server_name or None,
+                timeout=aiohttp.ClientTimeout(total=within_s, sock_connect=within_s * _CONNECT_PART),
+                allow_redirects=False,  # our credentials are for this server only
+            ) as answer:
+                if answer.status != 200:
+                    raise PollError(f"{server.url} answers {await _refusal(answer)}")
+                return await _body(answer, BODY_BYTES_MAX)
+        except AccessError as error:
+            raise PollError(str(error)) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise PollError(_unreachable(server.url, error, within_s)) from error
+
+
+async def _in_turns(steps: Steps[T]) -> T:
+    """Run a computation, with a turn for the loop at each of its pauses."""
+    for _ in (pauses := Pauses(steps)):
+        await asyncio.sleep(0)
+    return pauses.result
+
+
+async def _body(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return the body, decompressed. Raises PollError for one that is larger."""
+    encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip"):
+        raise PollError(f"the reply is encoded with {one_line(encoding)}, which was not asked for")
+    unzip = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
+    parts, size = list[bytes](), 0
+    async for chunk in answer.content.iter_any():
+        left = chunk
+        while left:
+            if unzip is None:
+                part, left = left, b""
+            else:
+                try:
+                    part = unzip.decompress(left, _STEP_BYTES)
+                except zlib.error:
+                    raise PollError("the reply is not compressed with gzip, as its Content-Encoding says") from None
+                left = unzip.unconsumed_tail
+                await asyncio.sleep(0)
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise PollError(_TOO_LARGE)
+    return b"".join(parts)
+
+
+async def _refusal(answer: aiohttp.ClientResponse) -> str:
+    """Return the status of a reply, with the server's own message or a hint."""
+    status = f"{answer.status} {responses.get(answer.status, '')}".strip()
+    if 300 <= answer.status < 400:
+        target = urlsplit(answer.headers.get("Location", "")).netloc.rpartition("@")[2]
+        to = f" to {one_line(target)}" if target else ""
+        return f"{status}, a redirect{to}, which is not followed: write the URL of the server itself in the settings"
+    try:
+        said = refusal_text(await _body(answer, ERROR_BYTES_MAX))
+    except PollError:
+        said = ""
+    return f"{status}: {said}" if said else f"{status}{_HINTS.get(answer.status, '')}"
+
+
+def _unreachable(url: str, error: aiohttp.ClientError | OSError, within_s: int) -> str:
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            wrong = error.certificate_error
+            why = wrong.verify_message if isinstance(wrong, ssl.SSLCertVerificationError) else str(wrong)
+            return f"{url} is not trusted: {why.rstrip('.')}; see ca and serverName of the server in the settings"
+        case aiohttp.ConnectionTimeoutError():
+            return f"{url} does not accept a connection within {within_s * _CONNECT_PART:g} s: {_NETWORK_POLICY}"
+        case aiohttp.ClientConnectorSSLError():
+            return f"{url} does not speak TLS with us: {os_reason(error)}"
+        case aiohttp.ClientConnectorError():
+            return f"{url} cannot be reached: {os_reason(error)}"
+        case TimeoutError():
+            return f"{url} does not answer within {within_s} s: simplify the query, or raise timeout in the settings"
+        case _:
+            return f"the connection to {url} was lost: {one_line(str(error), TEXT_MAX) or type(error).__name__}"
