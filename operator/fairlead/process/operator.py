@@ -30,7 +30,7 @@ from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
-from fairlead.process.settings_file import SettingsError, SettingsFile
+from fairlead.process.settings_file import SettingsError, SettingsFile, loaded_settings
 from fairlead.process.tasks import every, listening, nothing, told_to_stop
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.review import review_steps
@@ -267,10 +267,6 @@ class OperatorReplica:
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     """Serve until a signal. Raises SettingsError if the settings cannot be used."""
     sys.setswitchinterval(SWITCH_S)
-    file = SettingsFile(settings.settings)
-    try:
-        file.reload()
-    except SettingsError as error:
-        raise SettingsError(f"{file.path}: {error}") from None
+    file = loaded_settings(settings.settings)
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
         await OperatorReplica(settings, client, file, lead).replica.run(told_to_stop())

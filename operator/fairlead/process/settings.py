@@ -50,6 +50,8 @@ class ServingSettings:
     timeout_s: float = 1.0
     max_body: int = 10 << 20
     drain_s: float = 5.0
+    settings: Path | None = None
+    """File with the operator's settings; None for all defaults. `fairlead serve` uses the Prometheus servers only."""
     verify_s: float = 3600.0
     """Seconds between two comparisons of the caches with the API server; 0 for never."""
 
@@ -70,8 +72,6 @@ class OperateSettings(ServingSettings):
 
     admission: Address | None = None
     """Address of the admission check; None if it is disabled."""
-    settings: Path | None = None
-    """File with the operator's settings; None for all defaults."""
     service: str = "fairlead"
     """Name of the Service that schedulers call."""
     pod: str = ""

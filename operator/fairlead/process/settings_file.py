@@ -36,3 +36,13 @@ class SettingsFile:
             raise SettingsError("; ".join(str(error).splitlines())) from None
         before, self.settings, self._text = self.settings, settings, text
         return settings != before
+
+
+def loaded_settings(path: Path | None) -> SettingsFile:
+    """Return the file with its settings. Raises SettingsError, which names the file."""
+    file = SettingsFile(path)
+    try:
+        file.reload()
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+    return file

@@ -9,6 +9,7 @@ from fairlead.process.replica import Replica
 from fairlead.process.replica_certificates import CertificateFiles
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import AllowedCallers, Settings
+from fairlead.process.settings_file import SettingsFile, loaded_settings
 from fairlead.process.tasks import told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.tls import Tls
@@ -40,7 +41,9 @@ class ListedCallers:
 class StandaloneReplica:
     """Components of `fairlead serve`."""
 
-    def __init__(self, settings: Settings, client: Client) -> None:
+    def __init__(self, settings: Settings, client: Client, file: SettingsFile | None = None) -> None:
+        """`file`: the settings, of which only the Prometheus servers apply; None for none."""
+        self.file = file or SettingsFile(None)
         self.core = ServingCore(settings, client, "files")
         self.policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
         callers = ListedCallers(settings.callers, self.core.reloader)
@@ -48,6 +51,7 @@ class StandaloneReplica:
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until a signal."""
+    """Serve until a signal. Raises SettingsError if the settings cannot be used."""
+    file = loaded_settings(settings.settings)
     async with Client(find_access(settings.kubeconfig, settings.context)) as client:
-        await StandaloneReplica(settings, client).replica.run(told_to_stop())
+        await StandaloneReplica(settings, client, file).replica.run(told_to_stop())

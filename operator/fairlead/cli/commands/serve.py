@@ -26,6 +26,13 @@ def add_to(commands: "Commands") -> None:
     )
     parser.add_argument("--policies", metavar="DIR", type=Path, required=True, help="directory of policies")
     parser.add_argument(
+        "--settings",
+        metavar="FILE",
+        type=Path,
+        help="settings of the operator, of which only the Prometheus servers apply here; the credentials for a server "
+        "are files in the folder prometheus/SERVER beside it (default: no servers)",
+    )
+    parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
         default="127.0.0.1:8443",
@@ -96,6 +103,7 @@ def _settings(given: argparse.Namespace) -> "Settings":
         schedulers[scheduler] = schedulers.get(scheduler, frozenset()) | verbs
     return Settings(
         policies=given.policies,
+        settings=given.settings,
         listen=Address.read(given.listen),
         probes=Address.read(given.probes),
         tls=Files(given.tls_cert, given.tls_key, given.client_ca),

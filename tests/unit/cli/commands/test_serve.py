@@ -75,13 +75,22 @@ FAILS: dict[str, tuple[Callable[[Path], Any], dict[str, str], str]] = {
     "no policies": (lambda at: (at / "policies").rmdir(), {}, "policies: No such file or directory"),
     "no kubeconfig": (lambda at: (at / "kubeconfig").unlink(), {}, "kubeconfig"),
     "no cluster": (lambda _: None, {"kubeconfig": ""}, "give --kubeconfig FILE, or set KUBECONFIG"),
+    "no settings": (lambda _: None, {"settings": "none.yaml"}, "none.yaml: cannot be read: No such file or directory"),
+    "settings that say nothing": (
+        lambda at: (at / "settings.yaml").write_text("prometheus: [{name: a}]"),
+        {"settings": "settings.yaml"},
+        "settings.yaml: prometheus[0].url: is missing; URL without /api/v1",
+    ),
     "no host": (lambda _: None, {"listen": "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0: "),
 }
 
 
 @pytest.mark.parametrize("case", FAILS)
-def test_what_cannot_be_is_1_and_one_line(ground: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_is_1_and_one_line(
+    ground: Path, case: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     spoil, other, want = FAILS[case]
+    monkeypatch.chdir(ground)
     spoil(ground)
     capsys.readouterr()
     assert main(arguments(ground, **other)) == 1
