@@ -11,6 +11,8 @@ import yaml
 
 from fairlead.api.params import Params
 from fairlead.api.values import VALIDATIONS
+from fairlead.render.operator_settings import SchedulerSettings
+from fairlead.render.prometheus_settings import PrometheusServer
 from generate import crds
 from generate.chart_values import Values
 
@@ -35,6 +37,9 @@ def schema() -> Schema:
 
 
 def _plain(node: Schema, defs: Schema) -> Schema:
+    if "anyOf" in node:  # a field that may be left out
+        (given,) = (one for one in node["anyOf"] if one != {"type": "null"})
+        node = given | {key: value for key, value in node.items() if key != "anyOf"}
     if "$ref" in node:
         node = defs[node["$ref"].rpartition("/")[2]] | {key: value for key, value in node.items() if key != "$ref"}
     made = {key: node[key] for key in node if key in _KEPT}
@@ -132,6 +137,8 @@ def _rows(node: Schema, default: Any, path: str) -> Iterator[str]:
         of = default.get(name) if isinstance(default, Mapping) else None
         said = one.get("description", "").replace("|", "\\|")
         if "properties" in one:
+            if isinstance(default, Mapping) and of is None and name in default:  # it may be left out as a whole
+                yield f"| `{here}` | `null` | {said} |"
             yield from _rows(one, of, f"{here}.")
             continue
         required = name in node.get("required", ())
@@ -143,12 +150,12 @@ def _rows(node: Schema, default: Any, path: str) -> Iterator[str]:
 
 
 def _defaults(path: str) -> Any:
-    """Return the defaults of a list's items; only schedulers have some."""
-    if path != "schedulers":
-        return {}
-    from fairlead.render.operator_settings import SchedulerSettings
-
-    return SchedulerSettings(name="some").model_dump(by_alias=True)
+    """Return the defaults of a list's items; only schedulers and Prometheus servers have some."""
+    samples = {
+        "schedulers": SchedulerSettings(name="some"),
+        "prometheus": PrometheusServer(name="some", url="http://some"),
+    }
+    return samples[path].model_dump(by_alias=True) if path in samples else {}
 
 
 def readme(text: str) -> str:

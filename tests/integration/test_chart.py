@@ -14,14 +14,18 @@ from generate.crds import FILE as CRD
 from fairlead.cli.commands import operate, uninstall
 from fairlead.cli.console.options import seconds
 from fairlead.cli.main import main
+from fairlead.kube.errors import AccessError
 from fairlead.pki.identities import scheduler_identity
+from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.settings import Address
 from fairlead.render.object_names import Names
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
+from fairlead.webhook.data_sources.server_access import FOLDER, ServerAccess
 from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
+from support.webhook.tls import NOW, YEAR
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -73,9 +77,12 @@ def test_the_operator_can_read_its_settings(case: str) -> None:
     values = yaml.safe_load(CASES[case].read_text())
     made = parse_settings(the(template(CASES[case]), "ConfigMap", f"{_name(values)}-settings")["data"]["settings.yaml"])
     told = parse_settings(
-        yaml.safe_dump({key: values[key] for key in ("schedulers", "annotationPrefixes") if key in values})
+        yaml.safe_dump(
+            {key: values[key] for key in ("schedulers", "annotationPrefixes", "prometheus") if key in values}
+        )
     )
     assert (made.schedulers, made.annotation_prefixes) == (told.schedulers, told.annotation_prefixes)
+    assert made.prometheus == told.prometheus
     assert made.tls.mode == values.get("tls", {}).get("mode", "SelfManaged")
     assert made.admission.client_ca == values.get("admission", {}).get("clientCA", "")
 
@@ -115,7 +122,8 @@ def test_the_operator_is_told_where_it_stands(case: str) -> None:
     assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == {
         name: port for name, port in listens.items() if name != "probes"
     }
-    assert volumes[mounted[str(given.settings.parent)]]["configMap"]["name"].endswith("-settings")
+    (source, *_) = volumes[mounted[str(given.settings.parent)]]["projected"]["sources"]
+    assert source["configMap"]["name"].endswith("-settings")
     assert pod["terminationGracePeriodSeconds"] == seconds("--drain", given.drain) + 20
     told = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"] if "valueFrom" in one}
     assert told == {
@@ -131,6 +139,77 @@ def test_the_operator_is_told_where_it_stands(case: str) -> None:
         assert volumes[mounted[str(folder)]]["secret"]["secretName"] == "fairlead-webhook-tls"
     else:
         assert files == (None, None, None)
+
+
+def _mounted(case: str) -> dict[str, str]:
+    """Files of the operator beside its settings, and where each comes from."""
+    (volume,) = [
+        one
+        for one in the(template(CASES[case]), "Deployment")["spec"]["template"]["spec"]["volumes"]
+        if one["name"] == "settings"
+    ]
+    found = dict[str, str]()
+    for source in volume["projected"]["sources"][1:]:
+        ((kind, one),) = source.items()
+        if kind == "serviceAccountToken":
+            found[one["path"]] = f"{kind} {one.get('audience', '')}"
+            continue
+        assert one["optional"], "an operator without it starts, and says so"
+        for item in one["items"]:
+            found[item["path"]] = f"{kind} {one['name']} {item['key']}"
+    return found
+
+
+def test_credentials_for_prometheus_are_mounted_beside_the_settings() -> None:
+    assert _mounted("default") == {}
+    assert _mounted("everything") == {
+        "prometheus/default/ca.crt": "configMap service-ca service-ca.crt",
+        "prometheus/default/token": "serviceAccountToken ",
+        "prometheus/ops/ca.crt": "secret mimir-ca ca.crt",
+        "prometheus/ops/username": "secret mimir-login username",
+        "prometheus/ops/password": "secret mimir-login password",
+        "prometheus/ops/tls.crt": "secret mimir-client tls.crt",
+        "prometheus/ops/tls.key": "secret mimir-client tls.key",
+        "prometheus/thanos/token": "secret thanos-token my-token",
+        "prometheus/other/token": "serviceAccountToken prometheus",
+    }
+
+
+def test_what_is_mounted_for_prometheus_is_what_is_read(tmp_path: Path) -> None:
+    ca = create_authority("ca", NOW, YEAR)
+    client = issue_leaf(ca, "client", "client", NOW, YEAR)
+    contents = {"ca.crt": ca.certificate, "tls.crt": client.certificate, "tls.key": client.key}
+    files = [tmp_path / path for path in _mounted("everything")]
+    settings = parse_settings(CASES["everything"].read_text().partition("replicas: 3\nimage:")[0]).prometheus
+
+    def read() -> None:
+        for server in settings:
+            access = ServerAccess(server, tmp_path / FOLDER / server.name)
+            credential = access.credential()
+            if access.trust is not None:
+                access.trust.context(credential)
+
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(contents.get(file.name, b"x"))
+    read()
+    for file in files:
+        held = file.read_bytes()
+        file.unlink()
+        with pytest.raises(AccessError, match=str(file)):
+            read()
+        file.write_bytes(held)
+
+
+def test_who_installs_it_is_told_whom_prometheus_must_let_in() -> None:
+    said = helm("install", "fairlead", str(CHART), "--dry-run=client", f"--values={CASES['everything']}")
+    assert "\n  ops: https://mimir.example.com/prometheus\n" in said
+    said = said.partition("one more peer under `from`:")[2]
+    (peer,) = yaml.safe_load(textwrap.dedent(said.strip("\n").partition("\n\n")[0]))
+    deployment = the(template(CASES["everything"]), "Deployment")
+    assert peer["podSelector"] == deployment["spec"]["selector"]
+    assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "default"}}
+    assert "Prometheus" not in helm("install", "fairlead", str(CHART), "--dry-run=client").partition("NOTES:")[2]
 
 
 def test_the_secret_that_is_mounted_is_the_one_that_is_issued() -> None:
@@ -276,6 +355,33 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
         ('admission.clientCa="x"', "'clientCa' not allowed"),
         ('fullnameOverride="1a"', "fullnameOverride: the name of a Service must begin with a letter"),
         ('fullnameOverride="kube-scheduler-a"', "fullnameOverride: names of schedulers begin with kube-scheduler-"),
+        ('prometheus=[{"name":"a"}]', "prometheus"),
+        ('prometheus=[{"name":"a","url":"http://a","insecureSkipVerify":true}]', "'insecureSkipVerify' not allowed"),
+        ('prometheus=[{"name":"a","url":"http://me:x@a"}]', "url"),
+        ('prometheus=[{"name":"a","url":"http://a?b"}]', "url"),
+        ('prometheus=[{"name":"a","url":"https://a","ca":{"secret":"b"}}]', "ca"),
+        ('prometheus=[{"name":"a","url":"https://a","ca":{"secret":"b","key":"c","x":"d"}}]', "'x' not allowed"),
+        ('prometheus=[{"name":"a","url":"https://a","timeout":"1 s"}]', "timeout"),
+        ('prometheus=[{"name":"a","url":"https://a","maxEntries":1000}]', "maxEntries"),
+        ('prometheus=[{"name":"a","url":"http://a"},{"name":"a","url":"http://b"}]', "prometheus[1] (a): is listed"),
+        (
+            'prometheus=[{"name":"a","url":"http://a","serviceAccount":{},"basicAuth":{"secret":"b"}}]',
+            "prometheus[0] (a): bearerToken, serviceAccount and basicAuth exclude each other: give one of them",
+        ),
+        ('prometheus=[{"name":"a","url":"https://a","ca":{"key":"c"}}]', "prometheus[0] (a).ca: give exactly one of"),
+        (
+            'prometheus=[{"name":"a","url":"https://a","ca":{"key":"c","secret":"d","configMap":"e"}}]',
+            "prometheus[0] (a).ca: give exactly one of secret, configMap",
+        ),
+        ('prometheus=[{"name":"a","url":"http://a","serverName":"b"}]', "prometheus[0] (a).serverName: is for https"),
+        (
+            'prometheus=[{"name":"a","url":"http://a","headers":[{"name":"AUTHORIZATION","value":"b"}]}]',
+            "prometheus[0] (a).headers (AUTHORIZATION): must not hold credentials",
+        ),
+        (
+            'prometheus=[{"name":"a","url":"http://a","headers":[{"name":"Host","value":"b"}]}]',
+            "prometheus[0] (a).headers (Host): is set by the operator: leave it out",
+        ),
         ('unlistedSchedulers="Some"', "/unlistedSchedulers"),
         ('maxUnlistedSchedulers=-1', "/maxUnlistedSchedulers"),
         ('serviceAccount.create=false', "serviceAccount.name: is missing"),

@@ -101,3 +101,37 @@ allowPrivilegeEscalation: false
 capabilities: {drop: [ALL]}
 readOnlyRootFilesystem: true
 {{- end -}}
+
+{{- /* Credentials for a Prometheus server, where webhook/data_sources/server_access.py looks for them. Without one the
+       operator starts, and its polls say which Secret or key is missing. */ -}}
+{{- define "fairlead.prometheusFiles" -}}
+{{- $folder := printf "prometheus/%s" .name -}}
+{{- with .ca }}
+- {{ if .secret }}secret{{ else }}configMap{{ end }}:
+    name: {{ .secret | default .configMap | quote }}
+    optional: true
+    items: [{key: {{ .key | quote }}, path: {{ $folder }}/ca.crt}]
+{{- end }}
+{{- with .bearerToken }}
+- secret: {name: {{ .secret | quote }}, optional: true, items: [{key: {{ .key | quote }}, path: {{ $folder }}/token}]}
+{{- end }}
+{{- if hasKey . "serviceAccount" }}
+- serviceAccountToken: {path: {{ $folder }}/token{{ with .serviceAccount.audience }}, audience: {{ . | quote }}{{ end }}}
+{{- end }}
+{{- with .basicAuth }}
+{{- include "fairlead.secretFiles" (dict "secret" .secret "folder" $folder "keys" (list "username" "password")) }}
+{{- end }}
+{{- with .clientCertificate }}
+{{- include "fairlead.secretFiles" (dict "secret" .secret "folder" $folder "keys" (list "tls.crt" "tls.key")) }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.secretFiles" }}
+- secret:
+    name: {{ .secret | quote }}
+    optional: true
+    items:
+    {{- range .keys }}
+    - {key: {{ . }}, path: {{ $.folder }}/{{ . }}}
+    {{- end }}
+{{- end -}}

@@ -46,6 +46,18 @@ def test_nothing_is_taken_that_is_not_listed() -> None:
         assert (len(said), node["additionalProperties"]) in ((1, False), (0, True)), path
 
 
+def test_no_value_is_left_unchecked() -> None:
+    untyped = [path for path, node in _nodes(chart.schema(), "") if not {"type", "enum"} & node.keys()]
+    assert untyped == []
+
+
+def test_a_part_that_may_be_left_out_is_listed_with_its_fields() -> None:
+    rows = dict(re.findall(r"^\| `([^`]*)` \| (.*?) \|", chart.table(), re.MULTILINE))
+    assert [rows[f"prometheus[].{name}"] for name in ("url", "ca", "ca.key", "timeout")] == [
+        *("required", "`null`", "required", '`"5s"`'),
+    ]
+
+
 def test_the_schema_has_no_pattern_that_helm_cannot_read() -> None:
     patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(chart.schema()))
     assert len(patterns) > 10
@@ -63,9 +75,13 @@ def test_the_chart_is_of_this_version() -> None:
 
 
 def _objects(node: dict[str, Any], path: str) -> list[tuple[str, dict[str, Any]]]:
-    found = [(path, node)] if node.get("type") == "object" else []
+    return [(where, one) for where, one in _nodes(node, path) if one.get("type") == "object"]
+
+
+def _nodes(node: dict[str, Any], path: str) -> list[tuple[str, dict[str, Any]]]:
+    found = [(path, node)]
     for name, one in node.get("properties", {}).items():
-        found += _objects(one, f"{path}.{name}")
+        found += _nodes(one, f"{path}.{name}")
     if "items" in node:
-        found += _objects(node["items"], f"{path}[]")
+        found += _nodes(node["items"], f"{path}[]")
     return found
