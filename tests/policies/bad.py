@@ -28,8 +28,8 @@ A_KEY = "write a key such as gpu or example.com/gpu"
 A_DURATION = "write a duration such as 90s, 5m or 1h30m, from 1s to 168h"
 IS_REQUIRED = "Required value"
 _TRUE = {"name": "a", "expression": "true"}
-_FILTERED_BY = ", ".join(["expression", *(one.name for one in installed() if one.filter)])
-_SCORED_BY = ", ".join(["expression", *(one.name for one in installed() if one.score)])
+_FILTERED_BY = ", ".join(["expression", *(one.name for one in installed() if one.filter), "custom"])
+_SCORED_BY = ", ".join(["expression", *(one.name for one in installed() if one.score), "custom"])
 
 
 def rule(**fields: object) -> Object:
@@ -386,6 +386,34 @@ BAD: dict[str, Bad] = {
         policy(scores=[{"name": "a", "allocation": {"objective": "Pack"}, "hotSpot": {}}]),
         "spec.scores[0]",
         f"give exactly one of {_SCORED_BY}; found allocation hotSpot",
+    ),
+    "a custom strategy beside an expression": Bad(
+        rule(custom={"name": "spread"}),
+        "spec.filters[0]",
+        f"give exactly one of {_FILTERED_BY}; found expression custom",
+    ),
+    "a custom strategy without a name": Bad(
+        policy(filters=[{"name": "a", "custom": {"params": {"max": 1}}}]),
+        "spec.filters[0].custom.name",
+        IS_REQUIRED,
+        "is missing; name of the strategy",
+    ),
+    "a custom strategy with a dash in its name": Bad(
+        policy(scores=[{"name": "a", "custom": {"name": "my-spread"}}]),
+        "spec.scores[0].custom.name",
+        "write the name of a strategy, such as spread or nodeReadiness",
+    ),
+    "parameters of a custom strategy beside params": Bad(
+        policy(filters=[{"name": "a", "custom": {"name": "spread", "max": 1}}]),
+        "spec.filters[0].custom.max",
+        'unknown field "spec.filters[0].custom.max"',
+        "the fields here are name, params",
+    ),
+    "parameters of a custom strategy in a list": Bad(
+        policy(filters=[{"name": "a", "custom": {"name": "spread", "params": [1]}}]),
+        "spec.filters[0].custom.params",
+        "must be of type object",
+        "must be a map, not a list",
     ),
     "a score by a strategy that only filters": Bad(
         policy(scores=[{"name": "a", "nodeReadiness": {"conditions": [{"type": "NetworkReady"}]}}]),

@@ -171,5 +171,9 @@ GOOD: dict[str, Object] = {
             },
         ],
     ),
+    "strategies that no CRD knows": policy(
+        filters=[{"name": "a", "custom": {"name": "spread", "params": {"max": 2.5, "of": [{"key": "a"}, "b", True]}}}],
+        scores=[{"name": "b", "custom": {"name": "spread"}}, {"name": "c", "custom": {"name": "x" * 63, "params": {}}}],
+    ),
     "a status that somebody sent along": policy() | {"status": {"observedGeneration": 3, "conditions": []}},
 }

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from fairlead.api import names
-from fairlead.api.params import LIST_KEYS
+from fairlead.api.params import LIST_KEYS, PRESERVED
 from fairlead.api.values import VALIDATIONS
 from fairlead.yaml_output import to_yaml
 
@@ -21,7 +21,7 @@ _DROPPED = {"title", "default", "additionalProperties", "propertyNames", "const"
 _KEPT = {
     *("description", "type", "properties", "required", "items", "enum", "format", "pattern"),
     *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", VALIDATIONS),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", VALIDATIONS, PRESERVED),
 }
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _EPOCH = "1970-01-01T00:00:00Z"
@@ -134,6 +134,8 @@ def _object(node: Schema, defs: Schema, above: tuple[str, ...]) -> Schema:
         if undocumented := [name for name, one in fields.items() if not one.get("description")]:
             raise ValueError(f"{node.get('title')} does not document {', '.join(undocumented)}")
         return {"properties": fields}
+    if PRESERVED in node:
+        return {}
     values = node.get("additionalProperties")
     if not isinstance(values, dict):
         if values is False:

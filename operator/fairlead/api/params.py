@@ -18,10 +18,22 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from fairlead.api.values import VALIDATIONS, Identifier
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
+PRESERVED = "x-kubernetes-preserve-unknown-fields"
 
 T = TypeVar("T")
 Listed = Annotated[tuple[T, ...], Strict(strict=False)]
 """List type. Give it a `max_length`; objects in it are keyed by their model's `list_keys`, plain values are a set."""
+
+
+class _Preserved:
+    """Marker of maps that the API server stores as they are."""
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "object", PRESERVED: True}
+
+
+AnyFields = Annotated[dict[str, Any], _Preserved()]
+"""Map whose fields the CRD does not know."""
 
 
 @dataclass(frozen=True, slots=True)

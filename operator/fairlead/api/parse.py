@@ -23,6 +23,7 @@ _ERRORS_MAX = 100
 _VALUES_MAX = 5_000
 _WIDTH_MAX = 100
 _DEPTH_MAX = 24
+_SHOWN_DEPTH = 8
 _METADATA = tuple(str(field.alias) for field in Metadata.model_fields.values())
 _SHOWN_MAX = 60
 _BITS_MAX = 256
@@ -98,24 +99,26 @@ def _excess(obj: object) -> FieldError | None:
         else:
             continue
         if len(path) >= _DEPTH_MAX:
+            if "params" in path:  # of a custom strategy, where the schema has no end
+                return FieldError(path[:_SHOWN_DEPTH], "is nested too deeply")
             continue  # no field is that deep, so nothing reads it
         left += [((*path, key if isinstance(key, int) else str(key)), one) for key, one in parts]
     return FieldError((), f"the policy has more than {_VALUES_MAX:,} values", "split it into several policies")
 
 
-def parse_params(obj: object, model: type[M]) -> M:
-    """Return any other object whose model is a `Params`. Raises InvalidObjectError."""
+def parse_params(obj: object, model: type[M], at: FieldPath = ()) -> M:
+    """Return any other object whose model is a `Params`, or the part of one at a path. Raises InvalidObjectError."""
     try:
         return model.model_validate(obj, by_alias=True, by_name=False)
     except ValidationError as wrong:
         details = wrong.errors(include_url=False)
-    errors = [error for detail in details[:_ERRORS_MAX] for error in _translated(detail, model)]
+    errors = [error for detail in details[:_ERRORS_MAX] for error in _translated(detail, model, at)]
     if len(details) > _ERRORS_MAX:
         errors.append(FieldError((), f"{len(details) - _ERRORS_MAX} more errors"))
-    raise InvalidObjectError(errors)
+    raise InvalidObjectError(FieldError((*at, *error.path), error.message, error.hint) for error in errors)
 
 
-def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldError]:
+def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Iterator[FieldError]:
     path = tuple(segment for segment in detail["loc"] if segment != "[key]")
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "failed_checks":
@@ -125,9 +128,8 @@ def _translated(detail: ErrorDetails, model: type[Params]) -> Iterator[FieldErro
     elif kind == "missing":
         yield FieldError(path, "is missing", parse_hints.for_missing(path, model))
     elif kind == "extra_forbidden":
-        yield FieldError(path, "there is no such field", parse_hints.for_field(path, model))
-    elif kind == "literal_error":
-        allowed = parse_hints.words_of(parse_hints.field_at(path, model))
+        yield FieldError(path, "there is no such field", parse_hints.for_field(path, model, at))
+    elif kind == "literal_error" and (allowed := parse_hints.words_of(parse_hints.field_at(path, model))):
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
         yield FieldError(path, f"{shown(value)} {wanted}", _suggested(value, allowed))
     elif kind == "shape":

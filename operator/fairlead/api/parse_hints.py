@@ -23,11 +23,12 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 }
 
 
-def for_field(path: FieldPath, model: type[Params]) -> str:
-    """Return a hint for a field that does not exist in its place."""
+def for_field(path: FieldPath, model: type[Params], at: FieldPath) -> str:
+    """Return a hint for a field that does not exist in its place, in the part of an object at a path."""
     name, fields = str(path[-1]), fields_at(path[:-1], model)
     if places := [place for place in _places(model).get(name, ()) if place != path[:-1]]:
-        return f"it belongs in {_listed(places)}"
+        above = tuple(segment for segment in at if isinstance(segment, str))
+        return f"it belongs in {_listed([above + place for place in places])}"
     if (other := _OTHER_NAMES.get(name, "")).partition(".")[0] in fields:
         return f"here it is called {other}"
     if near := closest_name(name, fields):

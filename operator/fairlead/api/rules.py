@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fairlead.api.params import Check, Listed, Params, exactly_one_of
+from fairlead.api.params import AnyFields, Check, Listed, Params, exactly_one_of
 from fairlead.api.selectors import LabelSelector
-from fairlead.api.values import Expression, Identifier, Name, QualifiedKey
+from fairlead.api.values import Expression, Identifier, Name, QualifiedKey, StrategyName
 
 
 class Condition(Params):
@@ -40,6 +40,18 @@ class Variable(Params):
     """CEL that gives the value. It can read what the rule using it can read, and other variables without cycles."""
 
 
+class CustomStrategy(Params):
+    """Decide by a strategy that the owner of the operator's image has added to it."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    name: StrategyName
+    """Name of the strategy."""
+    params: AnyFields = Field(default_factory=dict)
+    """Parameters of the strategy, which it defines itself. The operator checks them; the API server does not know them.
+    None when absent."""
+
+
 class Rule(Params):
     """Common part of filters and scores: a name, and an expression or a strategy that decides."""
 
@@ -59,13 +71,18 @@ class Rule(Params):
         return None
 
     @classmethod
+    def deciding_fields(cls) -> tuple[str, ...]:
+        """Return the fields of which a rule has exactly one."""
+        return ("expression", *cls.strategies, "custom")
+
+    @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """Require exactly one of expression and the strategies."""
-        return (exactly_one_of("expression", *cls.strategies),)
+        """Require exactly one of expression, the strategies and custom."""
+        return (exactly_one_of(*cls.deciding_fields()),)
 
 
 class Filter(Rule):
-    """A rule that rejects nodes, by an expression or by one built-in strategy."""
+    """A rule that rejects nodes, by an expression or by one strategy."""
 
     expression: Expression | None = None
     """CEL that is true for nodes that the pod may use. It can read everything but victim."""
@@ -78,10 +95,12 @@ class Filter(Rule):
     on_error: Literal["Reject", "Pass"] = "Reject"
     """Result for a node if the rule cannot decide: Reject rejects the node, Pass lets it through. Reject when
     absent."""
+    custom: CustomStrategy | None = None
+    """Decide by a strategy that the owner of the operator's image has added to it."""
 
 
 class Score(Rule):
-    """A rule that prefers nodes. It scores them by an expression or by one built-in strategy."""
+    """A rule that prefers nodes. It scores them by an expression or by one strategy."""
 
     weight: Annotated[int, Field(ge=1, le=1000)] = 1
     """Weight of the rule, as for a scheduler plugin: the rule adds weight times its score, from 0 to 100, to the node's
@@ -91,6 +110,8 @@ class Score(Rule):
     normalize: Literal["None", "MinMax", "Rank"] | None = None
     """How values become scores from 0 to 100. None clamps them to that range, MinMax scales the values of the nodes of
     one call to it, Rank uses their order. Absent: as the strategy says, else None."""
+    custom: CustomStrategy | None = None
+    """Decide by a strategy that the owner of the operator's image has added to it."""
 
 
 class Protection(Params):

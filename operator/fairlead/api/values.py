@@ -117,6 +117,10 @@ _IDENTIFIER = Shape(
     "write a name that expressions can use, such as freeCores: letters and digits, lower-case first, no word of CEL",
     but_not=_WORDS_OF_CEL,
 )
+_STRATEGY = Shape(
+    "[a-z][A-Za-z0-9]*",
+    "write the name of a strategy, such as spread or nodeReadiness: letters and digits, lower-case first",
+)
 _SUBDOMAIN = Shape(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
     "write a name such as gpu-pool: lower-case letters, digits, '-' and '.', a letter or digit at both ends",
@@ -128,6 +132,8 @@ ObjectName = Annotated[str, Field(min_length=1, max_length=63), _SUBDOMAIN]
 """Name of an object of the cluster."""
 Identifier = Annotated[str, Field(min_length=1, max_length=63), _IDENTIFIER]
 """Name for use in expressions."""
+StrategyName = Annotated[str, Field(min_length=1, max_length=63), _STRATEGY]
+"""Name of a strategy."""
 QualifiedKey = Annotated[str, Field(min_length=1, max_length=317), _QUALIFIED]
 """Key of a label or an annotation."""
 LabelValue = Annotated[str, Field(max_length=63), _LABEL_VALUE]

@@ -168,6 +168,10 @@ class Use(Generic[_R]):
     __slots__ = ("compile", "params")
 
     def __init__(self, params: type[_P], compile: Callable[[_P], _R]) -> None:  # noqa: A002  the field's word for it
+        written: object = params
+        if not (isinstance(written, type) and issubclass(written, Params)):
+            raise TypeError(f"the parameters of a strategy are a class of Params, not {written!r}")
+
         def compiled(given: Params) -> _R:
             if not isinstance(given, params):
                 raise TypeError(f"parameters are of type {type(given).__name__}, not {params.__name__}")
@@ -178,7 +182,7 @@ class Use(Generic[_R]):
 
 
 class Strategy:
-    """Built-in strategy: the field that policies name under filters, under scores, or under both."""
+    """Strategy: what policies may name under filters, under scores, or under both."""
 
     __slots__ = ("filter", "name", "score")
 
@@ -189,10 +193,13 @@ class Strategy:
         filter: Use[Filter] | None = None,  # noqa: A002  the word that policies use
         score: Use[Score] | None = None,
     ) -> None:
-        if not re.fullmatch("[a-z][A-Za-z0-9]*", name):
+        if not re.fullmatch("[a-z][A-Za-z0-9]{0,62}", name):
             raise ValueError(f"{name!r} cannot be the name of a strategy: write it like nodeReadiness")
         if filter is None and score is None:
             raise ValueError(f"the strategy {name} neither filters nor scores")
+        uses: tuple[object, ...] = (filter, score)
+        if wrong := [one for one in uses if one is not None and not isinstance(one, Use)]:
+            raise TypeError(f"filter and score of the strategy {name} are of the class Use, not {wrong[0]!r}")
         self.name: Final = name
         self.filter: Final = filter
         self.score: Final = score

@@ -1,11 +1,11 @@
-"""Registry of the strategies: the modules of a package that define `STRATEGY`, here those in `builtin`.
+"""Registry of the strategies: what modules define as `STRATEGY`, such as those of the package `builtin`.
 
 Nothing registers itself and nothing is cached, so adding a strategy means adding a file.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from types import ModuleType
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
@@ -19,28 +19,39 @@ class StrategyError(Exception):
 def installed(package: ModuleType | None = None) -> tuple[Strategy, ...]:
     """Return the built-in strategies, or those of another package, sorted by name."""
     package = package or importlib.import_module(f"{__package__}.builtin")
+    return strategies_of(_modules_of(package))
+
+
+def strategies_of(modules: Iterable[ModuleType], *, taken: Collection[str] = ()) -> tuple[Strategy, ...]:
+    """Return the strategies that modules define, sorted by name; `taken` names are built-in. Raises StrategyError."""
     found: dict[str, tuple[Strategy, str]] = {}
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
+    for module in modules:
         if "STRATEGY" not in vars(module):
             continue
-        strategy = module.STRATEGY
+        strategy, file = module.STRATEGY, str(module.__file__)
         if not isinstance(strategy, Strategy):
-            raise StrategyError(f"STRATEGY of {module.__name__} must be a Strategy; it is {strategy!r}")
+            raise StrategyError(f"{file}: STRATEGY must be a Strategy; it is {strategy!r}")
+        if strategy.name in taken:
+            raise StrategyError(f"{file}: its strategy cannot be called {strategy.name}, as a built-in one is")
         if strategy.name in found:
             other = found[strategy.name][1]
-            raise StrategyError(f"{other} and {module.__name__} both call their strategy {strategy.name}")
-        found[strategy.name] = strategy, module.__name__
+            raise StrategyError(f"{file}: its strategy cannot be called {strategy.name}, as the one of {other} is")
+        found[strategy.name] = strategy, file
     return tuple(strategy for _, (strategy, _) in sorted(found.items()))
 
 
+def _modules_of(package: ModuleType) -> Iterator[ModuleType]:
+    for name in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
+        yield importlib.import_module(f"{package.__name__}.{name}")
+
+
 def installed_policy() -> type[SchedulerExtenderPolicy]:
-    """Return the model of the resource with all installed strategies."""
+    """Return the model of the resource with all built-in strategies, which is the one of the CRD."""
     return policy_with(installed())
 
 
 def policy_with(strategies: Iterable[Strategy]) -> type[SchedulerExtenderPolicy]:
-    """Return the model of the resource with these strategies."""
+    """Return the model of the resource with these strategies as fields."""
     found = [*strategies]
     return policy_model(
         filters={one.name: one.filter.params for one in found if one.filter},

@@ -28,7 +28,10 @@ _BOUNDS = {
     *("minLength", "maxLength", "minItems", "maxItems", "maxProperties", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum"),
 }
-_EXTENSIONS = {"x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"}
+_EXTENSIONS = {
+    *("x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"),
+    "x-kubernetes-preserve-unknown-fields",
+}
 _CLIENT_SIDE_APPLY_MAX = 256 * 1024
 
 
@@ -118,6 +121,16 @@ def test_only_the_strategies_that_are_given_are_in_the_schema() -> None:
     }
 
 
+@pytest.mark.parametrize("rules", ["filters", "scores"])
+def test_parameters_of_custom_strategies_are_kept_as_they_are(rules: str) -> None:
+    custom = spec_of(crd_of())["properties"][rules]["items"]["properties"]["custom"]
+    assert custom["required"] == ["name"]
+    assert {key: value for key, value in custom["properties"]["params"].items() if key != "description"} == {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+
+
 def test_the_hash_changes_with_the_schema() -> None:
     hashes = {str(one["metadata"]["annotations"]) for one in (crd_of(), crd_of(), crd_of(favourite=Favourite))}
     assert len(hashes) == 2
@@ -189,6 +202,8 @@ def test_no_crd_is_made_of(model: type[Params], want: str) -> None:
 def test_a_strategy_cannot_take_the_name_of_a_field() -> None:
     with pytest.raises(ValueError, match="a filter has a field of its own named onError"):
         policy_model({"onError": Favourite}, {})
+    with pytest.raises(ValueError, match="a score has a field of its own named custom"):
+        policy_model({}, {"custom": Favourite})
 
 
 class Atomic(Params):

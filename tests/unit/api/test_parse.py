@@ -93,7 +93,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 
 _STRATEGIES = ", ".join(one.name for one in installed() if one.filter)
-_FIELDS = f"name, expression, reason, resolvable, onError, {_STRATEGIES}"
+_FIELDS = f"name, expression, reason, resolvable, onError, custom, {_STRATEGIES}"
 HINTS: dict[str, tuple[Object, str]] = {
     "a list of the spec beside it": (
         policy() | {"filters": []},
@@ -281,6 +281,24 @@ def test_the_absurd_is_refused_in_a_few_short_words(obj: object, want: str) -> N
     assert len(said) <= 101
     assert max(map(len, said)) < 1000
     "\n".join(said).encode()
+
+
+def _custom(params: object) -> Object:
+    return policy(filters=[{"name": "a", "custom": {"name": "spread", "params": params}}])
+
+
+@pytest.mark.parametrize("params", [_nested(100), _nested(100_000), ITSELF, {"a": [[[ITSELF]]]}], ids=len)
+def test_parameters_whose_fields_nobody_knows_end_somewhere(params: Object) -> None:
+    (error,) = errors_of(_custom(params))
+    assert str(error).startswith("spec.filters[0].custom.params.")
+    assert error.message == "is nested too deeply"
+    assert len(str(error)) < 100
+
+
+def test_parameters_are_not_many() -> None:
+    (error,) = errors_of(_custom({f"a{at}": [*range(99)] for at in range(99)}))
+    assert error.message == "the policy has more than 5,000 values"
+    parse(_custom(_nested(15)))
 
 
 def test_whatever_is_spoilt_is_read_or_refused_and_never_breaks_the_reader() -> None:

@@ -10,6 +10,7 @@ import pytest
 from fairlead.api.params import Params
 from fairlead.strategies import StrategyError, builtin, installed
 from fairlead.strategies.contract import Filter, Reads, Strategy, Use
+from fairlead.strategies.registry import strategies_of
 
 _STRATEGY = """
 from fairlead.api.params import Params
@@ -49,12 +50,12 @@ def test_strategies_are_sorted_by_name_and_other_modules_are_passed_by(package: 
 
 def test_two_strategies_of_one_name_are_refused_with_both_modules(package: Package) -> None:
     lab = package(a=_STRATEGY.format(name="ant"), b=_STRATEGY.format(name="ant"))
-    with pytest.raises(StrategyError, match=r"lab\.a and lab\.b both call their strategy ant"):
+    with pytest.raises(StrategyError, match=r"lab/b\.py: .* called ant, as the one of .*lab/a\.py is"):
         installed(lab)
 
 
 def test_a_module_whose_strategy_is_something_else_is_refused(package: Package) -> None:
-    with pytest.raises(StrategyError, match=r"STRATEGY of lab\.a must be a Strategy; it is 'ant'"):
+    with pytest.raises(StrategyError, match=r"lab/a\.py: STRATEGY must be a Strategy; it is 'ant'"):
         installed(package(a="STRATEGY = 'ant'"))
 
 
@@ -75,10 +76,25 @@ def _passes(_: One) -> Filter:
     return Filter(reads=Reads(), for_pod=lambda _pod: None, reasons=())  # type: ignore[arg-type,return-value]
 
 
-@pytest.mark.parametrize("name", ["NodeReadiness", "node_readiness", "node-readiness", "", "1st"])
+@pytest.mark.parametrize("name", ["NodeReadiness", "node_readiness", "node-readiness", "", "1st", "n" * 64])
 def test_a_name_that_is_no_field_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="like nodeReadiness"):
         Strategy(name=name, filter=Use(One, _passes))
+
+
+def test_a_name_that_is_taken_is_refused(package: Package) -> None:
+    package(a=_STRATEGY.format(name="ant"))
+    module = __import__("lab.a").a
+    assert [one.name for one in strategies_of([module], taken=["bee"])] == ["ant"]
+    with pytest.raises(StrategyError, match=r"lab/a\.py: its strategy cannot be called ant, as a built-in one is"):
+        strategies_of([module], taken=["ant"])
+
+
+def test_what_is_no_use_is_refused() -> None:
+    with pytest.raises(TypeError, match="filter and score of the strategy idle are of the class Use, not <function"):
+        Strategy(name="idle", filter=_passes)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the parameters of a strategy are a class of Params, not <class 'dict'>"):
+        Use(dict, _passes)  # type: ignore[arg-type,type-var]
 
 
 def test_a_strategy_without_any_use_is_refused() -> None:

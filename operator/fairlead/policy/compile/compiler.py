@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from fairlead.api import rules as written
 from fairlead.api.errors import FieldError, FieldPath
-from fairlead.api.params import Params, data_names
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
@@ -28,6 +27,7 @@ from fairlead.policy.compile.model import (
     Selector,
 )
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.compile.strategy_rules import StrategyRules
 from fairlead.strategies.contract import Filter, Score, Strategy
 from fairlead.strategies.reads import EVERY
 
@@ -37,7 +37,10 @@ class CompileOptions:
     """Options of the compiler: what the operator's settings and installation allow."""
 
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
+    """Built-in strategies."""
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
+    custom: Mapping[str, Strategy] = field(default_factory=dict)
+    """Custom strategies, which rules name."""
     expression_cache: ExpressionCache | None = field(default=None, compare=False)
     """Cache of compiled expressions, for commands that compile many policies and then exit."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
@@ -97,10 +100,10 @@ class _Compiler:
     ) -> None:
         self.policy = policy
         self.rules = rules
-        self.expressions = ExpressionCompiler(
-            [entry.name for entry in policy.spec.data], rules.expression_cache, broken=set(unknown), made=made
-        )
+        data = [entry.name for entry in policy.spec.data]
+        self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=made)
         self.faults = self.expressions.faults
+        self.by_strategies = StrategyRules(rules.strategies, rules.custom, data, self.faults)
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []
         self.filters: list[FilterRule] = []
@@ -160,16 +163,13 @@ class _Compiler:
     def _filter(self, path: FieldPath, rule: written.Filter) -> Steps[None]:
         yield path
         expression: CompiledExpression | None = None
-        if rule.strategy is not None:
-            strategy, params = rule.strategy
-            use = self.rules.strategies[strategy].filter
-            if use is None:
-                self.faults.append(in_field((*path, strategy), "is not a filter", "use it under scores"))
+        if rule.expression is None:
+            by_strategy = self.by_strategies.filter(path, rule)
+            if by_strategy is None:
                 return
-            self._data_names((*path, strategy), params)
-            made: Filter = use.compile(params)
+            made: Filter = by_strategy
         else:
-            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, BOOL)
+            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, BOOL)
             if compiled is None:
                 return
             expression = compiled
@@ -191,30 +191,19 @@ class _Compiler:
     def _score(self, path: FieldPath, rule: written.Score) -> Steps[None]:
         yield path
         expression: CompiledExpression | None = None
-        if rule.strategy is not None:
-            strategy, params = rule.strategy
-            scoring = self.rules.strategies[strategy].score
-            if scoring is None:
-                self.faults.append(in_field((*path, strategy), "is not a score", "use it under filters"))
+        if rule.expression is None:
+            by_strategy = self.by_strategies.score(path, rule)
+            if by_strategy is None:
                 return
-            self._data_names((*path, strategy), params)
-            made: Score = scoring.compile(params)
+            made: Score = by_strategy
         else:
-            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression or "", RULE, NUMBER)
+            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, NUMBER)
             if compiled is None:
                 return
             expression = compiled
             made = score_of(compiled, rule.name)  # type: ignore[assignment]
         self.scores.append(ScoreRule(rule.name, made, rule.weight, rule.normalize or made.normalize, expression))
         self._report(rule.name, "Score", expression or made)
-
-    def _data_names(self, path: FieldPath, params: Params) -> None:
-        """Add faults for parameters that name unknown entries of data."""
-        declared = {entry.name for entry in self.policy.spec.data}
-        for where, name in data_names(params):
-            if name not in declared:
-                known = f"declared are {', '.join(sorted(declared))}" if declared else "the policy declares none"
-                self.faults.append(in_field((*path, *where), f"there is no entry {name!s} in the policy's data", known))
 
     def _annotation(self, path: FieldPath, rule: written.Annotation) -> Steps[None]:
         if not rule.key.startswith(self.rules.annotation_prefixes):

@@ -1,0 +1,118 @@
+"""Filters and scores by strategies: built-in ones, each a field of the rule, and custom ones, which the rule names.
+
+The CRD does not know the parameters of custom strategies, so they are read here, with the strategy's own model. Their
+authors are not ours: whatever such a strategy raises is a fault of the rule that names it.
+"""
+
+import traceback
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+from fairlead.api import rules as written
+from fairlead.api.errors import FieldPath, InvalidObjectError
+from fairlead.api.params import Params, data_names
+from fairlead.api.parse import parse_params
+from fairlead.policy.compile.policy_errors import Fault, in_field
+from fairlead.strategies.contract import CompiledFilter, CompiledScore, Filter, Score, Strategy, Use
+from fairlead.strategies.reads import Reads
+
+_R = TypeVar("_R", bound=Filter | Score)
+_Compiled = CompiledFilter[Any, Any] | CompiledScore[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Strategy of a rule."""
+
+    strategy: Strategy
+    named: FieldPath
+    """Field that names it."""
+    at: FieldPath
+    """Field of its parameters."""
+    given: Params | Mapping[str, Any]
+    """Its parameters; as they were written for a custom one."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRules:
+    """Compiler of the rules by strategies of one policy."""
+
+    builtin: Mapping[str, Strategy]
+    custom: Mapping[str, Strategy]
+    data: Collection[str]
+    """Names of the policy's entries of data."""
+    faults: list[Fault]
+    """Faults are added here."""
+
+    def filter(self, path: FieldPath, rule: written.Filter) -> Filter | None:
+        """Return the filter of a rule at a path; None if it has faults."""
+        chosen = self._chosen(path, rule)
+        if chosen is None:
+            return None
+        if chosen.strategy.filter is None:
+            self.faults.append(in_field(chosen.named, f"{chosen.strategy.name} is not a filter", "use it under scores"))
+            return None
+        return self._compiled(chosen, chosen.strategy.filter, CompiledFilter)
+
+    def score(self, path: FieldPath, rule: written.Score) -> Score | None:
+        """Return the score of a rule at a path; None if it has faults."""
+        chosen = self._chosen(path, rule)
+        if chosen is None:
+            return None
+        if chosen.strategy.score is None:
+            self.faults.append(in_field(chosen.named, f"{chosen.strategy.name} is not a score", "use it under filters"))
+            return None
+        return self._compiled(chosen, chosen.strategy.score, CompiledScore)
+
+    def _chosen(self, path: FieldPath, rule: written.Filter | written.Score) -> _Chosen | None:
+        if rule.strategy is not None:
+            name, params = rule.strategy
+            return _Chosen(self.builtin[name], (*path, name), (*path, name), params)
+        if rule.custom is None:
+            raise AssertionError("a rule has an expression or a strategy")
+        name, named = rule.custom.name, (*path, "custom", "name")
+        if name in self.custom:
+            return _Chosen(self.custom[name], named, (*path, "custom", "params"), rule.custom.params)
+        if name in self.builtin:
+            self.faults.append(in_field(named, f"{name} is built in", f"write {name} as a field of the rule"))
+        else:
+            known = f"it has {', '.join(sorted(self.custom))}" if self.custom else "it has none"
+            self.faults.append(in_field(named, f'this image has no strategy "{name}"', known))
+        return None
+
+    def _compiled(self, one: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
+        if isinstance(one.given, Params):
+            return None if self._has_unknown_data(one.at, one.given) else use.compile(one.given)
+        try:
+            params = parse_params(one.given, use.params, one.at)
+            return None if self._has_unknown_data(one.at, params) else _sound(use.compile(params), kind)
+        except InvalidObjectError as error:
+            self.faults.extend(map(Fault, error.errors))
+        except Exception as error:  # noqa: BLE001 - its author is told
+            said = f"the strategy {one.strategy.name} failed: {type(error).__name__}: {error}{_place(error)}"
+            self.faults.append(in_field(one.named, said, "this is an error of the strategy, not of the policy"))
+        return None
+
+    def _has_unknown_data(self, path: FieldPath, params: Params) -> bool:
+        """Add faults for parameters that name unknown entries of data."""
+        declared = {*self.data}
+        known = f"declared are {', '.join(sorted(declared))}" if declared else "the policy declares none"
+        unknown = [(where, name) for where, name in data_names(params) if name not in declared]
+        for where, name in unknown:
+            self.faults.append(in_field((*path, *where), f"there is no entry {name!s} in the policy's data", known))
+        return bool(unknown)
+
+
+def _sound(made: _R, kind: type[_Compiled]) -> _R:
+    """Return what a strategy was compiled to. Raises TypeError if it is something else."""
+    if not (isinstance(made, kind) and isinstance(made.reads, Reads)):
+        raise TypeError(f"it compiles to {made!r}, not to a {kind.__name__.removeprefix('Compiled')}")
+    return made
+
+
+def _place(error: Exception) -> str:
+    """Return where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
