@@ -225,7 +225,8 @@ class OperatorReplica:
         return self.own.client()
 
     def _compile_options(self) -> CompileOptions:
-        return CompileOptions(self.core.strategies, self.file.settings.annotation_prefixes, clock=thread_time)
+        prefixes, custom = self.file.settings.annotation_prefixes, self.settings.custom
+        return CompileOptions(self.core.strategies, prefixes, custom, clock=thread_time)
 
     def _state(self, caller: str) -> bytes | None:
         return replica_state.encode(self.report()) if caller == OPERATOR else None

@@ -35,12 +35,14 @@ class ServingCore:
         self.now = TimeOfDay()
         self.strategies: Final = {one.name: one for one in installed()}
         self.model: Final = policy_with(self.strategies.values())
+        if settings.custom:
+            LOG.info("strategies.loaded", extra={"strategies": sorted(settings.custom)})
         self.mirror = Mirror(self.now)
         self.watching = MirrorFeed(client, self.mirror)
         self.last_good = LastGoodStore(RevisionClient(client, settings.namespace), source)
         self.policies = PolicyStore(
             self.model,
-            CompileOptions(self.strategies, clock=thread_time),
+            CompileOptions(self.strategies, custom=settings.custom, clock=thread_time),
             on_compiled=self.last_good.keep,
             on_removed=self.last_good.forget,
         )

@@ -1,11 +1,12 @@
 """Command-line settings of `fairlead serve` and `fairlead operate`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from fairlead.pki.identities import REPLICAS
+from fairlead.strategies.contract import Strategy
 from fairlead.webhook.extender.call import Verb
 from fairlead.webhook.https.tls import Files
 
@@ -54,6 +55,8 @@ class ServingSettings:
     """File with the operator's settings; None for all defaults. `fairlead serve` uses the Prometheus servers only."""
     verify_s: float = 3600.0
     """Seconds between two comparisons of the caches with the API server; 0 for never."""
+    custom: Mapping[str, Strategy] = field(default_factory=dict)
+    """Custom strategies by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,9 +40,10 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.api.names import KIND
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
+    from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.cli.reports.lint_text import report_data, report_text
 
-    checker = Checker(clock=thread_time)
+    checker = Checker(clock=thread_time, custom=custom_strategies())
     notes, unreadable = read_into(checker, given.files)
     report = checker.finish()
     if not report.policies and not report.findings:

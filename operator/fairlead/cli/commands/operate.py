@@ -76,6 +76,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _settings(given: argparse.Namespace) -> "OperateSettings":
     from fairlead.cli.console.options import seconds
+    from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.process.settings import NAMESPACE, Address, OperateSettings
     from fairlead.webhook.https.tls import Files
 
@@ -97,4 +98,5 @@ def _settings(given: argparse.Namespace) -> "OperateSettings":
         kubeconfig=given.kubeconfig,
         context=given.context,
         drain_s=seconds("--drain", given.drain),
+        custom=custom_strategies(),
     )

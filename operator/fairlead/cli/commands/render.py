@@ -135,9 +135,10 @@ def _checked(names: list[str]) -> "tuple[Checker, int]":
     """Return the policies and the exit code; prints their errors."""
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
+    from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.cli.reports.lint_text import finding_lines
 
-    checker = Checker()
+    checker = Checker(custom=custom_strategies())
     notes, unreadable = read_into(checker, names)
     report = checker.finish()
     for note in notes:

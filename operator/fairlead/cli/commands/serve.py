@@ -91,6 +91,7 @@ def run(given: argparse.Namespace) -> int:
 def _settings(given: argparse.Namespace) -> "Settings":
     from fairlead.cli.commands.certs import CLIENT_NAME
     from fairlead.cli.console.options import seconds
+    from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.process.settings import Address, Settings
     from fairlead.webhook.https.tls import Files
 
@@ -115,6 +116,7 @@ def _settings(given: argparse.Namespace) -> "Settings":
         max_body=given.max_body << 20,
         drain_s=seconds("--drain", given.drain),
         verify_s=seconds("--verify-every", given.verify_every),
+        custom=custom_strategies(),
     )
 
 

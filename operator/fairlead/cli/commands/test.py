@@ -42,6 +42,7 @@ def add_to(commands: "Commands") -> None:
 def run(given: argparse.Namespace) -> int:
     """Run suites, again after each change with --watch."""
     from fairlead.cli.inputs.files import STDIN
+    from fairlead.cli.inputs.strategy_folder import strategy_files
     from fairlead.cli.inputs.suite_files import Suites, stamp
 
     if given.watch and STDIN in given.files:
@@ -50,12 +51,13 @@ def run(given: argparse.Namespace) -> int:
     while True:
         suites = Suites()
         suites.load(given.files)
-        seen = stamp(suites.read) if given.watch else []
+        watched = [*suites.read, *map(str, strategy_files())]
+        seen = stamp(watched) if given.watch else []
         code = _once(given, suites)
         if not given.watch:
             return code
         complain("fairlead test", f"waiting for changes in {counted(len(seen), 'file')}; Ctrl-C stops")
-        while stamp(suites.read) == seen:
+        while stamp(watched) == seen:
             time.sleep(_LOOK_S)
 
 

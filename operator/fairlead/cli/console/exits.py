@@ -61,6 +61,9 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
         raise
     except KeyboardInterrupt:
         return INTERRUPTED
+    except CommandError as error:
+        complain(name, str(error))
+        return error.code
     except OSError as error:
         complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
         return USAGE

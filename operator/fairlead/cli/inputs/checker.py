@@ -1,5 +1,6 @@
 """The checks of lint: from the bytes of files to all findings about the policies in them. Pure."""
 
+from collections import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,6 +24,7 @@ from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.lint.rule_checks import why_on_engine
 from fairlead.policy.lint.symbolic import can_be_together
+from fairlead.strategies.contract import Strategy
 from fairlead.strategies.registry import installed, policy_with
 
 Object = dict[str, Any]
@@ -100,6 +102,8 @@ class Checker:
     """The valid policies, with their locations, as plain data."""
     clock: Clock = lambda: 0.0
     """Clock for the time that a policy takes to compile."""
+    custom: abc.Mapping[str, Strategy] = field(default_factory=dict)
+    """Custom strategies."""
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
@@ -107,7 +111,7 @@ class Checker:
 
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
-        self._rules = CompileOptions(strategies, expression_cache={}, clock=self.clock)
+        self._rules = CompileOptions(strategies, custom=self.custom, expression_cache={}, clock=self.clock)
         self._model = policy_with(strategies.values())
 
     def check(self, file: str, data: bytes) -> None:

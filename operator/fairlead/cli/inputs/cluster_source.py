@@ -13,6 +13,7 @@ from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs import caveats
 from fairlead.cli.inputs.live_policies import LivePolicy, Written, compiled
 from fairlead.cli.inputs.simulation_inputs import LIVE, Pod, nodes_of, pods_of, snapshot_of, waiting_pods
+from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.kube.access.access import Access, find_access
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
@@ -111,7 +112,7 @@ async def _policies(client: Client, live: Live) -> None:
         raise CommandError(
             f"you may not list policies: {error.message}; get that permission, or give --policies FILE"
         ) from None
-    live.policies += compiled(found)
+    live.policies += compiled(found, custom_strategies())
 
 
 async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) -> None:

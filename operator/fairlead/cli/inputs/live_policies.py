@@ -1,6 +1,6 @@
 """Policies of a cluster, compiled, with the generation that replicas serve. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
-from fairlead.strategies.registry import installed, installed_policy
+from fairlead.strategies.contract import Strategy
+from fairlead.strategies.registry import installed, policy_with
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -61,9 +62,10 @@ class LivePolicy:
         return f"{self.name}: generation {self.generation}, which replicas serve"
 
 
-def compiled(found: Sequence[Written]) -> Iterator[LivePolicy]:
+def compiled(found: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
     """Compile policies, with any prefix of annotations: the operator's settings may allow more than the defaults."""
-    model, rules = installed_policy(), CompileOptions({one.name: one for one in installed()}, ("",))
+    builtin = installed()
+    model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)
     for one in found:
         meta, serving = one.metadata, one.status.servingGeneration if one.status else None
         metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}

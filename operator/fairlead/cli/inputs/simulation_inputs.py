@@ -15,6 +15,7 @@ from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, File, files
 from fairlead.cli.inputs.findings import Finding
+from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
@@ -39,7 +40,7 @@ class Pod:
 
 def policies_of(names: Sequence[str]) -> PolicySet:
     """Return the compiled policies of files and directories. Raises CommandError with the first error of lint."""
-    checker = Checker()
+    checker = Checker(custom=custom_strategies())
     for file in files(names):
         if not file.empty:
             checker.check(file.name, _data(file, BYTES_MAX))

@@ -12,6 +12,7 @@ from fairlead.api.parse import parse_params
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, files
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
+from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.cli.yaml.documents import Node, Scalar, documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
@@ -49,7 +50,7 @@ class Suites:
     findings: list[Finding] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     """Every file and directory that was read."""
-    _checker: Checker = field(default_factory=Checker)
+    _checker: Checker = field(default_factory=lambda: Checker(custom=custom_strategies()))
     _policies: dict[str, list[CompiledPolicy] | None] = field(default_factory=dict)
 
     def load(self, names: Sequence[str]) -> None:
