@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field, create_model
 
@@ -162,6 +162,15 @@ def policy_model(
         __doc__=SchedulerExtenderPolicy.__doc__,
         spec=(spec, SchedulerExtenderPolicy.model_fields["spec"]),
     )
+
+
+def deciding_fields(model: type[SchedulerExtenderPolicy]) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields of which a rule has exactly one, by the list of rules in the spec of a model."""
+    spec: Any = model.model_fields["spec"].annotation
+    rules: dict[str, type[Rule]] = {
+        name: get_args(spec.model_fields[name].annotation)[0] for name in ("filters", "scores")
+    }
+    return {name: rule.deciding_fields() for name, rule in rules.items()}
 
 
 def _list_with(rule: type[Rule], strategies: Mapping[str, type[Params]]) -> Any:

@@ -89,4 +89,14 @@ class _Version(ObjectRef):
         return "/version"
 
 
+class _OpenApi(ObjectRef):
+    """The description of an API group version, which every client may read."""
+
+    @property
+    def path(self) -> str:
+        """Return the URL path."""
+        return f"/openapi/v3/apis/{self.resource.group}/{self.resource.version}"
+
+
+OPENAPI: Final = _OpenApi(Resource(names.GROUP, names.VERSION, "openapi"))
 VERSION: Final = _Version(Resource("", "", "version"))

@@ -3,7 +3,7 @@
 What it refuses, the real one refuses. It fills in no defaults and checks no schema.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -50,6 +50,8 @@ class Api:
     heard: list[Callable[[Happened], None]] = field(default_factory=list)
     invalid: str = ""
     """No Deployment is taken that holds this."""
+    rules: Mapping[str, Iterable[str]] | None = None
+    """The fields of rules that the CRD knows, by their lists; None: it tells nobody."""
 
     def copy(self) -> "Api":
         """Another one with the same objects, of which nobody is told."""
@@ -61,6 +63,8 @@ class Api:
         at, body = ask.where, msgspec.json.decode(ask.body) if ask.body else {}
         if at.resource.plural == "version":
             return b'{"gitVersion": "v1.37.1"}'
+        if at.resource.plural == "openapi" and self.rules is not None:
+            return _encoded(described(self.rules))
         if at.subresource == "log":
             return b""
         key = (at.resource.group, at.resource.plural, at.namespace, at.name)
@@ -239,3 +243,10 @@ def _merged(live: Any, given: Any) -> Any:
 def refused(ask: Request, status: int, reason: str, message: str) -> Exception:
     body = msgspec.json.encode({"code": status, "reason": reason, "message": message})
     return refusal(ask.verb, ask.where, status, body)
+
+
+def described(rules: Mapping[str, Iterable[str]]) -> Object:
+    """What an API server says of a CRD with these fields."""
+    spec = {name: {"type": "array", "items": {"properties": {one: {} for one in of}}} for name, of in rules.items()}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    return {"components": {"schemas": {"dev.fairlead.v1alpha1.SchedulerExtenderPolicy": schema, "other": {}}}}

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
-from fairlead.control.decide.desired import Obj, PolicyIndex
+from fairlead.control.decide.desired import Obj, PolicyIndex, scheduler_of
+from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.informer import PolicyInformer, watch_external_objects
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.loop.poller import ReplicaPoller
@@ -28,6 +29,7 @@ from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings
 from fairlead.control.status.writer import StatusWriter
@@ -129,7 +131,8 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller
                 kept = await certificates.ensure(operator.authority())
                 await ca_bundle.set(authorities.read(kept.data))
         controller = _controller(operator, client, objects, secrets, certificates, ca_bundle)
-        with operator.metrics.leading(controller.queue.registry, controller.queue.depth):
+        crd_fields = controller.queue.statuses.crd_fields
+        with operator.metrics.leading(controller.queue.registry, controller.queue.depth, crd_fields):
             await controller.informer.resync()
             yield controller
 
@@ -167,6 +170,7 @@ def _controller(
         missing_permissions=missing,
         is_leader=is_leader,
         warnings=operator.warnings,
+        crd_fields=CrdFields(deciding_fields(operator.model)),
         poll_requested=poll_requested,
         now=now,
     )
@@ -219,9 +223,16 @@ def _controller(
         requested=poll_requested,
     )
     external = watch_external_objects(client, namespace, queue.enqueue)
-    return Controller(
-        informer=informer, queue=queue, poller=poller, background=[foreign.run, *(one.run for one in external)]
-    )
+
+    async def show_crd_fields() -> None:
+        await queue.replicas_polled.wait()
+        await informer.resync()  # removed fields are no event
+        for scheduler in {scheduler_of(one) for one in policy_index.policies.values()}:
+            await statuses.write(scheduler, registry.result(scheduler))
+
+    crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
+    background = [foreign.run, crd_check.run, *(one.run for one in external)]
+    return Controller(informer=informer, queue=queue, poller=poller, background=background)
 
 
 def _replicas(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import ROLLOUT_RESULTS, ReconcileResult
+from fairlead.control.status.crd_fields import CrdFields
 from fairlead.kube.errors import ConflictError
 from fairlead.metrics import LONG_BUCKETS, Labels, Metrics
 
@@ -19,6 +20,7 @@ class LeaderMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._registry: SchedulerRegistry | None = None
         self._depth: Callable[[], int] = lambda: 0
+        self._crd_fields: CrdFields | None = None
         self._reconcile = metrics.histogram(
             "fairlead_reconcile_duration_seconds",
             "Time that a reconcile of a scheduler took, by the result: success, refused, conflict, error or fault.",
@@ -46,6 +48,11 @@ class LeaderMetrics:
             ask=lambda: {(): self._depth()} if self._registry else {},
         )
         metrics.gauge(
+            "fairlead_crd_outdated",
+            "1 if the CustomResourceDefinition lacks strategies of the operator's version, 0 if not.",
+            ask=self._crd_outdated,
+        )
+        metrics.gauge(
             "fairlead_scheduler_ready",
             "1 if the scheduler runs its desired configuration, 0 if not.",
             "scheduler",
@@ -68,14 +75,14 @@ class LeaderMetrics:
         )
 
     @contextmanager
-    def leading(self, registry: SchedulerRegistry, depth: Callable[[], int]) -> Iterator[None]:
+    def leading(self, registry: SchedulerRegistry, depth: Callable[[], int], crd_fields: CrdFields) -> Iterator[None]:
         """Export the gauges of these schedulers while the context is open."""
         self._transitions.add()
-        self._registry, self._depth = registry, depth
+        self._registry, self._depth, self._crd_fields = registry, depth, crd_fields
         try:
             yield
         finally:
-            self._registry = None
+            self._registry = self._crd_fields = None
 
     def reconciled(self, scheduler: str, result: ReconcileResult | None, seconds: float) -> None:
         """Count a reconcile; None means that it ended with an internal error."""
@@ -87,6 +94,10 @@ class LeaderMetrics:
 
     def _results(self) -> Mapping[str, ReconcileResult]:
         return {} if self._registry is None else dict(self._registry.results)
+
+    def _crd_outdated(self) -> Mapping[Labels, float]:
+        missing = self._crd_fields.missing if self._crd_fields is not None else None
+        return {} if missing is None else {(): float(bool(missing))}
 
     def _ready(self) -> Mapping[Labels, float]:
         return {(name,): float(one.is_ready) for name, one in self._results().items() if one.decision is not None}

@@ -28,6 +28,8 @@ class StatusInputs:
     missing_permissions: Sequence[str] = ()
     """Permissions that are missing for anything else than the reconcile."""
     paused: bool
+    crd_outdated: str = ""
+    """What it has lost because the CRD is older than the operator."""
     invalid: str = ""
     warnings: Sequence[tuple[str, str]] = ()
     """Reasons and messages of lint."""
@@ -46,6 +48,7 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
         generation=generation,
         enforced=policy["spec"].get("mode", "Enforce") == "Enforce",
         refused=about.result.refused,
+        crd_outdated=about.crd_outdated,
         invalid=about.invalid,
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",

@@ -13,7 +13,7 @@ Value = Literal["True", "False", "Unknown"]
 Condition = Mapping[str, Any]
 Reason = Literal[
     # Accepted
-    "Accepted", "SchedulerRefused", "InvalidSpec",
+    "Accepted", "SchedulerRefused", "CRDOutdated", "InvalidSpec",
     # Compiled
     "Compiled", "LastGoodServes", "NothingServes", "InternalError",
     # Programmed
@@ -50,6 +50,8 @@ class ConditionInputs:
     enforced: bool = True
     refused: str = ""
     """Why its scheduler cannot be managed, and what to do about it."""
+    crd_outdated: str = ""
+    """What it has lost because the CRD is older than the operator."""
     invalid: str = ""
     """What is wrong with the policy itself although it compiles."""
     compiled: Reason | None = None
@@ -116,7 +118,7 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
 _MOVING: Final[frozenset[Reason]] = frozenset({"Pending", "ReplicaBehind", "Rolling"})
 """Problems that resolve by themselves."""
 _STALLED: Final[frozenset[Reason]] = frozenset(
-    {"SchedulerRefused", "InvalidSpec", "LastGoodServes", "NothingServes", "ConfigurationRejected"}
+    {"SchedulerRefused", "CRDOutdated", "InvalidSpec", "LastGoodServes", "NothingServes", "ConfigurationRejected"}
 )
 """Problems that stay until a user changes something."""
 
@@ -124,6 +126,8 @@ _STALLED: Final[frozenset[Reason]] = frozenset(
 def _accepted(known: ConditionInputs) -> _ConditionValue:
     if known.refused:
         return _ConditionValue("False", "SchedulerRefused", known.refused)
+    if known.crd_outdated:
+        return _ConditionValue("False", "CRDOutdated", known.crd_outdated)
     if known.invalid:
         return _ConditionValue("False", "InvalidSpec", known.invalid)
     return _ConditionValue("True", "Accepted")

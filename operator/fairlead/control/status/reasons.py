@@ -28,6 +28,13 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "Do what the message says: give the policy another `schedulerName`, list the scheduler in the operator's "
         "setting `schedulers`, or ask the operator's administrator to do so.",
     ),
+    "CRDOutdated": ReasonDoc(
+        "Accepted",
+        "The CustomResourceDefinition in the cluster is older than the operator, so the API server removed a strategy "
+        "from a rule of the policy, which has nothing that decides now.",
+        "Apply the CustomResourceDefinition of the operator's version (`fairlead crd | kubectl apply --server-side -f "
+        "-`), then apply the policy again.",
+    ),
     "InvalidSpec": ReasonDoc("Accepted", "The policy itself cannot be used.", "Fix the field that the message names."),
     "Compiled": ReasonDoc("Compiled", "All rules of this generation compile."),
     "LastGoodServes": ReasonDoc(

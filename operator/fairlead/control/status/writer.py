@@ -18,6 +18,7 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import COUNTERS_S, StatusInputs, build_status, status_change
+from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.lint_cache import Warnings
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
@@ -39,6 +40,7 @@ class StatusWriter:
     is_leader: Callable[[], bool]
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
     """Returns the warnings of lint; None while it runs, and calls back at its end."""
+    crd_fields: CrdFields
     poll_requested: asyncio.Event
     """Set when a pending status can be written."""
     now: Callable[[], datetime]
@@ -88,6 +90,7 @@ class StatusWriter:
             result=result,
             missing_permissions=self.missing_permissions.messages,
             paused=is_paused(self.policy_index.policies_of(scheduler)),
+            crd_outdated=self.crd_fields.about(policy),
             warnings=warnings or (),
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), build_status(about, now)

@@ -6,7 +6,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from generate.crds import installed_policy
 
+from fairlead.api.v1alpha1 import deciding_fields
 from fairlead.control.decide.desired import PAUSED
 from fairlead.control.loop.controller import Controller
 from fairlead.pki.authority import Phase
@@ -438,3 +440,41 @@ def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
             await until("what it is to be", lambda: published(cluster)["config.yaml"] != before["config.yaml"])
 
     begun(story)
+
+
+READY = {"nodeReadiness": {"conditions": [{"type": "NetworkReady"}]}}
+
+
+def test_what_an_older_crd_has_removed_is_said_and_not_more_often_than_it_changes() -> None:
+    own = deciding_fields(installed_policy())
+    older = {name: [one for one in fields if one != "nodeReadiness"] for name, fields in own.items()}
+
+    async def story(cluster: Cluster, wire: Wire) -> None:
+        cluster.api.rules = own
+        spec = {"schedulerName": SCHEDULER, "filters": [{"name": "f", "expression": "true"}, {"name": "g", **READY}]}
+        policy = cluster.api.put(POLICY, {**cluster.api.objects[POLICY], "spec": spec})
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
+        cluster.api.rules = older
+        removed = {**spec, "filters": [{"name": "f", "expression": "true"}, {"name": "g"}]}
+        cluster.api.objects[POLICY] = {
+            **cluster.api.objects[POLICY],
+            "spec": removed,
+        }  # as it is read, without an event
+        await until("it", lambda: condition(cluster, "Ready")[1] == "CRDOutdated", 65)
+        assert condition(cluster, "Stalled")[:2] == ("True", "CRDOutdated")
+        said = (
+            "nothing decides in spec.filters[1]: the CustomResourceDefinition is older than the operator and lacks "
+            "spec.filters.nodeReadiness, so the API server has removed that; apply the one of the operator's version, "
+            "and then the policy again"
+        )
+        assert condition(cluster, "Accepted") == ("False", "CRDOutdated", said)
+        wire.writes.clear()
+        cluster.api.rules = None  # nobody tells, which changes nothing
+        await asyncio.sleep(1000)
+        assert condition(cluster, "Accepted")[1] == "CRDOutdated"
+        assert wire.writes == []
+        cluster.api.rules = own
+        cluster.api.put(POLICY, {**cluster.api.objects[POLICY], "spec": policy["spec"]})
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 65)
+
+    told(story)

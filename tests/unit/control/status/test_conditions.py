@@ -85,6 +85,15 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             replace(FINE, invalid="key x: no prefix of it"), "False", "InvalidSpec", "key x", False, True, id="invalid"
         ),
         pytest.param(
+            replace(FINE, crd_outdated="nothing decides in spec.filters[0]", compiled="LastGoodServes", fault="x"),
+            "False",
+            "CRDOutdated",
+            "spec.filters[0]",
+            False,
+            True,
+            id="the CRD has removed it",
+        ),
+        pytest.param(
             replace(FINE, compiled="LastGoodServes", fault="spec.filters[0]: no such field"),
             "False",
             "LastGoodServes",
