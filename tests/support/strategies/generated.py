@@ -55,7 +55,7 @@ def words_of(params: object) -> set[str]:
 
 
 def scenes(params: Params) -> st.SearchStrategy[Scene]:
-    own = sorted(words_of(params))
+    own = sorted(words_of(params)) or ["own"]  # parameters may have no words
     words = st.sampled_from(own) | st.sampled_from(_JUNK)
     maps = st.dictionaries(words, words | _lists_of(own), max_size=6)
     resources = st.sampled_from(["cpu", "memory"]) | words

@@ -101,4 +101,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"value": "heat", "prefer": "Lowest"},
         {"value": "heat", "prefer": "Highest"},
     ],
+    "template filter": [{}],
+    "template score": [{"value": 70.0}, {}],
 }

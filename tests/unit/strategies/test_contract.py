@@ -1,4 +1,4 @@
-"""Every installed strategy keeps the contract. Adding one asks for a sample of its parameters, nothing else."""
+"""Every installed strategy keeps the contract, and the template. One more needs samples of its parameters, no more."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairlead.strategies import installed
+from fairlead.strategies import installed, template
 from fairlead.strategies.contract import Use
 from support.strategies.bounds import Edge, edges
 from support.strategies.contract import keeps_contract
@@ -16,7 +16,7 @@ from support.strategies.samples import SAMPLES
 
 _USES: dict[str, Use[Any]] = {
     f"{strategy.name} {kind}": use
-    for strategy in installed()
+    for strategy in (*installed(), template.STRATEGY)
     for kind, use in (("filter", strategy.filter), ("score", strategy.score))
     if use is not None
 }

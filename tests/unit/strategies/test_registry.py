@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from fairlead.api.params import Params
-from fairlead.strategies import StrategyError, builtin, installed
+from fairlead.strategies import StrategyError, builtin, installed, template
 from fairlead.strategies.contract import Filter, Reads, Strategy, Use
 from fairlead.strategies.registry import strategies_of
 
@@ -41,6 +41,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
 def test_node_readiness_is_installed() -> None:
     assert "nodeReadiness" in {strategy.name for strategy in installed()}
     assert installed() == installed(builtin)
+    assert template.STRATEGY.name not in {strategy.name for strategy in installed()}
 
 
 def test_strategies_are_sorted_by_name_and_other_modules_are_passed_by(package: Package) -> None:
