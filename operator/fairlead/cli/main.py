@@ -25,12 +25,13 @@ from fairlead.cli.commands import (
 from fairlead.cli.console import exits
 from fairlead.cli.console.exits import exit_code_of
 from fairlead.cli.console.output import complain, output
+from fairlead.cli.imports import command as import_
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _COMMANDS = (
-    *(lint, test, simulate, explain, diff, render, status, crd),
+    *(lint, test, simulate, explain, diff, render, status, crd, import_),
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"

@@ -1,0 +1,86 @@
+"""Base of the models of other projects' objects, and what their values have in common."""
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, ConfigDict
+
+from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.params import Params
+from fairlead.api.parse import shown
+from fairlead.cel.functions.time_text import string_to_duration
+from fairlead.cel.values.errors import CelError
+
+_SECOND_NS = 10**9
+
+
+def _unquoted(value: object) -> object:
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+NumberOrText = Annotated[float, BeforeValidator(_unquoted)]
+"""Number, also in quotes: some versions of an API take the one, some the other."""
+
+
+class Foreign(Params):
+    """Base of objects of other projects. Fields that are not read are kept, so that a comment can name them."""
+
+    model_config = ConfigDict(extra="allow")
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def unread(self) -> list[str]:
+        """Names of the fields that are not read."""
+        return sorted(self.model_extra or ())
+
+    def _duplicates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Allow duplicates, as these projects do."""
+        return iter(())
+
+
+class ObjectHead(Foreign):
+    """Fields that every object has, of which nothing is imported."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
+def one_error(path: FieldPath, message: str, hint: str = "") -> InvalidObjectError:
+    """Return the exception for one field."""
+    return InvalidObjectError([FieldError(path, message, hint)])
+
+
+def below(path: FieldPath, invalid: InvalidObjectError) -> InvalidObjectError:
+    """Return the errors of a part of an object, with paths of the whole."""
+    return InvalidObjectError(FieldError((*path, *one.path), one.message, one.hint) for one in invalid.errors)
+
+
+def go_duration_s(text: str, path: FieldPath) -> int:
+    """Return the seconds of a duration in Go's form, rounded up. Raises InvalidObjectError."""
+    try:
+        found = int(string_to_duration(text))
+    except CelError:
+        raise one_error(path, f"{shown(text)} is not a duration", "write one such as 90s, 5m or 1h30m") from None
+    return -(-found // _SECOND_NS)
+
+
+def duration_text(length_s: int) -> str:
+    """Return a duration as policies write it, such as 1h5m."""
+    hours, rest_s = divmod(length_s, 3600)
+    minutes, seconds = divmod(rest_s, 60)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
+
+
+def plain_number(value: float) -> int | float:
+    """Return a whole number as an int, which is how people write it."""
+    return int(value) if math.isfinite(value) and value.is_integer() else value
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in one phrase."""
+    return ", ".join(names)
