@@ -1,0 +1,196 @@
+"""Poller of measured values: when each poll is due, and what is published to the nodes.
+
+A poll is asked for the first time at once. From then on all polls of one interval are asked together, and what came in
+time is published in one step. A failed poll changes no value: values keep their times, and grow stale by these.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, NoReturn
+
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading
+from fairlead.webhook.data_sources.poll_error import PollError
+
+LOG: Final = logging.getLogger(__name__)
+DOCUMENT_INTERVAL_S: Final = 5
+"""How often documents are given to nodes: a node may have joined, or have another label. They are in memory."""
+_TOGETHER_S: Final = 0.05
+_NODES_S: Final = 1.0
+"""How soon a node that has joined gets what the last polls said of it."""
+_RETRY_S: Final = 1.0
+
+Outcome = Reading | PollError
+Read = Callable[[Mapping[Poll, int]], Awaitable[Mapping[Poll, Outcome]]]
+"""Asks for several polls, each with the greatest age of its values in seconds."""
+
+
+class PollStatus(NamedTuple):
+    """State of a poll, for the owner of a policy."""
+
+    is_answered: bool = False
+    """Whether it was asked at least once, with or without success."""
+    succeeded_at: int | None = None
+    """Time of the last success in nanoseconds."""
+    error: str = ""
+    """Why the last one failed; "" if it did not."""
+    note: str = ""
+    """Advice, such as why no value names a node."""
+    failures: int = 0
+    """Failed polls in all."""
+
+
+@dataclass(slots=True, eq=False)
+class _Scheduled:
+    greatest_age_s: int
+    due: float
+    is_running: bool = False
+    retry_s: float = _RETRY_S
+    status: PollStatus = PollStatus()
+    last: Reading | None = None
+
+
+class Poller:
+    """Polls for the data of all policies that serve."""
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        read: Read,
+        *,
+        now: Callable[[], int],
+        clock: Callable[[], float],
+        is_synced: Callable[[], bool],
+    ) -> None:
+        """Begin once `is_synced`, when the nodes are known; `now` is the time of day in nanoseconds."""
+        self._nodes, self._read, self._now, self._clock, self._is_synced = nodes, read, now, clock, is_synced
+        self._polls: dict[Poll, _Scheduled] = {}
+        self._phases: dict[int, float] = {}
+        self._wake = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._seen_nodes = (0, 0)
+
+    @property
+    def states(self) -> Mapping[Poll, PollStatus]:
+        """Return the state of each poll."""
+        return {poll: one.status for poll, one in self._polls.items()}
+
+    def want(self, ages: Mapping[Poll, int]) -> None:
+        """Set the polls, with the greatest age of their values in seconds; new ones are asked at once."""
+        now = self._clock()
+        for poll in self._polls.keys() - ages.keys():
+            del self._polls[poll]
+        for poll, greatest_age_s in ages.items():
+            if (held := self._polls.get(poll)) is None:
+                self._polls[poll] = _Scheduled(greatest_age_s, now)
+            else:
+                held.greatest_age_s = greatest_age_s
+        self._publish_again()  # there may be new entries of known polls
+        self._wake.set()
+
+    def ask_now(self, polls: Collection[Poll]) -> None:
+        """Ask for polls at once: what they read has changed."""
+        for poll in polls:
+            if (held := self._polls.get(poll)) is not None:
+                held.due = self._clock()
+        self._wake.set()
+
+    def unanswered(self) -> list[Poll]:
+        """Return the polls that were not asked yet."""
+        return [poll for poll, one in self._polls.items() if not one.status.is_answered]
+
+    async def answered(self, within_s: float) -> None:
+        """Wait until each poll was answered, or failed, once; at once while the nodes are not known."""
+        if not self._is_synced():
+            return
+        try:
+            async with asyncio.timeout(within_s):
+                while self.unanswered():
+                    self._progress.clear()
+                    await self._progress.wait()
+        except TimeoutError:
+            LOG.warning("data.unanswered", extra={"polls": len(self.unanswered())})
+
+    async def run(self) -> NoReturn:
+        """Poll until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._wake.clear()
+                if not self._is_synced():
+                    await asyncio.sleep(_TOGETHER_S)
+                    continue
+                self._give_to_new_nodes()
+                now = self._clock()
+                due = {poll: one for poll, one in self._polls.items() if one.due <= now and not one.is_running}
+                if due:
+                    for one in due.values():
+                        one.is_running = True
+                    group.create_task(self._batch(due))
+                waits = [one.due - now for one in self._polls.values() if not one.is_running]
+                delay_s = max(_TOGETHER_S, min([_NODES_S, *waits])) if self._polls else None
+                try:
+                    async with asyncio.timeout(delay_s):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+
+    async def _batch(self, due: Mapping[Poll, _Scheduled]) -> None:
+        """Ask for several polls, publish what came, and schedule them again."""
+        begun = self._clock()
+        try:
+            found = await self._read({poll: one.greatest_age_s for poll, one in due.items()})
+        except Exception as error:  # a fault must not end the other polls
+            LOG.exception("data.poll_fault")
+            failed = PollError(f"an internal fault ({type(error).__name__}); the log of the operator says where")
+            found = dict.fromkeys(due, failed)
+        readings = {poll: one for poll, one in found.items() if isinstance(one, Reading)}
+        kept = {poll: one for poll, one in readings.items() if self._polls.get(poll) is due[poll]}
+        if kept:
+            self._nodes.publish(kept, self._now())
+        for poll, one in due.items():
+            self._note(poll, one, found[poll])
+            one.is_running, one.due = False, self._next(poll, one, begun)
+        self._progress.set()
+        self._wake.set()
+
+    def _note(self, poll: Poll, one: _Scheduled, outcome: Outcome) -> None:
+        before = one.status
+        if isinstance(outcome, Reading):
+            one.status = PollStatus(True, self._now(), "", outcome.note, before.failures)
+            one.last, one.retry_s = outcome, _RETRY_S
+            if before.error:
+                LOG.info("data.poll_recovered", extra=_named(poll))
+            return
+        one.status = PollStatus(True, before.succeeded_at, str(outcome), before.note, before.failures + 1)
+        if one.status.error != before.error:
+            LOG.warning("data.poll_failed", extra={**_named(poll), "error": str(outcome)})
+
+    def _next(self, poll: Poll, one: _Scheduled, begun: float) -> float:
+        """Return when a poll is due again: with all others of its interval, or soon if it never succeeded."""
+        interval_s = DOCUMENT_INTERVAL_S if isinstance(poll, ConfigMapPoll) else poll.interval_s
+        phase = self._phases.setdefault(interval_s, begun)
+        now = self._clock()
+        following = phase + ((now - phase) // interval_s + 1) * interval_s
+        if one.status.succeeded_at is None and one.status.error:
+            retry = now + one.retry_s
+            one.retry_s = min(one.retry_s * 2, interval_s)
+            return min(retry, following)
+        return following
+
+    def _give_to_new_nodes(self) -> None:
+        seen = (len(self._nodes.slots), self._nodes.removals)
+        if seen != self._seen_nodes:
+            self._seen_nodes = seen
+            self._publish_again()
+
+    def _publish_again(self) -> None:
+        readings = {poll: one.last for poll, one in self._polls.items() if one.last is not None}
+        if readings:
+            self._nodes.publish(readings, self._now())
+
+
+def _named(poll: Poll) -> dict[str, object]:
+    """Return the fields of a poll for a log line."""
+    return {"source": type(poll).__name__.removesuffix("Poll"), **poll._asdict()}

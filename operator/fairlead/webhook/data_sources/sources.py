@@ -1,0 +1,76 @@
+"""All sources of measured values: each poll is asked of its own, and a failure of one is not one of the others."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from fairlead.cooperative import Pauses, Steps, T
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
+from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
+from fairlead.webhook.data_sources.config_map_values import document_reading
+from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
+from fairlead.webhook.data_sources.node_names import NodeNames
+from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.webhook.data_sources.poller import Outcome
+from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
+
+_METRICS_API_S: Final = 5.0
+
+
+class DataSources:
+    """Sources of measured values."""
+
+    def __init__(
+        self, nodes: Nodes, prometheus: PrometheusClient, node_metrics: NodeMetricsSource, documents: ConfigMapSource
+    ) -> None:
+        self._nodes, self._prometheus, self._node_metrics = nodes, prometheus, node_metrics
+        self._documents = documents
+
+    async def read(self, ages: Mapping[Poll, int]) -> Mapping[Poll, Outcome]:
+        """Ask for polls, each with the greatest age of its values in seconds, and return what each gave."""
+        node_of = NodeNames(self._nodes)
+        by_interval = defaultdict[int, list[NodeMetricsPoll]](list)
+        works = list[asyncio.Task[Mapping[Poll, Outcome]]]()
+        async with asyncio.TaskGroup() as group:
+            for poll, greatest_age_s in ages.items():
+                if isinstance(poll, PrometheusPoll):
+                    works.append(group.create_task(self._ask_prometheus(poll, greatest_age_s, node_of)))
+                elif isinstance(poll, NodeMetricsPoll):
+                    by_interval[poll.interval_s].append(poll)
+                else:
+                    works.append(group.create_task(self._read_document(poll)))
+            works += [group.create_task(self._ask_metrics_api(polls)) for polls in by_interval.values()]
+        return {poll: outcome for work in works for poll, outcome in work.result().items()}
+
+    async def _ask_prometheus(
+        self, poll: PrometheusPoll, greatest_age_s: int, node_of: Callable[[str], str | None]
+    ) -> Mapping[Poll, Outcome]:
+        try:
+            return {poll: await self._prometheus.read(poll, greatest_age_s, node_of)}
+        except PollError as error:
+            return {poll: error}
+
+    async def _ask_metrics_api(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
+        try:
+            found: dict[NodeMetricsPoll, Reading] = await _in_turns(
+                await self._node_metrics.read(polls, within_s=_METRICS_API_S)
+            )
+        except PollError as error:
+            return dict.fromkeys(polls, error)
+        return {**found}
+
+    async def _read_document(self, poll: ConfigMapPoll) -> Mapping[Poll, Outcome]:
+        document, error, is_answered = self._documents.state(poll)
+        if document is None:
+            return {poll: PollError(error or ("is not there" if is_answered else "is not read yet"))}
+        reading = await _in_turns(document_reading(document, poll, self._nodes))
+        return {poll: reading._replace(note=error or reading.note)}
+
+
+async def _in_turns(steps: Steps[T]) -> T:
+    """Run a computation, with a turn for the loop at each of its pauses."""
+    for _ in (pauses := Pauses(steps)):
+        await asyncio.sleep(0)
+    return pauses.result
