@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from testbed import (
     build,
     control_plane,
+    metrics_server,
     node_template,
     node_template_file,
     nodes,
@@ -173,7 +174,7 @@ def _build(options: argparse.Namespace) -> None:
     names = [*control_plane.PROGRAMS, "kubectl", "kwok", "helm", "pod"]
     if sandbox.is_possible():
         packages.ensure(packages.NODE)
-        names += RealNode.PROGRAMS
+        names += [*RealNode.PROGRAMS, metrics_server.NAME]
     paths = build.build(versions.program(name, options.kubernetes) for name in names)
     for path in paths.values():
         print(path)

