@@ -77,6 +77,8 @@ NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of pods that still run or will."""
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 NODES: Final = ObjectRef(Resource("", "v1", "nodes"))
+NODE_METRICS: Final = ObjectRef(Resource("metrics.k8s.io", "v1beta1", "nodes"))
+"""The usage of nodes, which metrics-server or another program serves."""
 POLICIES: Final = ObjectRef(Resource(names.GROUP, names.VERSION, names.PLURAL))
 
 

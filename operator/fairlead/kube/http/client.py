@@ -186,6 +186,10 @@ class Client:
         """Return one object as bytes, with a single attempt, for a caller with little time."""
         return await self._at_once(Request("get", where), within_s)
 
+    async def read_list(self, where: ObjectRef, *, within_s: float) -> bytes:
+        """Return all objects as bytes, in one page and with a single attempt."""
+        return await self._at_once(Request("list", where), within_s)
+
     async def _at_once(self, ask: Request, within_s: float) -> bytes:
         """Send a request once; the time includes that of an exec plugin."""
         loop = asyncio.get_running_loop()

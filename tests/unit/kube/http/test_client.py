@@ -23,7 +23,7 @@ from fairlead.kube.errors import (
     UnreachableError,
 )
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import PODS, ObjectRef, Page, Resource
+from fairlead.kube.resources import NODE_METRICS, PODS, ObjectRef, Page, Resource
 from scripted.clock import Wound
 from scripted.loop import in_loop
 from scripted.server import Server, Step
@@ -85,6 +85,13 @@ WIRE: dict[str, tuple[Call, str, dict[str, str], str, object]] = {
             "preconditions": {"uid": "u", "resourceVersion": "7"},
         },
     ),
+    "all at once": (
+        lambda client: client.read_list(NODE_METRICS, within_s=5),
+        "GET /apis/metrics.k8s.io/v1beta1/nodes",
+        {},
+        "",
+        None,
+    ),
     "post": (
         lambda client: client.post(PODS.named("default", "web-1", "binding"), b'{"a": 1}', within_s=5),
         "POST /api/v1/namespaces/default/pods/web-1/binding",
@@ -126,6 +133,11 @@ ONCE: dict[str, tuple[Call, Step, type[RequestError]]] = {
     "created, not available": (_create, refuse(503, Retry_After="1"), RequestError),
     "created, a broken connection": (_create, broken, UnreachableError),
     "created, a conflict": (_create, refuse(409, "AlreadyExists"), ConflictError),
+    "all at once, not available": (
+        lambda client: client.read_list(NODE_METRICS, within_s=5),
+        refuse(503, Retry_After="1"),
+        RequestError,
+    ),
     "posted, too many": (_post, refuse(429, Retry_After="1"), RequestError),
     "posted, a broken connection": (_post, broken, UnreachableError),
     "read, forbidden": (_get, refuse(403), ForbiddenError),

@@ -1,0 +1,51 @@
+"""The metrics API: the usage of all nodes in one list, for all polls of one interval."""
+
+from collections.abc import Collection
+from typing import Final
+
+from fairlead.cooperative import Steps
+from fairlead.kube.errors import ClusterError, ForbiddenError, RequestError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import NODE_METRICS
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import NodeMetricsPoll, Reading
+from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
+from fairlead.webhook.data_sources.poll_error import PollError
+
+API_SERVICE: Final = "v1beta1.metrics.k8s.io"
+_LOOK: Final = f"kubectl get apiservice {API_SERVICE}"
+
+
+class NodeMetricsSource:
+    """Usage of nodes as metrics-server or another program serves it."""
+
+    def __init__(self, client: Client, nodes: Nodes) -> None:
+        """`nodes` have the capacities for ratios."""
+        self._client, self._nodes = client, nodes
+
+    async def read(
+        self, polls: Collection[NodeMetricsPoll], *, within_s: float
+    ) -> Steps[dict[NodeMetricsPoll, Reading]]:
+        """List the usage once, and return the computation of what each poll gave. Both raise PollError."""
+        try:
+            body = await self._client.read_list(NODE_METRICS, within_s=within_s)
+        except ClusterError as error:
+            raise PollError(_explained(error)) from error
+        return node_metrics_readings(body, polls, self._nodes)
+
+
+def _explained(error: ClusterError) -> str:
+    """Return what failed, and what to do."""
+    if isinstance(error, ForbiddenError):
+        return f"the permission to list nodes.metrics.k8s.io is missing: {error}"
+    if isinstance(error, RequestError) and error.status == 404:
+        return (
+            f"there is no metrics API: the APIService {API_SERVICE} is missing or serves no nodes;"
+            " install metrics-server, or another program that serves it"
+        )
+    if isinstance(error, RequestError) and error.status == 503:
+        return (
+            f"the metrics API does not answer: the APIService {API_SERVICE} is not available,"
+            f' most often because metrics-server is not ready; "{_LOOK}" says why ({error.message})'
+        )
+    return str(error)
