@@ -1,0 +1,162 @@
+"""ConfigMaps that policies name: watched in the operator's namespace, each by its name.
+
+Who may write there decides on the values, so that a policy gives its author no view of other namespaces.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, NoReturn
+
+from fairlead.kube.http.client import Client, Clock
+from fairlead.kube.watch.config_maps import ConfigMap, follow_config_map
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import EventSink, Key
+from fairlead.policy.views.polls import ConfigMapPoll
+from fairlead.webhook.data_sources.config_map_values import EXAMPLE, ValuesDocument, read_document
+from fairlead.webhook.data_sources.poll_error import PollError
+
+
+class DocumentState(NamedTuple):
+    """Document of a poll, as the watch has it."""
+
+    document: ValuesDocument | None
+    """The last one that could be read."""
+    error: str
+    """Why it is not up to date, with what to do; "" if it is."""
+    is_answered: bool
+    """Whether the API server has said what there is."""
+
+
+NOT_READ: Final = DocumentState(None, "", is_answered=False)
+
+
+@dataclass(slots=True, eq=False)
+class NamedConfigMap(EventSink):
+    """Documents of one ConfigMap, by key. One that cannot be read, or is gone, keeps the last one with its time."""
+
+    where: str
+    changed: Callable[[], None]
+    keys: frozenset[str] = frozenset()
+    documents: dict[str, ValuesDocument] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    _exists: bool = False
+
+    def want(self, keys: frozenset[str]) -> bool:
+        """Set the keys to read; return whether one of them is new, so that the ConfigMap must be listed again."""
+        new = keys - self.keys
+        self.keys = keys
+        for key in (self.documents.keys() | self.errors.keys()) - keys:
+            self.documents.pop(key, None)
+            self.errors.pop(key, None)
+        return bool(new)
+
+    def put(self, item: ConfigMap, /) -> None:
+        """Read the documents of a ConfigMap that was added or changed."""
+        self._exists = True
+        self._update(lambda key: self._read(key, item))
+
+    def remove(self, key: Key, /) -> None:  # noqa: ARG002
+        """Keep the documents of a ConfigMap that was deleted."""
+        self._exists = False
+        self._update(self._missing)
+
+    def end(self) -> None:
+        """Note that a list did not name the ConfigMap."""
+        if not self._exists:
+            self._update(self._missing)
+
+    def state(self, key: str) -> DocumentState:
+        """Return a document; of a key that is not read yet, none."""
+        document, error = self.documents.get(key), self.errors.get(key, "")
+        return DocumentState(document, error, is_answered=document is not None or bool(error))
+
+    def _update(self, read: Callable[[str], str]) -> None:
+        before = dict(self.documents), dict(self.errors)
+        for key in self.keys:
+            if error := read(key):
+                self.errors[key] = error
+            else:
+                self.errors.pop(key, None)
+        if (self.documents, self.errors) != before:
+            self.changed()
+
+    def _read(self, key: str, item: ConfigMap) -> str:
+        """Read one document, and return why it cannot be read, or ""."""
+        if (text := item.data.get(key)) is None:
+            return self._without_key(key, item)
+        try:
+            self.documents[key] = read_document(text)
+        except PollError as error:
+            return f"{self.where}, key {key}: the document {error}"
+        return ""
+
+    def _without_key(self, key: str, item: ConfigMap) -> str:
+        if key in item.binaryData:
+            return f"{self.where}: the key {key} is in binaryData, which is not read: write it under data, in UTF-8"
+        has = f"it has {', '.join(sorted(item.data)[:5])}" if item.data else "it is empty"
+        return f"{self.where} has no key {key}; {has}: add the key, or name another one in configMap.key"
+
+    def _missing(self, key: str) -> str:
+        if key in self.documents:
+            return f"{self.where} was deleted, and its last values are kept with their time: create it again"
+        return f"{self.where} does not exist: create it with the key {key} and a document such as {EXAMPLE}"
+
+
+class _Watch(NamedTuple):
+    sink: NamedConfigMap
+    reflector: Reflector[ConfigMap]
+
+
+class ConfigMapSource:
+    """Documents in the ConfigMaps that policies name."""
+
+    def __init__(
+        self, client: Client, namespace: str, changed: Callable[[str], None], *, clock: Clock | None = None
+    ) -> None:
+        """Call `changed` with the name of a ConfigMap when one of its documents, or what is wrong with it, changes."""
+        self._client, self._namespace, self._changed, self._clock = client, namespace, changed, clock
+        self._watches: dict[str, _Watch] = {}
+        self._wake = asyncio.Event()
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Return the watches, by the name of the ConfigMap."""
+        return {name: one.reflector for name, one in self._watches.items()}
+
+    def want(self, polls: Iterable[ConfigMapPoll]) -> None:
+        """Set which documents are watched; others are forgotten."""
+        keys: dict[str, set[str]] = {}
+        for poll in polls:
+            keys.setdefault(poll.name, set()).add(poll.key)
+        self._watches = {name: self._watches.get(name) or self._watch(name) for name in keys}
+        for name, (sink, reflector) in self._watches.items():
+            if sink.want(frozenset(keys[name])):
+                reflector.relist()
+        self._wake.set()
+
+    def state(self, poll: ConfigMapPoll) -> DocumentState:
+        """Return the document of a poll, and why it is not up to date."""
+        if (watch := self._watches.get(poll.name)) is None:
+            return NOT_READ
+        found, reflector = watch.sink.state(poll.key), watch.reflector.state
+        # A watch that has begun is resumed by itself; what keeps it from beginning, or will not pass, is an error.
+        lost = reflector.missing_permission or (reflector.last_error if not reflector.synced else "")
+        return found._replace(error=found.error or lost)
+
+    async def run(self) -> NoReturn:
+        """Watch what is wanted until cancelled."""
+        running: dict[Reflector[ConfigMap], asyncio.Task[NoReturn]] = {}
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._wake.clear()
+                wanted = {one.reflector for one in self._watches.values()}
+                for reflector in wanted - running.keys():
+                    running[reflector] = group.create_task(reflector.run())
+                for reflector in running.keys() - wanted:
+                    running.pop(reflector).cancel()
+                await self._wake.wait()
+
+    def _watch(self, name: str) -> _Watch:
+        sink = NamedConfigMap(f"ConfigMap {self._namespace}/{name}", lambda: self._changed(name))
+        return _Watch(sink, follow_config_map(self._client, self._namespace, name, sink, clock=self._clock))
