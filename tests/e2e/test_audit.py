@@ -45,6 +45,7 @@ _SPEC: dict[str, Any] = {
 }
 _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
 _NEVER_USED: dict[ApiRequest, str] = {
+    ApiRequest("list", "metrics.k8s.io", "nodes", "cluster"): "no policy here has nodeMetrics",
     ApiRequest("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
     ApiRequest(
         "delete",

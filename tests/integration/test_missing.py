@@ -16,6 +16,7 @@ from testbed.fixtures import Cluster
 
 ELSEWHERE = {
     "cluster: nodes, namespaces": "every replica's mirror is made of them",
+    "cluster: nodes": "every replica asks for the usage of nodes",
     "cluster: pods/binding": "every replica binds",
     "own: controllerrevisions": "every replica keeps what was good",
     "kube-system: leases": "nobody leads without it",

@@ -98,6 +98,7 @@ OPERATOR: Final = (
         "cluster",
         (
             RbacRule("rules read nodes and namespaces", "", ("nodes", "namespaces"), ("list", "watch")),
+            RbacRule("...and the usage of nodes, for nodeMetrics", "metrics.k8s.io", ("nodes",), ("list",)),
             RbacRule("...and pods; the bind verb reads the pod that it binds", "", ("pods",), ("get", "list", "watch")),
             RbacRule(
                 "bind, for policies that write annotations; pods cannot be written",
@@ -147,7 +148,12 @@ OPERATOR: Final = (
     RoleGrant(
         "own",
         (
-            RbacRule("configurations and the persisted state of schedulers", "", ("configmaps",), _APPLY_AND_WATCH),
+            RbacRule(
+                "configurations and the persisted state of schedulers, and values of nodes that policies name",
+                "",
+                ("configmaps",),
+                _APPLY_AND_WATCH,
+            ),
             RbacRule("the ServiceAccounts of schedulers", "", ("serviceaccounts",), _APPLY_AND_WATCH),
             RbacRule(
                 "the operator's authority, and certificates of schedulers; updates check the resourceVersion",

@@ -33,6 +33,10 @@ REQUESTS: dict[str, list[ApiRequest]] = {
     "webhook/serving/mirror_feed": [
         ApiRequest(verb, "", kind, "cluster") for kind in ("pods", "nodes", "namespaces") for verb in ("list", "watch")
     ],
+    "webhook/data_sources/node_metrics": [ApiRequest("list", "metrics.k8s.io", "nodes", "cluster")],
+    "webhook/data_sources/config_map_source": [
+        ApiRequest(verb, "", "configmaps", "own", "node-prices") for verb in ("list", "watch")
+    ],
     "webhook/https/bind_client": [
         ApiRequest("get", "", "pods", "cluster"),
         ApiRequest("create", "", "pods/binding", "cluster"),

@@ -64,7 +64,7 @@ def add_to(commands: "Commands") -> None:
         "--namespace",
         metavar="NAME",
         default="fairlead-system",
-        help="namespace that stores the last good generations (default: %(default)s)",
+        help="namespace of the last good generations and of ConfigMaps that policies name (default: %(default)s)",
     )
     parser.add_argument(
         "--max-body", metavar="MIB", type=int, default=10, help="largest request body (default: %(default)s)"
