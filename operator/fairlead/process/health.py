@@ -22,6 +22,7 @@ from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.last_good import LastGoodStore
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from fairlead.webhook.serving.node_data_feed import NodeDataFeed
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
@@ -126,6 +127,7 @@ class Components:
     rule_errors: RuleErrorTotals
     faults: Callable[[], Mapping[str, str]]
     """Returns the errors in files of policies or settings, by file name."""
+    node_data: NodeDataFeed
     certificates: str = ""
     """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
@@ -151,6 +153,8 @@ def checks(parts: Components) -> Iterator[Check]:
     state = parts.current.state
     generation = "none yet" if state is None else f"generation {state.policies.generation}"
     yield Check("policies", state is not None, generation)
+    if (data := parts.node_data.readiness()) is not None:
+        yield Check("data", *data)
     for name, text in _remarks(parts):
         yield Check(name, ok=True, text=text)
 
@@ -158,6 +162,8 @@ def checks(parts: Components) -> Iterator[Check]:
 def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
     for state in parts.policies.states.values():
         yield "policy", str(state)
+    for text in parts.node_data.remarks():
+        yield "data", text
     for slow in _slow(parts):
         yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
     for each, count in parts.current.state.conflicts.items() if parts.current.state else ():

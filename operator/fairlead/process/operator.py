@@ -123,6 +123,7 @@ class OperatorReplica:
         self.settings, self.file = settings, file
         self.core = core = ServingCore(settings, client, "cluster")
         core.policies.set_compile_options(self._compile_options())
+        core.node_data.set_servers(file.settings.prometheus)
         self.own = CertificateRefresher(settings, client) if settings.tls is None else None
         certificates = self.own or CertificateFiles(Tls(settings.tls))  # type: ignore[arg-type]
         self._secrets = Secrets(client, settings.namespace)
@@ -208,6 +209,7 @@ class OperatorReplica:
         try:
             if self.file.reload():
                 LOG.info("settings.loaded")
+                self.core.node_data.set_servers(self.file.settings.prometheus)
                 if self._compile_options() != policies.options:
                     policies.set_compile_options(self._compile_options())
                     self.core.reloader.wake()
@@ -226,7 +228,8 @@ class OperatorReplica:
 
     def _compile_options(self) -> CompileOptions:
         prefixes, custom = self.file.settings.annotation_prefixes, self.settings.custom
-        return CompileOptions(self.core.strategies, prefixes, custom, clock=thread_time)
+        servers = frozenset(one.name for one in self.file.settings.prometheus)
+        return CompileOptions(self.core.strategies, prefixes, custom, servers, clock=thread_time)
 
     def _state(self, caller: str) -> bytes | None:
         return replica_state.encode(self.report()) if caller == OPERATOR else None

@@ -136,6 +136,7 @@ class Replica:
             tls=certificates.tls,
             rule_errors=core.rule_errors,
             faults=faults or (lambda: policies.faults),
+            node_data=core.node_data,
             background=background or {},
         )
         self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refuse)
@@ -157,6 +158,7 @@ class Replica:
             async with asyncio.TaskGroup() as group:
                 works: list[Work] = [
                     core.watching.run,
+                    core.node_data.run,
                     core.last_good.run,
                     self._tune_collector,
                     self._precompute,

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter_ns, thread_time
 from typing import Final
 
@@ -17,6 +18,7 @@ from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from fairlead.webhook.serving.node_data_feed import NodeDataFeed
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
@@ -46,7 +48,15 @@ class ServingCore:
             on_compiled=self.last_good.keep,
             on_removed=self.last_good.forget,
         )
-        self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest)
+        self.node_data = NodeDataFeed(
+            client,
+            self.mirror.nodes,
+            settings.namespace,
+            Path() if settings.settings is None else settings.settings.parent,
+            now=self.now,
+            is_synced=lambda: self.watching.reflectors["nodes"].state.synced,
+        )
+        self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest, self.node_data.follow)
         self.now.went_back = self.reloader.rebuild
         self.api_requests = self.metrics.counter(
             "fairlead_api_requests",

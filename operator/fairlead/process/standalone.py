@@ -1,6 +1,7 @@
 """Composition root of `fairlead serve`: policies and certificates from files, callers from the command line."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.kube.access.access import find_access
@@ -45,6 +46,11 @@ class StandaloneReplica:
         """`file`: the settings, of which only the Prometheus servers apply; None for none."""
         self.file = file or SettingsFile(None)
         self.core = ServingCore(settings, client, "files")
+        servers = self.file.settings.prometheus
+        self.core.node_data.set_servers(servers)
+        self.core.policies.set_compile_options(
+            replace(self.core.policies.options, servers=frozenset(one.name for one in servers))
+        )
         self.policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
         callers = ListedCallers(settings.callers, self.core.reloader)
         self.replica = Replica(self.core, callers, CertificateFiles(Tls(settings.tls)), self.policies)

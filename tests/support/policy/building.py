@@ -87,11 +87,12 @@ def node(
     pods: Sequence[PlacedPod] = (),
     cpu: float = 8.0,
     used: float = 0.0,
+    created: str = "2026-01-01T00:00:00Z",
     **spec: Any,
 ) -> NodeView:
     """Return a node; conditions are given as status and transition time, by type."""
     listed = [{"type": kind, "status": one, "lastTransitionTime": at} for kind, (one, at) in (conditions or {}).items()]
-    metadata: dict[str, Any] = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    metadata: dict[str, Any] = {"name": name, "creationTimestamp": created}
     if labels is not None:
         metadata["labels"] = dict(labels)
     if annotations is not None:

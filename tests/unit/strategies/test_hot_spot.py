@@ -188,7 +188,8 @@ def test_scores(rule: Score, pods: list[OnNode], want: Value) -> None:
         found = rule.for_pod(Pod())(Node(pods=pods), NOW, notes)
         if isinstance(want, Timed):
             assert isinstance(found, Timed)
-            assert (found.value, found.until) == (pytest.approx(want.value), want.until)
+            assert found.value == pytest.approx(want.value)
+            assert found.until == want.until
         else:
             assert found == want
 

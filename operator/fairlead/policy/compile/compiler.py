@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api import rules as written
+from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
@@ -41,6 +42,8 @@ class CompileOptions:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies, which rules name."""
+    servers: frozenset[str] | None = None
+    """Prometheus servers that policies may name; None if that is not known."""
     expression_cache: ExpressionCache | None = field(default=None, compare=False)
     """Cache of compiled expressions, for commands that compile many policies and then exit."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
@@ -113,6 +116,8 @@ class _Compiler:
 
     def run(self) -> Steps[None]:
         spec = self.policy.spec
+        for at, entry in enumerate(spec.data):
+            self._server(("spec", "data", at, "prometheus", "server"), entry)
         yield from self.expressions.declare(spec.variables)
         for at, condition in enumerate(spec.match.conditions):
             made = yield from self._bool(("spec", "match", "conditions", at), condition, CONDITION, "Condition")
@@ -204,6 +209,14 @@ class _Compiler:
             made = score_of(compiled, rule.name)  # type: ignore[assignment]
         self.scores.append(ScoreRule(rule.name, made, rule.weight, rule.normalize or made.normalize, expression))
         self._report(rule.name, "Score", expression or made)
+
+    def _server(self, path: FieldPath, entry: DataEntry) -> None:
+        """Add a fault for a Prometheus server that the settings do not have."""
+        servers = self.rules.servers
+        if entry.prometheus is None or servers is None or entry.prometheus.server in servers:
+            return
+        there = f"there are {', '.join(sorted(servers))}" if servers else "the operator's settings have none"
+        self.faults.append(in_field(path, f'there is no server "{entry.prometheus.server}"', there))
 
     def _annotation(self, path: FieldPath, rule: written.Annotation) -> Steps[None]:
         if not rule.key.startswith(self.rules.annotation_prefixes):

@@ -252,7 +252,7 @@ class Measurements:
         """Return which slots changed because time has passed."""
         found = list[Published]()
         self.expires = NEVER
-        for key, table in self.tables.items():
+        for table in self.tables.values():
             table.grow(len(created))
             if now >= table.expires:
                 mask = table.expired(created, now)

@@ -50,6 +50,15 @@ class Reading(NamedTuple):
     """Advice for the owner of the policy, such as why no value names a node; "" if there is none."""
 
 
+def poll_name(poll: Poll) -> str:
+    """Return how messages name a poll."""
+    if isinstance(poll, PrometheusPoll):
+        return f"prometheus {poll.server}: {poll.query}"
+    if isinstance(poll, NodeMetricsPoll):
+        return f"nodeMetrics {poll.resource}"
+    return f"configMap {poll.name}/{poll.key}"
+
+
 def poll_of(entry: DataEntry) -> Poll | None:
     """Return the poll that an entry takes its values from; None if it reads them from the node object."""
     if (one := entry.prometheus) is not None:

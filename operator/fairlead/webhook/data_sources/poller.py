@@ -42,13 +42,16 @@ class PollStatus(NamedTuple):
     """Failed polls in all."""
 
 
+_NEW: Final = PollStatus()
+
+
 @dataclass(slots=True, eq=False)
 class _Scheduled:
     greatest_age_s: int
     due: float
     is_running: bool = False
     retry_s: float = _RETRY_S
-    status: PollStatus = PollStatus()
+    status: PollStatus = _NEW
     last: Reading | None = None
 
 
@@ -71,6 +74,7 @@ class Poller:
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
         self._seen_nodes = (0, 0)
+        self._begun: float | None = None
 
     @property
     def states(self) -> Mapping[Poll, PollStatus]:
@@ -96,6 +100,11 @@ class Poller:
             if (held := self._polls.get(poll)) is not None:
                 held.due = self._clock()
         self._wake.set()
+
+    @property
+    def polled_for_s(self) -> float:
+        """Return for how long there has been polling, in seconds."""
+        return 0.0 if self._begun is None else self._clock() - self._begun
 
     def unanswered(self) -> list[Poll]:
         """Return the polls that were not asked yet."""
@@ -123,6 +132,7 @@ class Poller:
                     continue
                 self._give_to_new_nodes()
                 now = self._clock()
+                self._begun = now if self._begun is None else self._begun
                 due = {poll: one for poll, one in self._polls.items() if one.due <= now and not one.is_running}
                 if due:
                     for one in due.values():
@@ -158,12 +168,14 @@ class Poller:
     def _note(self, poll: Poll, one: _Scheduled, outcome: Outcome) -> None:
         before = one.status
         if isinstance(outcome, Reading):
-            one.status = PollStatus(True, self._now(), "", outcome.note, before.failures)
+            one.status = PollStatus(
+                is_answered=True, succeeded_at=self._now(), note=outcome.note, failures=before.failures
+            )
             one.last, one.retry_s = outcome, _RETRY_S
             if before.error:
                 LOG.info("data.poll_recovered", extra=_named(poll))
             return
-        one.status = PollStatus(True, before.succeeded_at, str(outcome), before.note, before.failures + 1)
+        one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
         if one.status.error != before.error:
             LOG.warning("data.poll_failed", extra={**_named(poll), "error": str(outcome)})
 

@@ -59,7 +59,7 @@ class DataSources:
             )
         except PollError as error:
             return dict.fromkeys(polls, error)
-        return {**found}
+        return {poll: reading for poll, reading in found.items()}  # noqa: C416 - its keys are of another type
 
     async def _read_document(self, poll: ConfigMapPoll) -> Mapping[Poll, Outcome]:
         document, error, is_answered = self._documents.state(poll)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -35,6 +36,8 @@ class PolicyReloader:
     policies: PolicyStore
     mirror: Mirror
     subscribe: Subscribe
+    follow_data: Callable[[Iterable[CompiledPolicy]], Awaitable[None]]
+    """Called with the policies that are about to serve; returns once what they measure was asked for."""
     state: ServingState | None = None
     schedulers: frozenset[str] = frozenset()
     stays: Callable[[str], bool] = lambda _: True
@@ -108,6 +111,7 @@ class PolicyReloader:
         # Include policies that are off or deleted: their pods still have to be bound.
         schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
         await self.subscribe({key for one in enforced for key in one.pod_annotations}, schedulers)
+        await self.follow_data(enforced)
         self.schedulers = frozenset(schedulers)
         if self.state is not None:
             kept = {id(one) for one in policies.policies}

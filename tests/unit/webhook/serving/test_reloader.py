@@ -10,6 +10,7 @@ import pytest
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally, RuleFailures
 from fairlead.policy.views.faults import internal_error
 from fairlead.webhook.serving.policy_store import PolicyStore
@@ -29,7 +30,12 @@ class Ground:
         self.wanted: list[tuple[set[str], set[str]]] = []
         self.gate = asyncio.Event()
         self.gate.set()
-        self.current = PolicyReloader(PolicyStore(MODEL, CompileOptions(INSTALLED)), Mirror(lambda: 0), self.want)
+        self.measured: list[list[str]] = []
+        policies = PolicyStore(MODEL, CompileOptions(INSTALLED))
+        self.current = PolicyReloader(policies, Mirror(lambda: 0), self.want, self.follow_data)
+
+    async def follow_data(self, policies: Iterable[CompiledPolicy]) -> None:
+        self.measured.append([one.name for one in policies])
 
     async def want(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
         self.wanted.append(({*annotations}, {*schedulers}))

@@ -1,0 +1,93 @@
+"""Feed of measured values: polls what the data of the serving policies names, and publishes it to the nodes."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from fairlead.kube.http.client import Client
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name, poll_of
+from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
+from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
+from fairlead.webhook.data_sources.poller import Poller
+from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
+from fairlead.webhook.data_sources.sources import DataSources
+
+FIRST_S: Final = 5.0
+"""How long a policy set waits for the first values of its new entries before it serves."""
+READY_S: Final = 10.0
+"""How long a process that has just started waits for first values before it is ready without them."""
+_LOOKBACK_S: Final = 300
+
+
+class NodeDataFeed:
+    """Polls that keep the measured values of nodes up to date."""
+
+    def __init__(
+        self,
+        client: Client,
+        nodes: Nodes,
+        namespace: str,
+        settings_folder: Path,
+        *,
+        now: Callable[[], int],
+        is_synced: Callable[[], bool],
+    ) -> None:
+        """`settings_folder` has the credentials of Prometheus servers; polling begins once `is_synced`."""
+        self._nodes = nodes
+        self.prometheus: Final = PrometheusClient(settings_folder, now)
+        self._documents = ConfigMapSource(client, namespace, self._document_changed)
+        sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents)
+        self._poller = Poller(nodes, sources.read, now=now, clock=monotonic, is_synced=is_synced)
+
+    def readiness(self) -> tuple[bool, str] | None:
+        """Return whether the first values are there, or were waited for long enough; None if nothing is polled."""
+        states = self._poller.states
+        if not states:
+            return None
+        unanswered = [poll_name(poll) for poll in self._poller.unanswered()]
+        text = f"{len(states)} polls" + (f", not answered yet: {', '.join(unanswered)}" if unanswered else "")
+        return not unanswered or self._poller.polled_for_s > READY_S, text
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what is wrong with polls."""
+        for poll, status in self._poller.states.items():
+            if text := status.error or status.note:
+                yield f"{poll_name(poll)}: {text}"
+
+    def set_servers(self, servers: Iterable[PrometheusServer]) -> None:
+        """Set the Prometheus servers that policies may name."""
+        self.prometheus.set_servers(servers)
+
+    async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
+        """Poll for these policies from now on; return when each new poll was answered once, or after a while."""
+        ages = dict[Poll, int]()
+        for policy in policies:
+            self._nodes.measure(policy.data)
+            for entry in policy.data:
+                if (poll := poll_of(entry)) is not None:
+                    # The least of all: a server must not answer with samples that are too old for one of them.
+                    age_s = entry.greatest_age_s or _LOOKBACK_S
+                    ages[poll] = min(age_s, ages.get(poll, age_s))
+        self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
+        self._poller.want(ages)
+        if ages:
+            await self._poller.answered(FIRST_S)
+
+    def forget_others(self) -> None:
+        """Drop the values of polls that no policy names any more."""
+        self._nodes.measurements.keep(self._poller.states)
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        async with self.prometheus, asyncio.TaskGroup() as group:
+            group.create_task(self._documents.run())
+            group.create_task(self._poller.run())
+
+    def _document_changed(self, name: str) -> None:
+        polls = [one for one in self._poller.states if isinstance(one, ConfigMapPoll) and one.name == name]
+        self._poller.ask_now(polls)

@@ -1,0 +1,222 @@
+"""When polls are asked, and what becomes of their answers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
+from fairlead.strategies.facts import Unknown
+from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.webhook.data_sources.poller import Outcome, Poller
+from scripted.loop import in_loop
+from support.policy import NOW, SECOND, node, policy
+
+LOAD = PrometheusPoll("default", "load", "instance", None, 15)
+HEAT = PrometheusPoll("default", "heat", "instance", None, 15)
+USED = NodeMetricsPoll("cpu", "Base", 30)
+POLICY = policy(
+    data=[
+        {"name": "load", "prometheus": {"query": "load"}},
+        {"name": "heat", "prometheus": {"query": "heat"}},
+        {"name": "used", "nodeMetrics": {"resource": "cpu"}},
+    ],
+    filters={"f": "data.load < 1.0"},
+)
+AGES = {LOAD: 60, HEAT: 60, USED: 180}
+
+
+class Ground:
+    """A poller whose clock a test winds, and sources that answer what the test says."""
+
+    def __init__(self, **answers: Outcome) -> None:
+        self.time, self.synced = 0.0, True
+        self.asked: list[tuple[float, set[str]]] = []
+        self.answers: dict[Poll, Any] = {}
+        self.nodes = Nodes()
+        self.nodes.put(node("a"))
+        self.nodes.measure(POLICY.data)
+        self.poller = Poller(
+            self.nodes,
+            self.read,
+            now=lambda: NOW + round(self.time * SECOND),
+            clock=lambda: self.time,
+            is_synced=lambda: self.synced,
+        )
+
+    async def read(self, ages: Mapping[Poll, int]) -> Mapping[Poll, Outcome]:
+        self.asked.append((self.time, {getattr(poll, "query", "used") for poll in ages}))
+        found = {}
+        for poll in ages:
+            answer = self.answers.get(poll, PollError("connection refused"))
+            if isinstance(answer, asyncio.Event):
+                await answer.wait()
+                answer = self.reading(0.9)
+            if isinstance(answer, RuntimeError):
+                raise answer
+            found[poll] = answer
+        return found
+
+    def reading(self, value: float, **names: float) -> Reading:
+        return Reading({"a": value, **names}, NOW + round(self.time * SECOND))
+
+    def value(self, name: str = "a", entry: str = "load") -> float | str:
+        view = self.nodes.view_of(name)
+        assert view is not None
+        now = NOW + round(self.time * SECOND)
+        found = self.nodes.with_measured(view, POLICY.data, now).data(entry)
+        return str(found) if isinstance(found, Unknown) else found
+
+    async def settle(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    async def advance(self, *moments: float) -> None:
+        """Let time pass in steps, at each of which the poller looks at the clock."""
+        for moment in moments:
+            self.time = moment
+            self.poller.ask_now(())
+            await self.settle()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.poller.run())
+        try:
+            await self.settle()
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+@in_loop
+async def test_a_new_poll_is_asked_at_once_and_then_with_all_of_its_interval() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: ground.reading(0.4), HEAT: ground.reading(7.0), USED: ground.reading(2.0)}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0, 6.0)
+        ground.poller.want(AGES)
+        await ground.advance(6.0, 10.0, 14.9, 15.0, 29.9, 30.0, 36.0, 45.0)
+    assert ground.asked == [
+        (0.0, {"load"}),
+        (6.0, {"heat", "used"}),
+        (15.0, {"load", "heat"}),
+        (30.0, {"load", "heat"}),
+        (36.0, {"used"}),
+        (45.0, {"load", "heat"}),
+    ]
+
+
+@in_loop
+async def test_a_poll_that_never_succeeded_is_tried_again_soon() -> None:
+    ground = Ground()
+    async with ground.running():
+        ground.poller.want({USED: 180})
+        await ground.advance(*(at / 2 for at in range(41)))
+    assert [at for at, _ in ground.asked] == [0.0, 1.0, 3.0, 7.0, 15.0]
+    assert ground.poller.states[USED].error == "connection refused"
+    assert ground.poller.states[USED].failures == 5
+
+
+@in_loop
+async def test_a_failed_poll_keeps_the_values_with_their_times() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: ground.reading(0.4)}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0)
+        ground.answers = {}
+        await ground.advance(15.0, 30.0, 45.0, 60.0)
+        assert ground.value() == 0.4
+        await ground.advance(61.0)
+        assert ground.value() == "data load is stale"
+        status = ground.poller.states[LOAD]
+        assert (status.succeeded_at, status.error, status.failures) == (NOW, "connection refused", 4)
+        ground.answers = {LOAD: ground.reading(0.7)}
+        await ground.advance(75.0)
+        assert (ground.value(), ground.poller.states[LOAD].error) == (0.7, "")
+
+
+@in_loop
+async def test_a_fault_of_ours_is_a_failed_poll() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: RuntimeError("a slip")}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0)
+        assert "internal fault (RuntimeError)" in ground.poller.states[LOAD].error
+        ground.answers = {LOAD: ground.reading(0.4)}
+        await ground.advance(1.0)
+        assert ground.value() == 0.4
+
+
+@in_loop
+async def test_a_node_that_joins_gets_what_was_measured_of_it_and_not_of_one_before_it() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: ground.reading(0.4, b=0.5)}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0)
+        ground.nodes.put(node("b"))
+        assert ground.value("b") == "data load is missing"
+        await ground.advance(1.0)
+        assert ground.value("b") == 0.5
+        ground.nodes.remove("a")
+        ground.nodes.put(node("a", created="2027-01-15T08:00:01Z"))
+        await ground.advance(2.0)
+        assert ground.value() == "data load is missing"
+
+
+@in_loop
+async def test_nothing_is_asked_before_the_nodes_are_known() -> None:
+    ground = Ground()
+    ground.synced = False
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.poller.answered(1e9)
+        await ground.settle()
+    assert ground.asked == []
+
+
+@in_loop
+async def test_a_set_waits_for_the_first_answer_whatever_it_is() -> None:
+    ground = Ground()
+    gate = asyncio.Event()
+    ground.answers = {LOAD: gate}
+    async with ground.running():
+        ground.poller.want({LOAD: 60, HEAT: 60})
+        waiting = asyncio.create_task(ground.poller.answered(1e9))
+        await ground.settle()
+        assert not waiting.done()
+        gate.set()
+        await waiting
+        assert ground.poller.unanswered() == []
+        assert ground.value() == 0.9
+        await ground.poller.answered(1e9)
+
+
+@in_loop
+async def test_a_set_does_not_wait_for_ever() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: asyncio.Event()}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.poller.answered(0.01)
+        assert ground.poller.unanswered() == [LOAD]
+
+
+@in_loop
+async def test_an_answer_that_nobody_wants_any_more_is_dropped() -> None:
+    ground = Ground()
+    gate = asyncio.Event()
+    ground.answers = {LOAD: gate}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.settle()
+        ground.poller.want({})
+        gate.set()
+        await ground.settle()
+        assert ground.value() == "data load is missing"
+        assert ground.poller.states == {}
