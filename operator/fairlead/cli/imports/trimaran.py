@@ -38,7 +38,7 @@ _Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 class MetricProvider(Foreign):
     """Source of load."""
 
-    type: Literal["KubernetesMetricsServer", "Prometheus", "SignalFx", ""] = ""
+    type: Literal["KubernetesMetricsServer", "Prometheus", "SignalFx"] = "KubernetesMetricsServer"
     address: str = ""
     token: str = ""
     insecure_skip_verify: bool = False
@@ -132,8 +132,7 @@ class LoadSources:
 
 
 def _is_latest(arguments: TrimaranArguments) -> bool:
-    provider = arguments.metric_provider.type
-    return not arguments.watcher_address and provider in ("", "KubernetesMetricsServer")
+    return not arguments.watcher_address and arguments.metric_provider.type == "KubernetesMetricsServer"
 
 
 def _address(text: str) -> str:

@@ -1,0 +1,68 @@
+"""What `fairlead import` makes of texts, as data and as comments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from fairlead.api.parse import parse_policy
+from fairlead.cli.imports.commented_yaml import written_drafts
+from fairlead.cli.imports.foreign_documents import ForeignDocuments
+from fairlead.cli.inputs.files import File
+from fairlead.strategies.registry import installed, installed_policy
+from support.policy.lint import said
+
+STRATEGIES: Final = frozenset({"telemetry", "targetLoad", "loadRisk", "lowRisk", "hotSpot"})
+"""Strategies that imported policies use."""
+MISSING: Final = STRATEGIES - {one.name for one in installed()}
+_CALLED: Final = {"filters": "true", "scores": "1.0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Result of an import."""
+
+    text: str
+    faults: tuple[str, ...]
+
+    @property
+    def policies(self) -> list[dict[str, Any]]:
+        """The policies as plain data."""
+        return [one for one in yaml.safe_load_all(self.text) if one is not None]
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The only one."""
+        [found] = self.policies
+        return found
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec of the only one."""
+        found: dict[str, Any] = self.policy["spec"]
+        return found
+
+    @property
+    def comments(self) -> str:
+        """All comments as one line."""
+        lines = (line.strip() for line in self.text.splitlines())
+        return " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
+
+
+def imported(*texts: str) -> Imported:
+    """Return what files named a.yaml, b.yaml and so on become."""
+    found = ForeignDocuments()
+    for at, text in enumerate(texts):
+        assert found.read(File(f"{chr(97 + at)}.yaml", text.encode()))
+    drafts = found.import_all()
+    return Imported(written_drafts(drafts), tuple(said(one) for one in found.findings))
+
+
+def check(policy: Mapping[str, Any]) -> None:
+    """Raise unless everything but the parameters of strategies is a policy."""
+    spec = dict(policy["spec"])
+    for kind, expression in _CALLED.items():
+        rules = [{key: value for key, value in one.items() if key not in STRATEGIES} for one in spec.get(kind, ())]
+        spec[kind] = [{**one, "expression": expression} for one in rules]
+    parse_policy({**policy, "spec": spec}, installed_policy())

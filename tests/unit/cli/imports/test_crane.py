@@ -1,0 +1,350 @@
+"""Policies for the DynamicSchedulerPolicy of crane-scheduler, in the order that crane gives to nodes."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fairlead.cli.imports.crane import whole_weights
+from fairlead.yaml_output import to_yaml
+from support.cli.imported import check, imported
+
+HEAD: Final = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"
+FULL: Final = f"""{HEAD}
+spec:
+  syncPolicy:
+  - {{name: cpu_short, period: 3m}}
+  - {{name: cpu_long, period: 15m}}
+  - {{name: mem_day, period: 3h}}
+  predicate:
+  - {{name: cpu_short, maxLimitPecent: 0.6}}
+  - {{name: cpu_long, maxLimitPecent: 0.7}}
+  priority:
+  - {{name: cpu_short, weight: 0.2}}
+  - {{name: cpu_long, weight: 0.3}}
+  - {{name: mem_day, weight: 0.5}}
+  hotValue:
+  - {{timeRange: 10m, count: 6}}
+  - {{timeRange: 90s, count: 2}}
+"""
+
+
+def crane(spec: str) -> str:
+    return f"{HEAD}spec: {spec}\n"
+
+
+def annotation(name: str, key: str, age: str) -> dict[str, Any]:
+    return {"name": name, "nodeAnnotation": {"key": key, "format": "ValueCommaTime"}, "maxAge": age}
+
+
+def score(name: str, value: str, weight: int) -> dict[str, Any]:
+    telemetry = {"value": value, "prefer": "Lowest", "range": {"from": 0, "to": 1}}
+    return {"name": name, "weight": weight, "telemetry": telemetry}
+
+
+def test_limits_weights_and_hot_values() -> None:
+    found = imported(FULL)
+    assert found.faults == ()
+    assert found.policy["metadata"] == {"name": "crane"}
+    assert found.spec == {
+        "match": {
+            "conditions": [
+                {
+                    "name": "no-daemon-pods",
+                    "expression": "!pod.metadata.ownerReferences.exists(o, o.kind == 'DaemonSet')",
+                }
+            ]
+        },
+        "data": [
+            annotation("cpuShort", "cpu_short", "8m"),
+            annotation("cpuLong", "cpu_long", "20m"),
+            annotation("memDay", "mem_day", "3h5m"),
+        ],
+        "filters": [
+            {
+                "name": "predicate",
+                "onError": "Pass",
+                "telemetry": {
+                    "rejectWhen": "AnyOf",
+                    "rules": [
+                        {"value": "cpuShort", "operator": "GreaterThan", "target": 0.6},
+                        {"value": "cpuLong", "operator": "GreaterThan", "target": 0.7},
+                    ],
+                },
+            }
+        ],
+        "scores": [
+            score("cpu-short", "cpuShort", 2),
+            score("cpu-long", "cpuLong", 3),
+            score("mem-day", "memDay", 5),
+            {
+                "name": "hot-value",
+                "weight": 10,
+                "hotSpot": {
+                    "windows": [
+                        {"within": "10m", "count": 6, "points": 10},
+                        {"within": "1m30s", "count": 2, "points": 10},
+                    ]
+                },
+            },
+        ],
+    }
+    for want in (
+        "Set TZ=UTC for it: Fairlead takes a value from more than 5 minutes ahead for stale.",
+        "As in crane, a node without a value, or with an old one, passes.",
+        "add it as schedulerName, or the policy is for fairlead.",
+    ):
+        assert want in found.comments
+    check(found.policy)
+
+
+CASES: dict[str, tuple[str, dict[str, Any] | None, str]] = {
+    "limits only": (
+        "{syncPolicy: [{name: a, period: 1m}], predicate: [{name: a, maxLimitPecent: 0.5}]}",
+        {"scores": 0, "filters": 1, "match": 1},
+        "hotSpot: {windows: [{within: 1m, limit: 5}]}",
+    ),
+    "weights only": (
+        "{syncPolicy: [{name: a, period: 1m}], priority: [{name: a, weight: 0.5}]}",
+        {"scores": 1, "filters": 0, "match": 0},
+        "The weights are in proportion to each other.",
+    ),
+    "a limit of 0 is none": (
+        "{syncPolicy: [{name: a, period: 1m}], predicate: [{name: a, maxLimitPecent: 0}]}",
+        None,
+        "predicate, which the limit 0 switches off. Not imported: a of syncPolicy, which no rule reads.",
+    ),
+    "a weight of 0 is none": (
+        "{syncPolicy: [{name: a, period: 1m}], priority: [{name: a, weight: 0}]}",
+        None,
+        "Not imported: a of priority, which has the weight 0.",
+    ),
+    "a limit in percent": (
+        "{syncPolicy: [{name: a, period: 1m}], predicate: [{name: a, maxLimitPecent: 65}]}",
+        {"filters": 1},
+        "a is a share from 0 to 1, so 65 never rejects a node.",
+    ),
+    "metrics that are never written": (
+        (
+            "{syncPolicy: [{name: c, period: 0s}], predicate: [{name: b, maxLimitPecent: 0.5}], "
+            "priority: [{name: c, weight: 1}]}"
+        ),
+        None,
+        (
+            "Not imported: b of predicate, which crane ignores because syncPolicy has no period for it. "
+            "Not imported: c of priority, which crane ignores"
+        ),
+    ),
+    "hot values alone": (
+        "{hotValue: [{timeRange: 5m, count: 5}]}",
+        None,
+        "Not imported: hotValue, which has no effect in crane without priority.",
+    ),
+    "more windows than a rule has": (
+        "{syncPolicy: [{name: a, period: 1m}], priority: [{name: a, weight: 1}], hotValue: ["
+        + ", ".join(f"{{timeRange: {minutes}m, count: 1}}" for minutes in range(1, 6))
+        + "]}",
+        {"scores": 3},
+        "",
+    ),
+    "a window beyond the longest": (
+        (
+            "{syncPolicy: [{name: a, period: 1m}], priority: [{name: a, weight: 1}], hotValue: "
+            "[{timeRange: 48h, count: 1}, {timeRange: 500ms, count: 1}]}"
+        ),
+        {"scores": 2},
+        "timeRange 48h of hotValue is 24h here: a window is from 5s to 24h long. timeRange 500ms of hotValue is 5s",
+    ),
+    "an age beyond the greatest": (
+        "{syncPolicy: [{name: a, period: 168h}], priority: [{name: a, weight: 1}]}",
+        {"scores": 1},
+        "168h5m is longer than a maxAge can be.",
+    ),
+    "fields of others": (
+        "{syncPolicy: [{name: a, period: 1m, unit: s}], priority: [{name: a, weight: 1}], more: 1}",
+        {"scores": 1},
+        "Not imported: the fields more, unit, which crane does not know.",
+    ),
+    "the same metric twice": (
+        (
+            "{syncPolicy: [{name: a, period: 1m}], priority: [{name: a, weight: 1}, {name: a, weight: 2}], "
+            "predicate: [{name: a, maxLimitPecent: 0.5}, {name: a, maxLimitPecent: 0.5}]}"
+        ),
+        {"scores": 1, "filters": 1},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_parts(case: str) -> None:
+    spec, want, comment = CASES[case]
+    found = imported(crane(spec))
+    assert found.faults == ()
+    assert comment in found.comments
+    if want is None:
+        assert found.policies == []
+        return
+    check(found.policy)
+    assert {name: len(found.spec.get(name, ())) for name in want} == want
+
+
+def test_weights_of_the_same_metric_add_up() -> None:
+    priorities = "{name: a, weight: 0.1}, {name: b, weight: 0.3}, {name: a, weight: 0.1}"
+    periods = "{name: a, period: 1m}, {name: b, period: 1m}"
+    found = imported(crane(f"{{syncPolicy: [{periods}], priority: [{priorities}]}}"))
+    assert found.spec["scores"] == [score("a", "a", 2), score("b", "b", 3)]
+
+
+def test_the_first_period_counts() -> None:
+    periods = "{name: a, period: 0s}, {name: a, period: 2m}, {name: a, period: 9m}"
+    found = imported(crane(f"{{syncPolicy: [{periods}], priority: [{{name: a, weight: 1}}]}}"))
+    assert found.spec["data"] == [annotation("a", "a", "7m")]
+
+
+SCHEDULER: Final = (
+    "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+    "profiles: [{schedulerName: loaded, plugins: {score: {enabled: [{name: Dynamic, weight: 3}]}}}]\n"
+)
+
+
+@pytest.mark.parametrize("texts", [(FULL, SCHEDULER), (SCHEDULER, FULL)])
+def test_the_scheduler_is_that_of_the_configuration_beside_it(texts: tuple[str, str]) -> None:
+    found = imported(*texts)
+    assert found.spec["schedulerName"] == "loaded"
+    assert "Dynamic of crane has its rules in a file of its own, which is imported with it." in found.comments
+    check(found.policy)
+
+
+def test_two_schedulers_are_not_guessed_between() -> None:
+    found = imported(FULL, SCHEDULER, SCHEDULER.replace("loaded", "other"))
+    assert "schedulerName" not in found.spec
+    assert "add it as schedulerName" in found.comments
+
+
+def test_a_configuration_without_the_policy_says_where_it_is() -> None:
+    args = "pluginConfig: [{name: Dynamic, args: {policyConfigPath: /etc/policy.yaml}}], plugins"
+    found = imported(SCHEDULER.replace("plugins", args))
+    assert found.policies == []
+    assert "has its rules in a file of its own (/etc/policy.yaml): import that too." in found.comments
+
+
+def test_the_name_and_the_version_of_the_policy() -> None:
+    text = FULL.replace("scheduler.policy", "policy").replace("\nspec:", "\nmetadata: {name: My_Load}\nspec:", 1)
+    found = imported(text)
+    assert found.policy["metadata"] == {"name": "my-load"}
+    assert found.spec == imported(FULL).spec
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "a period": (
+        "{syncPolicy: [{name: a, period: 3 minutes}]}",
+        "spec.syncPolicy[0].period: '3 minutes' is not a duration; write one such as 90s, 5m or 1h30m",
+    ),
+    "a window": (
+        "{syncPolicy: [{name: a, period: 3m}], priority: [{name: a, weight: 1}], hotValue: [{timeRange: x, count: 1}]}",
+        "spec.hotValue[0].timeRange: 'x' is not a duration; write one such as 90s, 5m or 1h30m",
+    ),
+    "a count": (
+        "{syncPolicy: [{name: a, period: 3m}], priority: [{name: a, weight: 1}], hotValue: [{timeRange: 1m}]}",
+        "spec.hotValue[0].count: must be at least 1, not 0; crane divides by it",
+    ),
+    "a weight": ("{priority: [{name: a, weight: -1}]}", "spec.priority[0].weight: must be at least 0.0, not -1"),
+    "a limit": (
+        "{predicate: [{name: a, maxLimitPecent: high}]}",
+        "spec.predicate[0].maxLimitPecent: must be a number, not 'high'",
+    ),
+    "a metric": ("{priority: [{name: 'a b', weight: 1}]}", "spec.priority[0].name: 'a b' is not possible here"),
+    "no spec": ("null", "spec: is missing"),
+    "more metrics than a policy has": (
+        "{syncPolicy: ["
+        + ", ".join(f"{{name: m{at}, period: 1m}}" for at in range(17))
+        + "], priority: ["
+        + ", ".join(f"{{name: m{at}, weight: 1}}" for at in range(17))
+        + "]}",
+        "spec: reads more than 16 metrics",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_errors_name_the_field_and_the_fix(case: str) -> None:
+    spec, want = WRONG[case]
+    [fault] = imported(crane(spec)).faults
+    assert want in fault
+
+
+WEIGHTS: dict[str, tuple[list[float], list[int], bool]] = {
+    "crane's own": ([0.2, 0.3, 0.5, 0.2, 0.3, 0.5], [2, 3, 5, 2, 3, 5], True),
+    "one": ([0.7], [5], True),
+    "equal": ([1.0, 1.0], [3, 3], True),
+    "thirds": ([0.33, 0.33, 0.34], [33, 33, 34], True),
+    "too fine": ([0.1234, 0.8766], [12, 88], False),
+    "too far apart": ([1e-12, 1.0], [1, 100], False),
+    "beyond one": ([20.0, 30.0], [2, 3], True),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_weights_become_whole(case: str) -> None:
+    weights, want, is_exact = WEIGHTS[case]
+    assert whole_weights(weights) == (want, is_exact)
+
+
+_METRICS: Final = ["a", "b", "c", "d"]
+_NODES = st.fixed_dictionaries(
+    {
+        "usage": st.fixed_dictionaries({name: st.integers(0, 100).map(lambda share: share / 100) for name in _METRICS}),
+        "placed": st.lists(st.integers(0, 4), min_size=2, max_size=2),
+    }
+)
+
+
+@given(
+    weights=st.dictionaries(st.sampled_from(_METRICS), st.integers(1, 20).map(lambda one: one / 20), min_size=1),
+    written=st.sets(st.sampled_from(_METRICS), min_size=1),
+    counts=st.lists(st.integers(1, 6), min_size=2, max_size=2),
+    nodes=st.lists(_NODES, min_size=2, max_size=4),
+)
+def test_nodes_come_in_the_order_of_crane(
+    weights: dict[str, float], written: set[str], counts: list[int], nodes: list[dict[str, Any]]
+) -> None:
+    """The total is crane's, multiplied and shifted, as long as crane does not cut it off at 0 or to whole points."""
+    assume(written & {*weights})
+    spec = {
+        "syncPolicy": [{"name": name, "period": "1m"} for name in sorted(written)],
+        "priority": [{"name": name, "weight": weight} for name, weight in weights.items()],
+        "hotValue": [{"timeRange": f"{at}m", "count": count} for at, count in enumerate(counts, 1)],
+    }
+    found = imported(to_yaml({"apiVersion": HEAD.split()[1], "kind": "DynamicSchedulerPolicy", "spec": spec}))
+    assert found.faults == ()
+    check(found.policy)
+    total = sum(whole_weights([*weights.values()])[0])
+    assume(whole_weights([*weights.values()])[1])
+    for node in nodes:
+        usage, placed = node["usage"], node["placed"]
+        left = sum((1 - usage[name]) * weight * 100 for name, weight in weights.items() if name in written)
+        hot = sum(count / per for count, per in zip(placed, counts, strict=True))
+        if 10 * hot > 100:
+            continue
+        want = total * (left / sum(weights.values()) - 10 * hot + 100)
+        assert points(found.spec, usage, placed) == pytest.approx(want)
+
+
+def points(spec: dict[str, Any], usage: dict[str, float], placed: list[int]) -> float:
+    """Return the total of a node by the formulas of telemetry and hotSpot."""
+    keys = {one["name"]: one["nodeAnnotation"]["key"] for one in spec["data"]}
+    sum_ = 0.0
+    for one in spec["scores"]:
+        if "telemetry" in one:
+            params = one["telemetry"]
+            low, high = params["range"]["from"], params["range"]["to"]
+            assert params["prefer"] == "Lowest"
+            share = (usage[keys[params["value"]]] - low) / (high - low)
+            sum_ += one["weight"] * 100 * (1 - min(max(share, 0), 1))
+        else:
+            windows = one["hotSpot"]["windows"]
+            lost = sum(window["points"] * n / window["count"] for window, n in zip(windows, placed, strict=True))
+            sum_ += one["weight"] * min(max(100 - lost, 0), 100)
+    return sum_

@@ -1,0 +1,161 @@
+"""The command as a user has it."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairlead.api.parse import parse_policy
+from fairlead.cli.main import main
+from fairlead.strategies.registry import installed_policy
+from support.cli.imported import MISSING, imported
+from support.policy.lint import GOOD, report_of
+
+TAS = """apiVersion: telemetry.intel.com/v1alpha1
+kind: TASPolicy
+metadata: {name: cool, namespace: batch}
+spec:
+  strategies:
+    dontschedule: {rules: [{metricname: heat, operator: GreaterThan, target: 80}]}
+    scheduleonmetric: {rules: [{metricname: heat, operator: LessThan}]}
+"""
+TRIMARAN = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: packing
+  plugins:
+    score: {enabled: [{name: TargetLoadPacking}, {name: LoadVariationRiskBalancing}, {name: LowRiskOverCommitment}]}
+  pluginConfig:
+  - {name: LoadVariationRiskBalancing, args: {metricProvider: {type: Prometheus}}}
+- schedulerName: loaded
+  plugins: {score: {enabled: [{name: Dynamic}]}}
+"""
+CRANE = """apiVersion: scheduler.policy.crane.io/v1alpha1
+kind: DynamicSchedulerPolicy
+spec:
+  syncPolicy: [{name: cpu_avg, period: 3m}]
+  predicate: [{name: cpu_avg, maxLimitPecent: 0.65}]
+  priority: [{name: cpu_avg, weight: 0.2}]
+  hotValue: [{timeRange: 5m, count: 5}]
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("tas.yaml", TAS), ("scheduler.yaml", TRIMARAN), ("crane.yaml", CRANE), ("good.yaml", GOOD)):
+        Path(name).write_text(text)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["import", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_all_kinds_in_one_call(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    code, out, err = run(capsys, "tas.yaml", "scheduler.yaml", "crane.yaml")
+    assert (code, err) == (0, "")
+    found = [(one["metadata"]["name"], one["spec"].get("schedulerName")) for one in yaml.safe_load_all(out)]
+    assert found == [("cool", None), ("packing", "packing"), ("crane", "loaded")]
+    assert run(capsys, "tas.yaml", "scheduler.yaml", "crane.yaml") == (0, out, "")
+
+
+def test_a_directory_and_standard_input(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = run(capsys, ".")
+    assert (code, len([*yaml.safe_load_all(out)])) == (0, 3)
+    assert err == "fairlead import: good.yaml:1: is a SchedulerExtenderPolicy already\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TAS.encode())))
+    code, out, err = run(capsys, "-")
+    assert (code, err) == (0, "")
+    assert out.startswith("# From the TASPolicy batch/cool (<stdin>:1).\n")
+
+
+FAILING: dict[str, tuple[dict[str, str], list[str], int, str]] = {
+    "no file": ({}, ["none.yaml"], 2, "none.yaml:1:1: error: cannot be read: no such file or directory\n"),
+    "no YAML": ({"a.yaml": "a: ["}, ["a.yaml"], 1, "a.yaml:1:5: error: this is not YAML"),
+    "no text": ({"a.yaml": "a: \0"}, ["a.yaml"], 1, "a.yaml:1:4: error: the character U+0000 is not allowed in YAML"),
+    "an empty directory": ({}, ["."], 1, ".:1:1: error: this directory has no file that ends in .yaml"),
+    "nothing to import": (
+        {"a.yaml": GOOD},
+        ["a.yaml"],
+        1,
+        (
+            "fairlead import: a.yaml:1: is a SchedulerExtenderPolicy already\n"
+            "fairlead import: no DynamicSchedulerPolicy, KubeSchedulerConfiguration, TASPolicy found in a.yaml\n"
+        ),
+    ),
+    "a ConfigMap": (
+        {"a.yaml": "kind: ConfigMap\napiVersion: v1\n"},
+        ["a.yaml"],
+        1,
+        (
+            "fairlead import: a.yaml:1: is not imported: its kind is ConfigMap, not one of DynamicSchedulerPolicy, "
+            "KubeSchedulerConfiguration, TASPolicy; write the text that its data holds into a file of its own\n"
+        ),
+    ),
+    "another version": (
+        {"a.yaml": TAS.replace("v1alpha1", "v2")},
+        ["a.yaml"],
+        1,
+        "a.yaml:1:13: error: apiVersion: 'telemetry.intel.com/v2' is not known; write telemetry.intel.com/v1alpha1\n",
+    ),
+    "an error in one of two": (
+        {"a.yaml": TAS, "b.yaml": CRANE.replace("3m", "soon")},
+        ["a.yaml", "b.yaml"],
+        1,
+        "b.yaml:4:40: error: spec.syncPolicy[0].period: 'soon' is not a duration; write one such as 90s, 5m or 1h30m\n",
+    ),
+    "a key that is there twice": (
+        {"a.yaml": TAS + "spec: {}\n"},
+        ["a.yaml"],
+        1,
+        "a.yaml:8:1: error: spec: 'spec' is already set in line 4; remove one of them\n",
+    ),
+    "errors in the order of the files": (
+        {"b.yaml": CRANE.replace("3m", "soon"), "a.yaml": TRIMARAN.replace("type: Prometheus", "type: Graphite")},
+        ["b.yaml", "a.yaml"],
+        1,
+        (
+            "b.yaml:4:40: error: spec.syncPolicy[0].period: 'soon' is not a duration; write one such as 90s, 5m or "
+            "1h30m\na.yaml:8:"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, arguments, want_code, want = FAILING[case]
+    monkeypatch.chdir(tmp_path)
+    for name, text in given.items():
+        Path(name).write_text(text)
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (want_code, "")
+    assert err.startswith(want)
+
+
+def test_an_object_as_large_as_no_object_is_an_error() -> None:
+    laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 30)
+    )
+    [fault] = imported(f"kind: List\nitems: [{{}}]\n{laughs}").faults
+    assert "with aliases expanded this is over a trillion values" in fault
+
+
+@pytest.mark.xfail(bool(MISSING), reason=f"not installed yet: {', '.join(sorted(MISSING))}")
+def test_every_policy_compiles() -> None:
+    found = imported(TAS, TRIMARAN, CRANE)
+    assert found.faults == ()
+    assert len(found.policies) == 3
+    for policy in found.policies:
+        parse_policy(policy, installed_policy())
+    findings = report_of(found.text).findings
+    assert [one for one in findings if one.severity == "error"] == []

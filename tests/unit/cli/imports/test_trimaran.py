@@ -1,0 +1,435 @@
+"""Policies for configurations of kube-scheduler with plugins of Trimaran."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.yaml_output import to_yaml
+from support.cli.imported import check, imported
+
+HEAD: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+CPU: Final = '(1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5m])))[15m:1m]'
+MEMORY: Final = "(1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[15m:1m]"
+PROMETHEUS: Final = "metricProvider: {type: Prometheus}"
+
+
+def profile(plugin: str, args: str, weight: str = "", name: str = "packing") -> str:
+    enabled = f"{{name: {plugin}{f', weight: {weight}' if weight else ''}}}"
+    return (
+        f"{HEAD}profiles:\n- schedulerName: {name}\n  plugins: {{score: {{enabled: [{enabled}]}}}}\n"
+        f"  pluginConfig: [{{name: {plugin}, args: {{{args}}}}}]\n"
+    )
+
+
+def series(name: str, query: str) -> dict[str, Any]:
+    return {"name": name, "prometheus": {"query": query, "nodeLabel": "instance", "interval": "30s"}}
+
+
+MEAN_AND_DEVIATION: Final = [
+    series("cpuMean", f"avg_over_time({CPU})"),
+    series("cpuDeviation", f"stddev_over_time({CPU})"),
+    series("memoryMean", f"avg_over_time({MEMORY})"),
+    series("memoryDeviation", f"stddev_over_time({MEMORY})"),
+]
+
+
+def measured(resource: str) -> dict[str, Any]:
+    return {
+        "name": resource,
+        "mean": f"{resource}Mean",
+        "deviation": f"{resource}Deviation",
+        "measure": "UsedRatio",
+    }
+
+
+def test_target_load_packing() -> None:
+    found = imported(
+        profile(
+            "TargetLoadPacking",
+            'defaultRequests: {cpu: 1500m}, defaultRequestsMultiplier: "1.5", targetUtilization: 65, '
+            "watcherAddress: http://watcher:2020",
+            "7",
+        )
+    )
+    assert found.faults == ()
+    assert found.policy["metadata"] == {"name": "packing"}
+    assert found.spec == {
+        "schedulerName": "packing",
+        "data": [series("cpuUse", f"avg_over_time({CPU})")],
+        "scores": [
+            {
+                "name": "target-load-packing",
+                "weight": 7,
+                "targetLoad": {
+                    "value": "cpuUse",
+                    "measure": "UsedRatio",
+                    "resource": "cpu",
+                    "targetPercent": 65,
+                    "multiplierPercent": 150,
+                    "defaultRequest": "1500m",
+                },
+            }
+        ],
+    }
+    assert "TargetLoadPacking reads load-watcher at http://watcher:2020, which Fairlead does not ask." in found.comments
+    check(found.policy)
+
+
+def test_load_variation_risk_balancing() -> None:
+    args = f'safeVarianceMargin: 1, safeVarianceSensitivity: "2.5", {PROMETHEUS}'
+    found = imported(profile("LoadVariationRiskBalancing", args))
+    assert found.faults == ()
+    assert found.spec["data"] == MEAN_AND_DEVIATION
+    [score] = found.spec["scores"]
+    assert score == {
+        "name": "load-variation-risk-balancing",
+        "weight": 5,
+        "loadRisk": {"resources": [measured("cpu"), measured("memory")], "margin": 1, "sensitivity": 2.5},
+    }
+    check(found.policy)
+
+
+def test_low_risk_over_commitment() -> None:
+    args = f"smoothingWindowSize: 7, riskLimitWeights: {{memory: 0.25}}, {PROMETHEUS}"
+    found = imported(profile("LowRiskOverCommitment", args, "12"))
+    assert found.faults == ()
+    assert found.spec["data"] == MEAN_AND_DEVIATION
+    resources = [
+        {**measured("cpu"), "limitWeightPercent": 50},
+        {**measured("memory"), "limitWeightPercent": 25},
+    ]
+    assert found.spec["scores"] == [
+        {"name": "low-risk-over-commitment", "weight": 12, "lowRisk": {"resources": resources, "windows": 7}}
+    ]
+    check(found.policy)
+
+
+def test_the_metrics_server_is_asked_where_trimaran_asks_it() -> None:
+    """It has no deviation, and is what Trimaran asks if nothing else is named."""
+    usage = [
+        {"name": f"{resource}Mean", "nodeMetrics": {"resource": resource, "as": "Ratio"}}
+        for resource in ("cpu", "memory")
+    ]
+    for args in ("", "metricProvider: {type: KubernetesMetricsServer}"):
+        found = imported(profile("LoadVariationRiskBalancing", args))
+        assert found.spec["data"] == usage
+        assert found.spec["scores"][0]["loadRisk"]["resources"] == [
+            {"name": "cpu", "mean": "cpuMean", "measure": "UsedRatio"},
+            {"name": "memory", "mean": "memoryMean", "measure": "UsedRatio"},
+        ]
+        assert "reads the metrics server, which has no standard deviation." in found.comments
+        check(found.policy)
+
+
+ARGUMENTS: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "defaults of targetLoad": (
+        "TargetLoadPacking",
+        PROMETHEUS,
+        {"targetPercent": 40, "multiplierPercent": 150, "defaultRequest": "1"},
+        "",
+    ),
+    "a target of 0 is Trimaran's default": (
+        "TargetLoadPacking",
+        "targetUtilization: 0",
+        {"targetPercent": 40},
+        "targetUtilization 0 is 40 for TargetLoadPacking.",
+    ),
+    "a target beyond the greatest": (
+        "TargetLoadPacking",
+        "targetUtilization: 100",
+        {"targetPercent": 99},
+        "targetUtilization is 100; 99 is the greatest.",
+    ),
+    "a multiplier that is no percent": (
+        "TargetLoadPacking",
+        "defaultRequestsMultiplier: '1.234'",
+        {"multiplierPercent": 123},
+        "defaultRequestsMultiplier is 1.234, here in whole percent.",
+    ),
+    "a multiplier that floats cannot say": (
+        "TargetLoadPacking",
+        "defaultRequestsMultiplier: '1.1'",
+        {"multiplierPercent": 110},
+        "",
+    ),
+    "a multiplier beyond the greatest": (
+        "TargetLoadPacking",
+        "defaultRequestsMultiplier: 11",
+        {"multiplierPercent": 1000},
+        "defaultRequestsMultiplier is out of the range from 1 to 1000 that a rule takes.",
+    ),
+    "a request that is a number": ("TargetLoadPacking", "defaultRequests: {cpu: 2}", {"defaultRequest": "2"}, ""),
+    "a request of memory": (
+        "TargetLoadPacking",
+        "defaultRequests: {cpu: 2, memory: 1Gi}",
+        {"defaultRequest": "2"},
+        "Not imported: memory of defaultRequests, which TargetLoadPacking does not read.",
+    ),
+    "defaults of loadRisk": ("LoadVariationRiskBalancing", "", {"margin": 1, "sensitivity": 1}, ""),
+    "what is negative is 1": (
+        "LoadVariationRiskBalancing",
+        "safeVarianceMargin: -1, safeVarianceSensitivity: -0.5",
+        {"margin": 1, "sensitivity": 1},
+        (
+            "safeVarianceMargin -1 is 1 for LoadVariationRiskBalancing. "
+            "safeVarianceSensitivity -0.5 is 1 for LoadVariationRiskBalancing."
+        ),
+    ),
+    "what is 0 stays 0": (
+        "LoadVariationRiskBalancing",
+        "safeVarianceMargin: 0, safeVarianceSensitivity: 0",
+        {"margin": 0, "sensitivity": 0},
+        "",
+    ),
+    "a margin beyond the greatest": (
+        "LoadVariationRiskBalancing",
+        "safeVarianceMargin: 11",
+        {"margin": 10},
+        "safeVarianceMargin is 11; 10 is the greatest.",
+    ),
+    "defaults of lowRisk": ("LowRiskOverCommitment", "", {"windows": 5}, ""),
+    "no windows are five": (
+        "LowRiskOverCommitment",
+        "smoothingWindowSize: -3",
+        {"windows": 5},
+        "smoothingWindowSize -3 is 5 for LowRiskOverCommitment.",
+    ),
+    "more windows than a rule takes": (
+        "LowRiskOverCommitment",
+        "smoothingWindowSize: 61",
+        {"windows": 60},
+        "smoothingWindowSize is out of the range from 1 to 60 that a rule takes.",
+    ),
+    "weights out of their range, and of others": (
+        "LowRiskOverCommitment",
+        "riskLimitWeights: {cpu: 1.5, memory: 0.125, storage: 0.5}",
+        {"windows": 5},
+        (
+            "riskLimitWeights.cpu 1.5 is 0.5 for LowRiskOverCommitment. riskLimitWeights.memory is 0.125, here in "
+            "whole percent. Not imported: storage of riskLimitWeights, which LowRiskOverCommitment does not read."
+        ),
+    ),
+    "arguments of another version": (
+        "TargetLoadPacking",
+        "apiVersion: x, kind: z, targetUtilisation: 3, metricProvider: {Type: Prometheus}",
+        {"targetPercent": 40},
+        "Not imported: targetUtilisation, metricProvider.Type of TargetLoadPacking, which it does not know.",
+    ),
+    "no arguments": ("TargetLoadPacking", "targetUtilization: null", {"targetPercent": 40}, ""),
+    "SignalFx": (
+        "TargetLoadPacking",
+        "metricProvider: {type: SignalFx, address: 'https://ingest:1'}",
+        {"value": "cpuUse"},
+        "TargetLoadPacking reads SignalFx at https://ingest:1. The data are queries about the metrics of node_exporter",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_arguments(case: str) -> None:
+    plugin, args, want, comment = ARGUMENTS[case]
+    found = imported(profile(plugin, args, "5"))
+    assert found.faults == ()
+    [score] = found.spec["scores"]
+    [params] = [value for value in score.values() if isinstance(value, dict)]
+    assert {name: params[name] for name in want} == want
+    assert comment in found.comments
+    check(found.policy)
+
+
+def test_a_token_is_never_written() -> None:
+    provider = "type: Prometheus, token: s3cret, insecureSkipVerify: true, address: 'https://me:s3cret@prometheus'"
+    found = imported(profile("TargetLoadPacking", f"metricProvider: {{{provider}}}"))
+    assert "s3cret" not in found.text
+    assert "Not imported: metricProvider.token. Name a Secret" in found.comments
+    assert "Certificates are always verified" in found.comments
+    without = imported(profile("TargetLoadPacking", PROMETHEUS))
+    assert "TargetLoadPacking reads Prometheus." in without.comments
+    assert not any(word in without.comments for word in ("token", "Certificates"))
+
+
+WEIGHTS: dict[str, tuple[str, list[int], str]] = {
+    "none has one": ("[{name: TargetLoadPacking}, {name: LowRiskOverCommitment}]", [5, 5], "has no weight, which is 1"),
+    "one has one, so that the other's is 1": (
+        "[{name: TargetLoadPacking}, {name: LowRiskOverCommitment, weight: 4}]",
+        [1, 4],
+        "the weight 1 leaves 11 different scores",
+    ),
+    "both have one": (
+        "[{name: TargetLoadPacking, weight: 20}, {name: LowRiskOverCommitment, weight: 2000}]",
+        [20, 1000],
+        "LowRiskOverCommitment has the weight 2000; 1000 is the greatest.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+@pytest.mark.parametrize("point", ["score", "multiPoint"])
+def test_weights(case: str, point: str) -> None:
+    enabled, want, comment = WEIGHTS[case]
+    found = imported(f"{HEAD}profiles: [{{schedulerName: a, plugins: {{{point}: {{enabled: {enabled}}}}}}}]")
+    assert [score["weight"] for score in found.spec["scores"]] == want
+    assert comment in found.comments
+    check(found.policy)
+
+
+def test_the_weight_at_score_counts_more_than_that_at_all_points() -> None:
+    plugins = (
+        "{multiPoint: {enabled: [{name: TargetLoadPacking, weight: 3}]},"
+        " score: {enabled: [{name: TargetLoadPacking, weight: 8}]}}"
+    )
+    found = imported(f"{HEAD}profiles: [{{schedulerName: a, plugins: {plugins}}}]")
+    assert [score["weight"] for score in found.spec["scores"]] == [8]
+
+
+def test_a_plugin_that_is_not_enabled_is_imported_with_a_comment() -> None:
+    found = imported(f"{HEAD}profiles: [{{schedulerName: a, pluginConfig: [{{name: TargetLoadPacking}}]}}]")
+    assert [score["name"] for score in found.spec["scores"]] == ["target-load-packing"]
+    assert "TargetLoadPacking has arguments, but is not enabled at score" in found.comments
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta3", "v1beta2", "v1beta1"])
+def test_the_versions_of_a_configuration_are_read_alike(version: str) -> None:
+    text = profile("TargetLoadPacking", "targetUtilization: 55")
+    assert imported(text.replace("io/v1\n", f"io/{version}\n")).policies == imported(text).policies
+
+
+def test_each_profile_becomes_a_policy_and_what_is_no_rule_is_named() -> None:
+    found = imported(
+        f"""{HEAD}
+clientConnection: {{kubeconfig: x}}
+leaderElection: {{leaderElect: false}}
+percentageOfNodesToScore: 20
+extenders: [{{urlPrefix: x}}]
+profiles:
+- schedulerName: first
+  percentageOfNodesToScore: 10
+  plugins:
+    score: {{disabled: [{{name: NodeResourcesBalancedAllocation}}], enabled: [{{name: TargetLoadPacking}}]}}
+    queueSort: {{disabled: [{{name: "*"}}], enabled: [{{name: Coscheduling}}]}}
+  pluginConfig:
+  - {{name: NodeResourcesFit, args: {{scoringStrategy: {{type: MostAllocated}}}}}}
+- schedulerName: second
+  plugins: {{score: {{enabled: [{{name: ImageLocality}}]}}}}
+- plugins: {{score: {{enabled: [{{name: LowRiskOverCommitment}}]}}}}
+"""
+    )
+    assert found.faults == ()
+    assert [one["metadata"]["name"] for one in found.policies] == ["first", "default-scheduler"]
+    assert [one["spec"]["schedulerName"] for one in found.policies] == ["first", "default-scheduler"]
+    for want in (
+        (
+            "Not imported: NodeResourcesBalancedAllocation in plugins.score.disabled; Coscheduling in "
+            "plugins.queueSort.enabled; * in plugins.queueSort.disabled; pluginConfig of NodeResourcesFit."
+        ),
+        "Not imported: percentageOfNodesToScore of the profile.",
+        "Not imported: extenders. Write policies in their place",
+        "Not imported: percentageOfNodesToScore. Write schedulers[].nodeSample in the operator's settings.",
+        "Not imported: clientConnection, leaderElection. The operator sets these",
+        "From the profile second of the KubeSchedulerConfiguration (a.yaml:1). It has no plugin that reads load",
+        "default-scheduler is the cluster's own scheduler, which Fairlead never manages.",
+    ):
+        assert want in found.comments
+    for policy in found.policies:
+        check(policy)
+
+
+def test_profiles_of_the_same_name_become_two_policies() -> None:
+    text = profile("TargetLoadPacking", "")
+    assert [one["metadata"]["name"] for one in imported(text, text, text).policies] == [
+        "packing",
+        "packing-load",
+        "packing-load-2",
+    ]
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "a multiplier": (
+        "TargetLoadPacking: {defaultRequestsMultiplier: many}",
+        "profiles[0].pluginConfig[0].args.defaultRequestsMultiplier: must be a number, not 'many'",
+    ),
+    "a quantity": (
+        "TargetLoadPacking: {defaultRequests: {cpu: 2cores}}",
+        "profiles[0].pluginConfig[0].args.defaultRequests.cpu: '2cores' is not a quantity; write one such as 1 or 500m",
+    ),
+    "a number beyond all": (
+        "LoadVariationRiskBalancing: {safeVarianceMargin: .inf}",
+        "profiles[0].pluginConfig[0].args.safeVarianceMargin: must be a finite number, not inf",
+    ),
+    "a provider": (
+        "LowRiskOverCommitment: {metricProvider: {type: prometheus}}",
+        (
+            "profiles[0].pluginConfig[0].args.metricProvider.type: 'prometheus' is not one of KubernetesMetricsServer, "
+            "Prometheus, SignalFx; did you mean Prometheus?"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_errors_name_the_field_and_the_fix(case: str) -> None:
+    config, want = WRONG[case]
+    name, _, args = config.partition(": ")
+    text = f"{HEAD}profiles: [{{schedulerName: a, pluginConfig: [{{name: {name}, args: {args}}}]}}]"
+    [fault] = imported(text).faults
+    assert want in fault
+
+
+_PROVIDERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "watcherAddress": st.sampled_from(["", "http://w:1"]),
+        "metricProvider": st.fixed_dictionaries(
+            {}, optional={"type": st.sampled_from(["Prometheus", "SignalFx", "KubernetesMetricsServer"])}
+        ),
+    },
+)
+_FLOATS = st.floats(-1e6, 1e6) | st.integers(-3, 20)
+_ARGS: Final[dict[str, dict[str, st.SearchStrategy[Any]]]] = {
+    "TargetLoadPacking": {
+        "targetUtilization": st.integers(-200, 200),
+        "defaultRequestsMultiplier": _FLOATS.map(str),
+        "defaultRequests": st.fixed_dictionaries({}, optional={"cpu": st.sampled_from(["1", "250m", 3, 0.5])}),
+    },
+    "LoadVariationRiskBalancing": {"safeVarianceMargin": _FLOATS, "safeVarianceSensitivity": _FLOATS},
+    "LowRiskOverCommitment": {
+        "smoothingWindowSize": st.integers(-5, 200),
+        "riskLimitWeights": st.dictionaries(st.sampled_from(["cpu", "memory", "x"]), _FLOATS),
+    },
+}
+
+
+def _configs(plugin: str) -> st.SearchStrategy[dict[str, Any]]:
+    own: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({}, optional=_ARGS[plugin])
+    return st.builds(lambda one, other: {"name": plugin, "args": one | other}, own, _PROVIDERS)
+
+
+BOUNDS: Final = {
+    "targetPercent": (1, 99),
+    "multiplierPercent": (1, 1000),
+    "margin": (0, 10),
+    "sensitivity": (0, 10),
+    "windows": (1, 60),
+    "limitWeightPercent": (0, 100),
+}
+
+
+@given(st.tuples(*map(_configs, _ARGS)), st.lists(st.integers(0, 3000), min_size=3, max_size=3))
+def test_whatever_trimaran_takes_becomes_a_policy(configs: tuple[dict[str, Any], ...], weights: list[int]) -> None:
+    enabled = [{"name": one["name"], "weight": weight} for one, weight in zip(configs, weights, strict=True)]
+    profiles = [{"schedulerName": "a", "plugins": {"score": {"enabled": enabled}}, "pluginConfig": [*configs]}]
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    text = to_yaml({**kind, "profiles": profiles})
+    found = imported(text)
+    assert found.faults == ()
+    check(found.policy)
+    assert imported(text) == found
+    names = {one["name"] for one in found.spec["data"]}
+    for score in found.spec["scores"]:
+        [params] = [value for value in score.values() if isinstance(value, dict)]
+        resources = params.get("resources", [])
+        assert {one[key] for one in resources for key in ("mean", "deviation") if key in one} <= names
+        for one in (params, *resources):
+            assert all(low <= one[name] <= high for name, (low, high) in BOUNDS.items() if name in one)
