@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -92,6 +93,37 @@ class Duration(str):
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         text = core_schema.str_schema(min_length=1, max_length=MAX_LENGTH, strict=True)
         return core_schema.no_info_after_validator_function(cls, text)
+
+
+_DECIMAL = {
+    letter: Fraction(10) ** power for letter, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
+}
+_BINARY = {f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
+_UNITS = {"": Fraction(1), **_DECIMAL, **_BINARY}
+_QUANTITY_TEXT = Annotated[
+    str,
+    Field(min_length=1, max_length=21),
+    Shape(
+        r"[0-9]{1,9}(\.[0-9]{1,9})?([numkMGTPE]|[KMGTPE]i)?",
+        "write a quantity such as 500m, 2 or 1.5Gi: at most 9 digits before and after the point",
+    ),
+]
+
+
+class Quantity(str):
+    """A quantity as written in the policy; never below 0."""
+
+    __slots__ = ()
+
+    @property
+    def amount(self) -> float:
+        """Amount in base units: cores, bytes, pieces."""
+        number = self.rstrip("".join(_UNITS))
+        return float(Fraction(number) * _UNITS[self.removeprefix(number)])
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, handler.generate_schema(_QUANTITY_TEXT))
 
 
 _WORDS_OF_CEL = (

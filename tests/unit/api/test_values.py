@@ -6,7 +6,7 @@ from pydantic import Field, ValidationError
 from fairlead.api.errors import FieldError, InvalidObjectError, render_path
 from fairlead.api.params import DataName, Listed, Params, data_names, exactly_one_of
 from fairlead.api.status import Status
-from fairlead.api.values import Duration, parse_duration, within
+from fairlead.api.values import Duration, Quantity, parse_duration, within
 
 DURATIONS = {"0s": 0, "90s": 90, "5m": 300, "1h": 3600, "1h30m": 5400, "1h30m5s": 5405, "168h": 604_800, "1h5s": 3605}
 NOT_DURATIONS = ["", "5", "s", "1d", "1.5h", "-1s", "30m1h", "1h 30m", "1H", "90s\n", "٣s", "1s1s", "1234567s"]
@@ -24,6 +24,45 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+QUANTITIES = {
+    "0": 0.0, "1": 1.0, "500m": 0.5, "700m": 0.7, "1.5": 1.5, "0.1": 0.1, "3u": 3e-6, "5n": 5e-9, "2k": 2e3,
+    "2.5M": 2.5e6, "1G": 1e9, "1T": 1e12, "1P": 1e15, "1E": 1e18, "1Ki": 1024.0, "256Mi": 2.0**28, "1.5Gi": 1.5 * 2**30,
+    "1Ti": 2.0**40, "1Pi": 2.0**50, "1Ei": 2.0**60, "007": 7.0, "999999999.999999999": 999999999.999999999,
+}  # fmt: skip
+NOT_QUANTITIES = [
+    "",
+    "-1",
+    "+1",
+    "m",
+    "Mi",
+    "1 Gi",
+    "1mi",
+    "1K",
+    "1kB",
+    ".5",
+    "1.",
+    "1e3",
+    "1/2",
+    "٣",
+    "1\n",
+    "1000000000",
+]
+
+
+@pytest.mark.parametrize(("text", "want"), QUANTITIES.items())
+def test_a_quantity_is_read(text: str, want: float) -> None:
+    size = Thing.model_validate({"size": text}).size
+    assert size == text
+    assert size is not None
+    assert size.amount == want
+
+
+@pytest.mark.parametrize("text", NOT_QUANTITIES)
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match=r"write a quantity such as 500m, 2 or 1\.5Gi|at least 1 character"):
+        Thing.model_validate({"size": text})
+
+
 class Thing(Params):
     """Something with everything."""
 
@@ -39,6 +78,8 @@ class Thing(Params):
     """How many."""
     wait: Annotated[Duration, within("1m", "1h")] = Duration("1m")
     """How long it waits."""
+    size: Quantity | None = None
+    """How large it is."""
 
 
 @pytest.mark.parametrize("text", ["1m", "60s", "1h", "59m60s"])
