@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
 from fairlead.api.params import DataName, Params
-from fairlead.api.values import Duration, Identifier, Shape, parse_duration
+from fairlead.api.values import Duration, Identifier, Quantity, Shape, parse_duration
 
 Path = tuple[str | int, ...]
 Json = dict[str, Any]
@@ -66,6 +66,8 @@ def _of_value(kind: object, metadata: list[object], sample: Json, path: Path, he
         yield from _of_value(Identifier, [], sample, path, here)
     elif kind is Duration:
         yield from _of_duration(metadata, sample, path)
+    elif kind is Quantity:
+        yield from _of_quantity(sample, path)
     elif kind in (int, float):
         yield from _of_number(metadata, sample, path)
     else:
@@ -74,6 +76,8 @@ def _of_value(kind: object, metadata: list[object], sample: Json, path: Path, he
 
 def _plain(kind: object, metadata: list[object]) -> tuple[object, list[object]]:
     while True:
+        if kind is DataName:
+            kind = Identifier
         if get_origin(kind) is Annotated:
             kind, *more = get_args(kind)
             metadata = [*metadata, *more]
@@ -120,6 +124,13 @@ def _of_duration(metadata: list[object], sample: Json, path: Path) -> Iterator[E
         yield Edge(f"{seconds}s", path, _put(sample, path, f"{seconds}s"), fits=False)
     for text in ("soon", "", "1.5h", "10"):
         yield Edge(repr(text), path, _put(sample, path, text), fits=False)
+
+
+def _of_quantity(sample: Json, path: Path) -> Iterator[Edge]:
+    for text in ("0", "500m", "1.5Gi", "999999999.999999999E"):
+        yield Edge(text, path, _put(sample, path, text), fits=True)
+    for wrong in ("", "-1", "1000000000", "1.", "1 Gi", "1KB", 1):
+        yield Edge(repr(wrong), path, _put(sample, path, wrong), fits=False)
 
 
 def _of_number(metadata: list[object], sample: Json, path: Path) -> Iterator[Edge]:

@@ -1,17 +1,20 @@
 """Facts made up by hypothesis: of the words of a rule's parameters, so that they often matter, and of junk."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from fairlead.api.params import Params
-from fairlead.strategies.contract import Condition, Controller, Predicted, Unknown
+from fairlead.strategies.contract import Condition, Controller, Predicted, Reads, Unknown
 from support.strategies.facts import Node, OnNode, Pod
 
 _JUNK = ("", "other", "True", "False", " ", "a,b", "ünï/cødé", "x" * 300)
 _PHASES = ("Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown", "")
 _SECOND = 1_000_000_000
+_READS_NOTHING = Reads()
+_T = TypeVar("_T", Pod, Node)
 # Times lie close together, so that they are often equal and often a hold-off apart.
 NOW = 1_800_000_000 * _SECOND
 times = st.integers(-90, 90).map(lambda seconds: NOW + seconds * _SECOND) | st.sampled_from([0, -1, NOW * 4])
@@ -54,7 +57,8 @@ def words_of(params: object) -> set[str]:
     return set()
 
 
-def scenes(params: Params) -> st.SearchStrategy[Scene]:
+def scenes(params: Params, reads: Reads = _READS_NOTHING) -> st.SearchStrategy[Scene]:
+    """Every second node has all the amounts and values that are read, so that a rule gets as far as deciding."""
     own = sorted(words_of(params)) or ["own"]  # parameters may have no words
     words = st.sampled_from(own) | st.sampled_from(_JUNK)
     maps = st.dictionaries(words, words | _lists_of(own), max_size=6)
@@ -104,7 +108,29 @@ def scenes(params: Params) -> st.SearchStrategy[Scene]:
         limits=listed,
         unlimited=st.dictionaries(resources, st.integers(0, 3), max_size=3),
     )
+    read = st.fixed_dictionaries(
+        {
+            "values": _each(reads.data, measured),
+            "measured_at": _each((name for name, _ in reads.fresh), times),
+            **{
+                what: _each(getattr(reads, what), amounts)
+                for what in ("allocatable", "capacity", "requested", "limits")
+            },
+        }
+    )
+    asked = st.fixed_dictionaries({what: _each(getattr(reads, what), amounts) for what in ("request", "limit")})
+    pod = st.builds(_with, pod, st.just({}) | asked)
+    node = st.builds(_with, node, st.just({}) | read)
     return st.builds(_scene, pod, node, times, st.integers(0, 4000 * _SECOND), st.sets(st.integers(0, 5)))
+
+
+def _each(names: Iterable[str], values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(dict.fromkeys(sorted(names), values))
+
+
+def _with(thing: _T, facts: dict[str, dict[str, Any]]) -> _T:
+    changed: dict[str, Any] = {field: {**getattr(thing, field), **more} for field, more in facts.items()}
+    return replace(thing, **changed)
 
 
 def _lists_of(words: Sequence[str]) -> st.SearchStrategy[str]:

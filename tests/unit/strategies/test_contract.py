@@ -40,7 +40,7 @@ def test_a_strategy_keeps_its_contract(name: str) -> None:
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         params = data.draw(st.sampled_from(models))
-        keeps_contract(use, params, data.draw(scenes(params)))
+        keeps_contract(use, params, data.draw(scenes(params, use.compile(params).reads)))
 
     holds()
 
