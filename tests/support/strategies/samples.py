@@ -103,4 +103,103 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "template filter": [{}],
     "template score": [{"value": 70.0}, {}],
+    "safe filter": [
+        {
+            "resources": [
+                {"name": "cpu", "mean": "used", "deviation": "spread", "measure": "UsedRatio", "forecast": "ahead"}
+            ],
+            "limitPercent": 85,
+            "tolerancePercent": 25,
+            "forecastPercent": 40,
+            "lag": "5m",
+        },
+        {"resources": [{"name": "cpu", "mean": "used", "measure": "Used"}], "limitPercent": 60, "tolerancePercent": 1},
+        {
+            "resources": [
+                {"name": "cpu", "mean": "used", "deviation": "spread", "measure": "Free"},
+                {"name": "memory", "mean": "free", "deviation": "spread", "measure": "FreeRatio"},
+            ],
+            "lag": "0s",
+        },
+    ],
+    "safe score": [
+        {
+            "resources": [
+                {"name": "cpu", "mean": "used", "deviation": "spread", "measure": "UsedRatio", "forecast": "ahead"}
+            ],
+            "limitPercent": 85,
+            "tolerancePercent": 25,
+            "forecastPercent": 40,
+            "objective": "Overload",
+            "lag": "5m",
+        },
+        {
+            "resources": [{"name": "cpu", "mean": "used", "deviation": "spread", "measure": "Used"}],
+            "limitPercent": 100,
+            "tolerancePercent": 100,
+        },
+        {
+            "resources": [
+                {"name": "cpu", "mean": "used", "deviation": "spread", "measure": "Free"},
+                {"name": "memory", "mean": "free", "deviation": "spread", "measure": "FreeRatio"},
+            ],
+            "objective": "Balance",
+            "lag": "24h",
+        },
+    ],
+    "targetLoad score": [
+        {
+            "value": "used",
+            "measure": "UsedRatio",
+            "resource": "cpu",
+            "targetPercent": 40,
+            "multiplierPercent": 150,
+            "defaultRequest": "500m",
+            "lag": "60s",
+        },
+        {"value": "used", "measure": "Used", "targetPercent": 99, "multiplierPercent": 1, "defaultRequest": "0"},
+        {"value": "free", "measure": "Free", "resource": "memory", "targetPercent": 1, "defaultRequest": "256Mi"},
+        {"value": "free", "measure": "FreeRatio", "multiplierPercent": 1000},
+    ],
+    "loadRisk score": [
+        {
+            "resources": [{"name": "cpu", "mean": "used", "deviation": "spread", "measure": "UsedRatio"}],
+            "margin": 1.0,
+            "sensitivity": 2.0,
+            "lag": "60s",
+        },
+        {
+            "resources": [
+                {"name": "cpu", "mean": "used", "measure": "Used"},
+                {"name": "memory", "mean": "free", "deviation": "spread", "measure": "Free"},
+            ],
+            "margin": 10,
+            "sensitivity": 0,
+        },
+        {
+            "resources": [{"name": "cpu", "mean": "free", "deviation": "spread", "measure": "FreeRatio"}],
+            "sensitivity": 5e-324,
+        },
+    ],
+    "lowRisk score": [
+        {
+            "resources": [
+                {
+                    "name": "cpu",
+                    "mean": "used",
+                    "deviation": "spread",
+                    "measure": "UsedRatio",
+                    "limitWeightPercent": 30,
+                }
+            ],
+            "windows": 5,
+        },
+        {
+            "resources": [
+                {"name": "cpu", "mean": "used", "measure": "Used", "limitWeightPercent": 0},
+                {"name": "memory", "mean": "free", "deviation": "spread", "measure": "Free", "limitWeightPercent": 100},
+            ],
+            "windows": 60,
+        },
+    ],
 }

@@ -1,0 +1,79 @@
+"""Strategy `loadRisk`: prefers nodes whose load is low and varies little. The worst known resource decides."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from fairlead.api.params import Listed, Params
+from fairlead.strategies.builtin.measured_load import (
+    RESOURCES_MAX,
+    Lag,
+    MeasuredResource,
+    Notes,
+    RateResource,
+    compile_load,
+    lag_s_of,
+    lowest_of,
+    reads_of,
+)
+from fairlead.strategies.contract import NodeFacts, NodeScorer, PodFacts, Score, Strategy, Unknown, Use
+
+
+class LoadRisk(Params):
+    """Prefer nodes whose load, with the pod, is low and varies little.
+
+    Means and deviations are measured, by the entries of data that the rule names. Pods that were placed too recently to
+    be measured count with what they request. The load is a share of what is allocatable.
+    """
+
+    resources: Annotated[Listed[MeasuredResource], Field(min_length=1, max_length=RESOURCES_MAX)]
+    """Resources; the one with the highest risk decides."""
+    margin: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
+    """Factor for the deviation. Defaults to 1."""
+    sensitivity: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
+    """Root of the deviation that counts: above 1, small deviations count more; 0 ignores them. Defaults to 1."""
+    lag: Lag | None = None
+    """Time that usage needs to show in the mean: pods placed later than this before its time count with what they
+    request. For a mean over hours give half of its window. Defaults to 60s. Entries of data that do not tell the time
+    of their values take no lag."""
+
+
+def compile_load_risk(params: LoadRisk) -> Score:
+    """Compile the rule; everything that does not depend on the pod is done here."""
+    lag_s = lag_s_of(params.lag)
+    ratings = [(one.name, _rating(params, one, lag_s)) for one in params.resources]
+
+    def for_pod(pod: PodFacts) -> NodeScorer[NodeFacts]:
+        return lowest_of((name, rate_for(pod.request.get(name, 0.0))) for name, rate_for in ratings)
+
+    return Score(reads=reads_of(params.resources, lag_s=lag_s), for_pod=for_pod)
+
+
+def _rating(params: LoadRisk, resource: MeasuredResource, lag_s: int) -> Callable[[float], RateResource]:
+    load_for = compile_load(resource, lag_s=lag_s)
+    # No root is of degree 0: deviations then do not count.
+    margin = params.margin if params.sensitivity else 0.0
+    exponent = 1.0 / params.sensitivity if params.sensitivity else 1.0
+
+    def for_request(request: float) -> RateResource:
+        read = load_for(request)
+
+        def rate(node: NodeFacts, notes: Notes | None) -> float | Unknown:
+            load = read(node, notes)
+            if isinstance(load, Unknown):
+                return load
+            mu, sigma = load
+            spread = min(margin * math.pow(sigma, exponent), 1.0)
+            points = 100.0 * (1.0 - (mu + spread) / 2.0)
+            if notes is not None:
+                notes |= {"spread": spread, "points": points}
+            return points
+
+        return rate
+
+    return for_request
+
+
+STRATEGY = Strategy(name="loadRisk", score=Use(LoadRisk, compile_load_risk))
