@@ -157,26 +157,26 @@ class _Reading:
 
     def add_scores(self) -> None:
         """Add a score for each metric, and one for hot spots that weighs as much as all of them."""
-        counted = dict[str, float]()
+        counted = dict[str, Fraction]()
         for one in self._spec.priority:
             if one.weight:
-                counted[one.name] = counted.get(one.name, 0.0) + one.weight
+                counted[one.name] = counted.get(one.name, Fraction()) + Fraction(str(one.weight))
             else:
                 self._draft.note(f"Not imported: {one.name} of priority, which has the weight 0.")
-        if not counted:
+        written = [name for name in counted if self._is_written(name, "priority")]
+        if not written:
             if self._spec.hot_value:
                 self._draft.note("Not imported: hotValue, which has no effect in crane without priority.")
             return
-        weights, is_exact = whole_weights([*counted.values()])
-        for name, weight in zip(counted, weights, strict=True):
-            if self._is_written(name, "priority"):
-                rule = {"value": self._value(name), "prefer": "Lowest", "range": {"from": 0, "to": 1}}
-                self._draft.add("scores", name, {"weight": weight, "telemetry": rule})
-        self._add_hot_spots(sum(weights))
-        if not self._draft.has_rules:
-            return
+        # What is not written counts too: crane divides by all weights.
+        whole, is_exact = whole_weights([*counted.values()])
+        weights = dict(zip(counted, whole, strict=True))
+        for name in written:
+            rule = {"value": self._value(name), "prefer": "Lowest", "range": {"from": 0, "to": 1}}
+            self._draft.add("scores", name, {"weight": weights[name], "telemetry": rule})
+        self._add_hot_spots(sum(whole))
         if not is_exact:
-            given = listed(str(plain_number(one)) for one in counted.values())
+            given = listed(str(plain_number(float(one))) for one in counted.values())
             self._draft.comment(("scores", 0), f"The weights in crane are {given}; whole numbers here.")
         self._draft.comment(
             ("scores", 0),
@@ -231,11 +231,10 @@ class _Reading:
         return self._draft.data(name, ("spec",), entry, *comments)
 
 
-def whole_weights(weights: Sequence[float]) -> tuple[list[int], bool]:
+def whole_weights(weights: Sequence[Fraction]) -> tuple[list[int], bool]:
     """Return small whole weights in the same proportion, and whether the proportion is exact."""
-    exact = [Fraction(str(one)) for one in weights]
-    unit = Fraction(math.gcd(*(one.numerator for one in exact)), math.lcm(*(one.denominator for one in exact)))
-    found = [int(one / unit) for one in exact]
+    unit = Fraction(math.gcd(*(one.numerator for one in weights)), math.lcm(*(one.denominator for one in weights)))
+    found = [int(one / unit) for one in weights]
     total = sum(found)
     if total > _WEIGHTS_MAX:
         return [max(1, round(Fraction(one * _WEIGHTS_MAX, total))) for one in found], False

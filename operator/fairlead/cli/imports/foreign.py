@@ -64,7 +64,9 @@ def go_duration_s(text: str, path: FieldPath) -> int:
     try:
         found = int(string_to_duration(text))
     except CelError:
-        raise one_error(path, f"{shown(text)} is not a duration", "write one such as 90s, 5m or 1h30m") from None
+        found = -1
+    if found < 0:
+        raise one_error(path, f"{shown(text)} is not a duration", "write one such as 90s, 5m or 1h30m")
     return -(-found // _SECOND_NS)
 
 

@@ -1,5 +1,6 @@
 """Policies for the DynamicSchedulerPolicy of crane-scheduler, in the order that crane gives to nodes."""
 
+from fractions import Fraction
 from typing import Any, Final
 
 import pytest
@@ -141,6 +142,11 @@ CASES: dict[str, tuple[str, dict[str, Any] | None, str]] = {
         None,
         "Not imported: hotValue, which has no effect in crane without priority.",
     ),
+    "hot values beside metrics that are never written": (
+        "{priority: [{name: c, weight: 1}], hotValue: [{timeRange: 5m, count: 5}]}",
+        None,
+        "Not imported: hotValue, which has no effect in crane without priority.",
+    ),
     "more windows than a rule has": (
         "{syncPolicy: [{name: a, period: 1m}], priority: [{name: a, weight: 1}], hotValue: ["
         + ", ".join(f"{{timeRange: {minutes}m, count: 1}}" for minutes in range(1, 6))
@@ -191,10 +197,10 @@ def test_parts(case: str) -> None:
 
 
 def test_weights_of_the_same_metric_add_up() -> None:
-    priorities = "{name: a, weight: 0.1}, {name: b, weight: 0.3}, {name: a, weight: 0.1}"
+    priorities = "{name: a, weight: 0.1}, {name: b, weight: 0.3}, {name: a, weight: 0.2}"
     periods = "{name: a, period: 1m}, {name: b, period: 1m}"
     found = imported(crane(f"{{syncPolicy: [{periods}], priority: [{priorities}]}}"))
-    assert found.spec["scores"] == [score("a", "a", 2), score("b", "b", 3)]
+    assert found.spec["scores"] == [score("a", "a", 3), score("b", "b", 3)]
 
 
 def test_the_first_period_counts() -> None:
@@ -241,6 +247,10 @@ WRONG: dict[str, tuple[str, str]] = {
     "a period": (
         "{syncPolicy: [{name: a, period: 3 minutes}]}",
         "spec.syncPolicy[0].period: '3 minutes' is not a duration; write one such as 90s, 5m or 1h30m",
+    ),
+    "a period before it began": (
+        "{syncPolicy: [{name: a, period: -3m}]}",
+        "spec.syncPolicy[0].period: '-3m' is not a duration; write one such as 90s, 5m or 1h30m",
     ),
     "a window": (
         "{syncPolicy: [{name: a, period: 3m}], priority: [{name: a, weight: 1}], hotValue: [{timeRange: x, count: 1}]}",
@@ -289,7 +299,7 @@ WEIGHTS: dict[str, tuple[list[float], list[int], bool]] = {
 @pytest.mark.parametrize("case", WEIGHTS)
 def test_weights_become_whole(case: str) -> None:
     weights, want, is_exact = WEIGHTS[case]
-    assert whole_weights(weights) == (want, is_exact)
+    assert whole_weights([Fraction(str(one)) for one in weights]) == (want, is_exact)
 
 
 _METRICS: Final = ["a", "b", "c", "d"]
@@ -320,8 +330,9 @@ def test_nodes_come_in_the_order_of_crane(
     found = imported(to_yaml({"apiVersion": HEAD.split()[1], "kind": "DynamicSchedulerPolicy", "spec": spec}))
     assert found.faults == ()
     check(found.policy)
-    total = sum(whole_weights([*weights.values()])[0])
-    assume(whole_weights([*weights.values()])[1])
+    whole, is_exact = whole_weights([Fraction(str(one)) for one in weights.values()])
+    assume(is_exact)
+    total = sum(whole)
     for node in nodes:
         usage, placed = node["usage"], node["placed"]
         left = sum((1 - usage[name]) * weight * 100 for name, weight in weights.items() if name in written)

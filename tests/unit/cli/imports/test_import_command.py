@@ -3,14 +3,19 @@
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.api.parse import parse_policy
+from fairlead.cli.imports.foreign_documents import VERSIONS
 from fairlead.cli.main import main
 from fairlead.strategies.registry import installed_policy
-from support.cli.imported import MISSING, imported
+from fairlead.yaml_output import to_yaml
+from support.cli.imported import MISSING, check, imported
 from support.policy.lint import GOOD, report_of
 
 TAS = """apiVersion: telemetry.intel.com/v1alpha1
@@ -148,6 +153,68 @@ def test_an_object_as_large_as_no_object_is_an_error() -> None:
     )
     [fault] = imported(f"kind: List\nitems: [{{}}]\n{laughs}").faults
     assert "with aliases expanded this is over a trillion values" in fault
+
+
+_WORDS = st.sampled_from(["a", "b_c", "1m", "0s", "", "Dynamic", "TargetLoadPacking", "allOf", "LessThan", "cpu"])
+_LEAVES = st.none() | st.booleans() | st.integers(-2, 99) | st.floats(-2, 2) | _WORDS
+_KEYS = st.sampled_from(
+    [
+        "metadata",
+        "name",
+        "namespace",
+        "spec",
+        "strategies",
+        "dontschedule",
+        "scheduleonmetric",
+        "rules",
+        "metricname",
+        "operator",
+        "target",
+        "profiles",
+        "schedulerName",
+        "plugins",
+        "score",
+        "enabled",
+        "weight",
+        "pluginConfig",
+        "args",
+        "metricProvider",
+        "type",
+        "syncPolicy",
+        "period",
+        "predicate",
+        "maxLimitPecent",
+        "priority",
+        "hotValue",
+        "timeRange",
+        "count",
+    ]
+)
+_ANYTHING = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+_CRANE_SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "syncPolicy": st.lists(st.fixed_dictionaries({"name": _WORDS, "period": _WORDS}), max_size=3),
+        "predicate": st.lists(st.fixed_dictionaries({"name": _WORDS, "maxLimitPecent": _LEAVES}), max_size=3),
+        "priority": st.lists(st.fixed_dictionaries({"name": _WORDS, "weight": _LEAVES}), max_size=3),
+        "hotValue": st.lists(st.fixed_dictionaries({"timeRange": _WORDS, "count": _LEAVES}), max_size=6),
+    },
+)
+
+
+@given(st.sampled_from(sorted(VERSIONS)), st.dictionaries(_KEYS, _ANYTHING), _CRANE_SPECS | st.none())
+def test_whatever_an_object_holds_it_is_a_policy_or_an_error(
+    kind: str, fields: dict[str, Any], spec: dict[str, Any] | None
+) -> None:
+    made = {**fields, "kind": kind, "apiVersion": VERSIONS[kind][0], **({"spec": spec} if spec else {})}
+    found = imported(to_yaml(made))
+    for policy in found.policies:
+        check(policy)
+    assert found.faults or found.comments
 
 
 @pytest.mark.xfail(bool(MISSING), reason=f"not installed yet: {', '.join(sorted(MISSING))}")
