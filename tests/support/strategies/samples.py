@@ -34,7 +34,10 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"windows": [{"within": "30s", "limit": 1}]},
         {"windows": [{"within": "1m", "limit": 2}, {"within": "10s", "limit": 1}], "namespaces": ["ml"]},
         {"windows": [{"within": "1m30s", "limit": 30}, {"within": "20s", "limit": 10}], "resource": "memory"},
-        {"windows": [{"within": "24h", "limit": 3}], "selector": {"matchLabels": {"tier": "batch"}}},
+        {
+            "windows": [{"within": "24h", "limit": 2}],
+            "selector": {"matchExpressions": [{"key": "retired", "operator": "DoesNotExist"}]},
+        },
     ],
     "hotSpot score": [
         {
@@ -81,15 +84,15 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "telemetry filter": [
         {"rejectWhen": "AllOf", "rules": [{"value": "heat", "operator": "GreaterThan", "target": 7.1}]},
-        {"rules": [{"value": "heat", "operator": "Equals", "target": 0.3}]},
+        {"rules": [{"value": "heat", "operator": "Equals", "target": 0}]},
         {"rules": [{"value": "heat", "operator": "LessThan", "target": 0}]},
         *(
             {
                 "rejectWhen": how,
                 "rules": [
-                    {"value": "heat", "operator": "GreaterThan", "target": 8.5},
-                    {"value": "power", "operator": "LessThan", "target": 2.3},
-                    {"value": "heat", "operator": "Equals", "target": 1.2},
+                    {"value": "heat", "operator": "GreaterThan", "target": 1.2},
+                    {"value": "power", "operator": "LessThan", "target": 8.5},
+                    {"value": "heat", "operator": "GreaterThan", "target": 0.3},
                 ],
             }
             for how in ("AnyOf", "AllOf")

@@ -124,7 +124,7 @@ _BY_CPU: dict[str, tuple[Filter, list[tuple[float, float]], dict[str, float], Ve
         filters(("30s", 30), resource="cpu"), [(1, 1.0), (2, 1.4)], {"cpu": 8.0}, rejected(28)
     ),
     "as much, in tenths that add up to less": (
-        filters(("30s", 30), resource="cpu"), [(1, 0.1), (2, 0.1), (3, 0.1)], {"cpu": 1.0}, rejected(27)
+        filters(("30s", 28), resource="cpu"), [(1, 0.7), (2, 0.7)], {"cpu": 5.0}, rejected(28)
     ),
     "what frees the node leaves last": (
         filters(("30s", 30), resource="cpu"), [(1, 0.1), (2, 2.4), (3, 9.0)], {"cpu": 8.0}, rejected(28)
@@ -198,6 +198,7 @@ def test_a_score_by_a_resource() -> None:
     rule = scores(resource="cpu", windows=[{"within": "1m", "count": 20, "points": 10}])
     pods = [replace(one, request={"cpu": 1.6}) for one in placed(1, 2)]
     assert value(rule, pods, allocatable={"cpu": 8.0}) == timed(80.0, 58)
+    assert value(rule, placed(1, 2), allocatable={"cpu": 8.0}) == 100.0, "nothing changes when they leave"
 
 
 _AGES = st.lists(st.integers(-20, 100), max_size=8)
