@@ -1,0 +1,107 @@
+"""A real Prometheus: the package of Debian or Ubuntu, unpacked into the cache; nothing is installed."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed import cache
+from testbed.api import wait_for
+from testbed.errors import ClusterError
+from testbed.layout import free_ports
+from testbed.phases import say
+
+PACKAGE = "prometheus"
+_READY = "Server is ready to receive web requests"
+_READY_S = 60
+_ENDS_S = 30
+
+
+def obstacle() -> str:
+    """Why none can be started on this machine; empty when one can."""
+    if shutil.which(PACKAGE) or all(map(shutil.which, ("apt-get", "dpkg-deb"))):
+        return ""
+    return "there is neither a prometheus here nor apt-get and dpkg-deb to fetch one"
+
+
+def program() -> Path:
+    """The cached program, fetched on the first call; the machine's own where there are no packages."""
+    if not shutil.which("apt-get"):
+        return Path(shutil.which(PACKAGE) or PACKAGE)
+    home = cache.binaries() / PACKAGE / "package"
+    with cache.locked(PACKAGE, doing="fetching Prometheus"):
+        if not home.exists():
+            _fetch(home)
+    return home / PACKAGE
+
+
+def _fetch(home: Path) -> None:
+    say(f"fetching the package {PACKAGE}, to unpack it in {home}")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as folder:
+        Path(folder).chmod(0o755)  # apt-get downloads as a user of its own where it can
+        download = ["apt-get", "download", "--quiet", PACKAGE]
+        if _run(download, folder).returncode:  # its lists may be old, or none
+            _run(["apt-get", "update", "--quiet"], folder)
+            if (done := _run(download, folder)).returncode:
+                raise ClusterError(f"`{' '.join(download)}` failed: {done.stderr}", cure="run `apt-get update` as root")
+        (package,) = Path(folder).glob("*.deb")
+        if (done := _run(["dpkg-deb", "--extract", package.name, "all"], folder)).returncode:
+            raise ClusterError(f"{package.name} cannot be unpacked: {done.stderr}")
+        partial = Path(folder) / "partial"
+        partial.mkdir(mode=0o755)
+        Path(folder, "all", "usr", "bin", PACKAGE).rename(partial / PACKAGE)
+        partial.rename(home)
+
+
+def _run(command: Sequence[str], folder: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server on loopback, which scrapes every second."""
+
+    port: int
+    log: Path
+
+
+@contextmanager
+def running(folder: Path, targets: Sequence[str], *, web: Any = None) -> Iterator[Running]:
+    """A server that scrapes these addresses; `web` is its web configuration, for TLS and logins."""
+    (port,) = free_ports(1)
+    scrape = {"job_name": "some", "static_configs": [{"targets": [*targets]}]}
+    document = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
+    command = [
+        str(program()),
+        f"--config.file={folder}/prometheus.yml",
+        f"--storage.tsdb.path={folder}/data",
+        "--storage.tsdb.retention.time=1h",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    if web is not None:
+        (folder / "web.yml").write_text(yaml.safe_dump(web))
+        command.append(f"--web.config.file={folder}/web.yml")
+    log = folder / "prometheus.log"
+    with log.open("w") as output, subprocess.Popen(command, stdout=output, stderr=output, cwd=folder) as process:
+        try:
+            wait_for("Prometheus to be ready", lambda: _is_ready(process, log), timeout_s=_READY_S)
+            yield Running(port, log)
+        finally:
+            process.kill()
+            process.wait(_ENDS_S)
+
+
+def _is_ready(process: "subprocess.Popen[bytes]", log: Path) -> bool:
+    if process.poll() is not None:
+        raise ClusterError("Prometheus ended", log=log)
+    return _READY in log.read_text(errors="replace")
