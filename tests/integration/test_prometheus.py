@@ -20,7 +20,7 @@ from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from support.webhook.exporter import exporting
 from support.webhook.polled import nodes
 from support.webhook.tls import HOSTS, NOW, YEAR, Ground
-from testbed import prometheus
+from testbed import cache, prometheus
 from testbed.api import wait_for
 
 TEXT = """
@@ -207,9 +207,9 @@ def test_tls_a_password_and_a_client_certificate(program: Path, tmp_path: Path) 
         without = {name: value for name, value in fields.items() if name != "clientCertificate"}
         with pytest.raises(PollError, match=f"the connection to {url} was lost: "):
             asked(tmp_path, poll, url=url, **without)
-        (files / "password").write_text("another")
+        cache.write(files / "password", "another")
         with pytest.raises(PollError, match="answers 401 Unauthorized: the credentials are missing or refused; check"):
             asked(tmp_path, poll, url=url, **fields)
-        (files / "ca.crt").write_bytes(pair.certificate)
+        cache.write(files / "ca.crt", pair.certificate)
         with pytest.raises(PollError, match=f"{url} is not trusted: "):
             asked(tmp_path, poll, url=url, **fields)

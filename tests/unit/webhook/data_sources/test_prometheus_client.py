@@ -27,6 +27,7 @@ from scripted.server import Server, Step
 from scripted.steps import cut
 from support.webhook.polled import reply, series
 from support.webhook.tls import HOSTS, NOW, YEAR, Ground
+from testbed import cache
 
 SENT = 1_800_000_000_000_000_000
 POLL = PrometheusPoll("default", "up", "node", None, 15)
@@ -63,9 +64,10 @@ async def failure(client: PrometheusClient, poll: PrometheusPoll = POLL) -> str:
 
 
 def file(folder: Path, name: str, content: bytes | str) -> None:
+    """Replace a file, as the kubelet does."""
     path = folder / "prometheus" / "default" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    cache.write(path, content)
 
 
 @in_loop
