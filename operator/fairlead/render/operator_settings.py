@@ -233,8 +233,8 @@ class OperatorSettings(Params):
     ] = (f"{GROUP}/",)
     """Prefixes of the annotation keys that policies may set on pods."""
     prometheus: Annotated[Listed[PrometheusServer], Field(max_length=16)] = ()
-    """Prometheus servers that policies may take values from. Their Secrets and ConfigMaps are in this namespace, and
-    are read again at each poll."""
+    """Prometheus servers that policies may take values from. Their Secrets and ConfigMaps are in this namespace. What
+    changes in them is used from the next poll on."""
 
     def lists(self, name: str) -> bool:
         """Return whether a scheduler is listed."""

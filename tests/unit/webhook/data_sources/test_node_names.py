@@ -34,6 +34,7 @@ NODES = nodes(
         ("10.0.0.1:http", None),
         ("10.0.0.1:", None),
         ("[fd00::1]9100", None),
+        ("fd00::1:9100", None),  # could be an address
         ("[fd00::1]:", None),
         ("[fd00::1", None),
         ("[]", None),
