@@ -39,8 +39,10 @@ RUN cd /source \
  && PYTHONPATH=/build-tools python3 -m hatchling build --target wheel --directory /wheel \
  && python3 -m pip --python /opt/fairlead/bin/python install --quiet --no-compile --no-warn-script-location --no-deps \
         --root /product /wheel/*.whl \
+ && mkdir /product/opt/fairlead/strategies \
  && /opt/fairlead/bin/python -m compileall -q --invalidation-mode unchecked-hash -s /product /product
 
+# An image of one's own adds strategies with `COPY spread.py /opt/fairlead/strategies/`.
 FROM ${BASE}
 LABEL org.opencontainers.image.title="Fairlead" org.opencontainers.image.licenses="Apache-2.0"
 # Nothing needs a shell or pip once the image is made. No command can come after this one.

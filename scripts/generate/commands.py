@@ -19,6 +19,10 @@ An error is one line on standard error that says what to do. `-o json` and `-o y
 versions may add fields to it but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
 only `fairlead operate`, `serve` and `uninstall` ever write to a cluster.
 
+**Custom strategies**: every command that compiles policies loads the Python files in `/opt/fairlead/strategies`, or in
+the directory that the environment variable `FAIRLEAD_STRATEGIES` names
+([write a strategy](../guide/write-a-strategy.md)).
+
 **Completion**: add `source <(fairlead completion bash)` (or `zsh`), or `fairlead completion fish | source`, to the
 shell's startup file. kubectl completes `kubectl fairlead` through `kubectl_complete-fairlead`, which is installed with
 it.

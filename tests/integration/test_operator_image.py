@@ -89,6 +89,10 @@ def test_it_holds_what_the_lock_names_and_nothing_else(content: Content) -> None
     assert {name.lower() for name in content.found(r"([^/]+)-[^-/]+\.dist-info/METADATA")} == {*wanted, "fairlead"}
 
 
+def test_it_has_an_empty_folder_for_strategies(content: Content) -> None:
+    assert {name for name in content.left if name.startswith("opt/fairlead/strategies")} == {"opt/fairlead/strategies"}
+
+
 def test_it_holds_no_shell_and_no_installer(content: Content) -> None:
     shells = re.compile(r"(usr/)?(local/)?s?bin/((r?ba|da)?sh|pip[0-9.]*)")
     assert [name for name in sorted(content.left) if shells.fullmatch(name)] == []

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import IO
+from uuid import uuid4
 
 from testbed.errors import ClusterError
 
@@ -65,6 +67,20 @@ class Buildah:
         command += [f"--build-context={name}={folder}" for name, folder in contexts.items()]
         self._must(*command, str(context))
 
+    def load(self, archive: Path) -> None:
+        """Have the image that `save` wrote, under its name."""
+        self._must("pull", "--quiet", f"docker-archive:{archive}")
+
+    def run(self, tag: str, *command: str, mounted: Path, at: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command in an image as the image says, with a folder of this machine that it may only read."""
+        container = f"run-{uuid4().hex}"
+        self._must("from", "--pull=never", f"--name={container}", tag)
+        try:
+            volume = f"--volume={mounted}:{at}:ro"
+            return self._process("run", "--isolation=chroot", volume, container, "--", *command, output=subprocess.PIPE)
+        finally:
+            self._must("rm", container)
+
     def save(self, tag: str, archive: Path, *, name: str) -> None:
         """Write what `docker load` reads."""
         self._must("push", "--quiet", tag, f"docker-archive:{archive}:{name}")
@@ -75,14 +91,18 @@ class Buildah:
 
     def _call(self, *command: str) -> int:
         with self.log.open("a") as output:
-            return subprocess.run(
-                [*_PRIVATELY, "buildah", *self.options, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={"PATH": os.environ.get("PATH", os.defpath), "HOME": self.options[0].partition("=")[2]},
-                check=False,
-            ).returncode
+            return self._process(*command, output=output).returncode
+
+    def _process(self, *command: str, output: IO[str] | int) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*_PRIVATELY, "buildah", *self.options, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": self.options[0].partition("=")[2]},
+            text=True,
+            check=False,
+        )
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Final
 
 CHECKOUT: Final = Path(__file__).parents[3]
 COMMANDS: Final = frozenset({"sh", "bash", "shell", "console"})
-OTHERS: Final = frozenset({"yaml", "json", "text", "lua", "mermaid", "dockerfile", "toml", "xml"})
+OTHERS: Final = frozenset({"python", "yaml", "json", "text", "lua", "mermaid", "dockerfile", "toml", "xml"})
 _COPIED: Final = ("charts", "crds", "examples")
 _FENCE: Final = re.compile(r"^(?P<in> *)```(?P<info>[^\n]*)\n(?P<text>.*?)^(?P=in)```[ ]*$", re.MULTILINE | re.DOTALL)
 _NOT_RUN: Final = re.compile(r"<!-- not run: ([^\n]+?) -->\s*\Z")

@@ -1,17 +1,19 @@
 """Policies as text, and what lint reports about them."""
 
 import textwrap
+from collections.abc import Mapping
 
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.findings import Finding, LintReport
+from fairlead.strategies.contract import Strategy
 
 HEAD = "apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\nmetadata: {name: some}\n"
 GOOD = HEAD + "spec: {filters: [{name: a, expression: node.spec.unschedulable == false}]}\n"
 
 
-def report_of(*texts: str | bytes) -> LintReport:
+def report_of(*texts: str | bytes, custom: Mapping[str, Strategy] | None = None) -> LintReport:
     """Return the report of lint on files named a.yaml, b.yaml and so on."""
-    checker = Checker()
+    checker = Checker(custom=custom or {})
     for at, text in enumerate(texts):
         checker.check(f"{chr(97 + at)}.yaml", text if isinstance(text, bytes) else text.encode())
     return checker.finish()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from fairlead.cli.inputs.strategy_folder import VARIABLE, custom_strategies
 from support.docs.pages import COMMANDS, OTHERS, Page, PageError, Place, exchanges, matches, pages
 from support.policy.lint import report_of
 
@@ -42,10 +43,15 @@ def policies(page: Page) -> list[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("page", [one for one in PAGES if policies(one)], ids=by_name)
-def test_the_policies_of_a_page_are_sound(page: Page) -> None:
+def test_the_policies_of_a_page_are_sound(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for block in page.blocks():
+        if block.language == "python" and block.title:
+            (tmp_path / block.title).write_text(block.text)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    custom = custom_strategies()
     mistaken = {one["metadata"]["name"] for one in policies(page)} & {"misspelt"}  # named so to show what is said of it
     for one in policies(page):
-        findings = report_of(yaml.safe_dump(one)).findings
+        findings = report_of(yaml.safe_dump(one), custom=custom).findings
         errors = [finding.message for finding in findings if finding.severity == "error"]
         assert bool(errors) == (one["metadata"]["name"] in mistaken), errors
 

@@ -20,7 +20,8 @@ def add_to(commands: "Commands") -> None:
         help="run the operator",
         description="Answer schedulers according to the policies of the cluster; the leader also manages the "
         "schedulers that the policies name. Environment: LOG_LEVEL is TRACE, DEBUG, INFO (default), WARNING or ERROR; "
-        "POD_NAME, POD_UID, POD_NAMESPACE and POD_IP identify this pod.",
+        "FAIRLEAD_STRATEGIES is the directory of custom strategies (default: /opt/fairlead/strategies); POD_NAME, "
+        "POD_UID, POD_NAMESPACE and POD_IP identify this pod.",
     )
     parser.add_argument(
         "--settings", metavar="FILE", type=Path, help="settings of the operator (default: all defaults)"

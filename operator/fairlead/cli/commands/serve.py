@@ -21,7 +21,8 @@ def add_to(commands: "Commands") -> None:
         "serve",
         help="answer a scheduler's extender calls, with policies from files",
         description="Answer kube-scheduler's extender calls according to the policies in a directory, and reload them "
-        "when they change. Environment: LOG_LEVEL is TRACE, DEBUG, INFO (default), WARNING or ERROR.",
+        "when they change. Environment: LOG_LEVEL is TRACE, DEBUG, INFO (default), WARNING or ERROR; "
+        "FAIRLEAD_STRATEGIES is the directory of custom strategies (default: /opt/fairlead/strategies).",
         epilog="`fairlead certs --out DIR` creates the certificates.",
     )
     parser.add_argument("--policies", metavar="DIR", type=Path, required=True, help="directory of policies")

@@ -1,0 +1,56 @@
+"""The strategy that the guide has its reader write keeps the contract, and the chart mounts it where it says."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.cli.inputs.strategy_folder import FOLDER, VARIABLE, custom_strategies
+from support.chart.chart import template
+from support.docs.pages import CHECKOUT, Page
+from support.strategies.contract import keeps_contract
+from support.strategies.generated import scenes
+
+if TYPE_CHECKING:
+    from fairlead.strategies.contract import Use
+
+_FILES = {
+    block.title: block.text for block in Page(CHECKOUT / "docs/guide/write-a-strategy.md").blocks() if block.title
+}
+_SAMPLES = {"filter": [{"label": "app", "max": 2}, {"label": "app"}], "score": [{"label": "app"}]}
+
+
+@pytest.mark.parametrize("kind", _SAMPLES)
+def test_it_keeps_the_contract(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spread.py").write_text(_FILES["spread.py"])
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    use: Use[Any] = getattr(custom_strategies()["spread"], kind)
+    models = [use.params.model_validate(sample) for sample in _SAMPLES[kind]]
+
+    @settings(max_examples=150, derandomize=True, database=None, suppress_health_check=[*HealthCheck])
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        params = data.draw(st.sampled_from(models))
+        keeps_contract(use, params, data.draw(scenes(params)))
+
+    holds()
+
+
+def test_the_image_has_two_lines() -> None:
+    first, second = _FILES["Dockerfile"].splitlines()
+    assert first.startswith("FROM ghcr.io/fairlead-dev/fairlead:")
+    assert second == f"COPY spread.py {FOLDER}/"
+
+
+def test_the_values_mount_a_config_map_where_strategies_are_loaded(tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text(_FILES["values.yaml"])
+    (pod,) = [
+        one["spec"]["template"]["spec"] for one in template(tmp_path / "values.yaml") if one["kind"] == "Deployment"
+    ]
+    (mount,) = yaml.safe_load(_FILES["values.yaml"])["extraVolumeMounts"]
+    assert mount["mountPath"] == str(FOLDER)
+    assert mount in pod["containers"][0]["volumeMounts"]
+    assert {"name": "strategies", "configMap": {"name": "my-strategies"}} in pod["volumes"]
