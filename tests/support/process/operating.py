@@ -54,6 +54,8 @@ class Operating:
     ports: list[int] = field(default_factory=lambda: free_ports(3))
     admits: bool = True
     """Whether the API server may ask it."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Beside what it is always told."""
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -173,7 +175,8 @@ class Operating:
             *(f"--kubeconfig={self.cluster.kubeconfig}", "--drain=0s", "--log-format=console"),
         ]
         pod = {"POD_NAMESPACE": self.namespace, "POD_NAME": self.name, "POD_IP": HOST}
-        return Component(self.name, command, {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **pod})
+        environment = {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **pod, **self.environment}
+        return Component(self.name, command, environment)
 
 
 def _generation(state: ReplicaState, name: str) -> str:

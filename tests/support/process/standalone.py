@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,6 +17,7 @@ from fairlead.process.health import FRESH_S
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import Address, Settings
 from fairlead.process.standalone import StandaloneReplica
+from fairlead.strategies.contract import Strategy
 from scripted.server import Server
 from scripted.steps import answer, refuse
 from support.webhook.tls import Connection, Ground, connect
@@ -130,7 +131,9 @@ class Running:
 
 
 @asynccontextmanager
-async def running(folder: Path, world: World | None = None, *, drain_s: float = 0.0) -> AsyncIterator[Running]:
+async def running(
+    folder: Path, world: World | None = None, *, drain_s: float = 0.0, custom: Mapping[str, Strategy] | None = None
+) -> AsyncIterator[Running]:
     world = world or World({"nodes": [node("a"), node("b")], "pods": [waiting("x")]})
     ground, policies = Ground(Path(mkdtemp(dir=folder))), folder / "policies"
     policies.mkdir(exist_ok=True)
@@ -141,6 +144,7 @@ async def running(folder: Path, world: World | None = None, *, drain_s: float = 
         tls=ground.files,
         callers={"scheduler": None, "looker": {"fairlead": frozenset({"filter"})}},
         drain_s=drain_s,
+        custom=custom or {},
     )
     async with Server(world.serve) as server, Client(server.access()) as client:
         app, stop = StandaloneReplica(settings, client), asyncio.Event()
