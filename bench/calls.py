@@ -7,7 +7,7 @@ from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
 from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import Change
 
 

@@ -9,7 +9,7 @@ from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, steady
 from bench.report import main
 from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 
 _NANOS: Final = 1e-6  # to milliseconds
 

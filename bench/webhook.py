@@ -13,7 +13,7 @@ from bench.report import main
 from fairlead.mirror import decode
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, VerbReply

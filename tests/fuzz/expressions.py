@@ -16,7 +16,8 @@ from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort
 from fairlead.cel.values.value_types import Timestamp
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from fuzz.against import Broken
 from fuzz.grammar import Grammar, Kind
 from fuzz.objects import objects

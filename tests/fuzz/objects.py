@@ -6,7 +6,8 @@ from typing import Any
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 
 KEYS = ("a", "b", "c", "example.com/long")
 PODS = 9_990

@@ -16,7 +16,7 @@ from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import Change
 
 PLACED: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"

@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.scheduler_filters import FITS, FitFailures
 
 Rejections = Sequence[Rejection]

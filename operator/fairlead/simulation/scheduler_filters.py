@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Amounts
 
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"

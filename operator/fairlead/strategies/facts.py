@@ -95,7 +95,7 @@ class PodFacts(Protocol):
 
     @property
     def request(self) -> Amounts:
-        """What it requests, as the scheduler counts it."""
+        """Its requests, as the scheduler counts them."""
 
     @property
     def limit(self) -> Amounts:
@@ -192,15 +192,15 @@ class NodeFacts(Protocol):
 
     @property
     def allocatable(self) -> Amounts:
-        """What pods may use of it."""
+        """Amounts that its pods may use."""
 
     @property
     def capacity(self) -> Amounts:
-        """What it has."""
+        """Amounts that it has."""
 
     @property
     def requested(self) -> Amounts:
-        """What the pods on it request, as the scheduler counts it."""
+        """Requests of the pods on it, as the scheduler counts them."""
 
     @property
     def limits(self) -> Amounts:
@@ -208,7 +208,7 @@ class NodeFacts(Protocol):
 
     @property
     def unlimited(self) -> Mapping[str, int]:
-        """How many pods on it have no limit for a resource."""
+        """Number of the pods on it that have no limit, by resource."""
 
     def data(self, name: str) -> float | Unknown:
         """Return the value of an entry of the policy's `data`: finite, or why there is none.

@@ -18,7 +18,8 @@ from fairlead.policy.explain.explanation import NodeExplained
 from fairlead.policy.explain.mismatch import Unmatched, unmatched
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_data import with_data
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Snapshot, SnapshotError

@@ -15,7 +15,6 @@ from support.policy.lint import said
 
 STRATEGIES: Final = frozenset({"telemetry", "targetLoad", "loadRisk", "lowRisk", "hotSpot"})
 """Strategies that imported policies use."""
-MISSING: Final = STRATEGIES - {one.name for one in installed()}
 _CALLED: Final = {"filters": "true", "scores": "1.0"}
 
 

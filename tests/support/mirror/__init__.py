@@ -7,7 +7,7 @@ from typing import Any, Final
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.views.node_table import JournalEntry
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import Change
 
 CREATED: Final = "2026-01-01T00:00:00Z"

@@ -9,8 +9,9 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import PolicyError
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.registry import policy_with
 
 SECOND: Final = 1_000_000_000

@@ -8,8 +8,9 @@ from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.explain.explainer import explain
 from fairlead.policy.explain.explanation import Change, Element, NodeExplained
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.pod_view import PodView
 from support.policy.building import NOW, policy
 
 POD = {"metadata": {"name": "p", "labels": {"gpu": "a100"}}, "spec": {"priority": 5}}

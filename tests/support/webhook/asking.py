@@ -12,8 +12,8 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod
-from fairlead.policy.views.pod_and_node import NodeView
 from fairlead.webhook.extender import bind as placing
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.bind import BindDecision

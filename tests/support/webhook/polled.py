@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 
 
 def nodes(addresses: Mapping[str, Mapping[str, Sequence[str]]]) -> Nodes:

@@ -18,7 +18,8 @@ from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from support.policy.asking import Cluster
 from support.policy.building import NOW, node, placed, pod, policy
 from support.policy.lint import report_of, said, spec

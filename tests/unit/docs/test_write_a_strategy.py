@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 _FILES = {
     block.title: block.text for block in Page(CHECKOUT / "docs/guide/write-a-strategy.md").blocks() if block.title
 }
-_SAMPLES = {"filter": [{"label": "app", "max": 2}, {"label": "app"}], "score": [{"label": "app"}]}
+_SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "filter": [{"label": "app", "max": 2}, {"label": "app"}],
+    "score": [{"label": "app"}],
+}
 
 
 @pytest.mark.parametrize("kind", _SAMPLES)

@@ -1,6 +1,6 @@
 """When labels became so, as this process saw it: what `holdOff` waits for."""
 
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from support.mirror import CREATED_NS, FOUND, Told
 from support.policy import Cluster, pod, policy
 

@@ -13,8 +13,8 @@ from fairlead.mirror.resource_requests import COUNTED, allocatable_of, as_amount
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
-from fairlead.policy.views.pod_and_node import NodeView
 from support.mirror import CREATED_NS, Object, Told, node, pod, written
 from support.policy import pod as asking
 from support.policy import policy

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from support.policy import Cluster, node, pod, policy
 
 GI = 2.0**30

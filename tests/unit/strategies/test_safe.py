@@ -241,7 +241,8 @@ MEMORY = {"name": "memory", "mean": "free", "measure": "FreeRatio"}
 TWO = {"cpu": 10.0, "memory": 100.0}
 LOW, HIGH = {"mean": 2.0, "deviation": 1.0}, {"mean": 9.9, "deviation": 1.0}
 ROOM, FULL = {"free": 0.5}, {"free": 0.01}
-STALE_MEMORY = {"free": Unknown("data free", "is stale")}
+STALE_DEVIATION: dict[str, Any] = {"mean": 2.0, "deviation": STALE}
+STALE_MEMORY: dict[str, Any] = {"free": Unknown("data free", "is stale")}
 SEVERAL: dict[str, tuple[Node, Pass | Reject | Unknown]] = {
     "both are low": (Node(allocatable=TWO, capacity=TWO, values=LOW | ROOM), PASS),
     "the first is high": (Node(allocatable=TWO, capacity=TWO, values=HIGH | ROOM), REFUSED),
@@ -262,7 +263,7 @@ SEVERAL: dict[str, tuple[Node, Pass | Reject | Unknown]] = {
         Unknown("data deviation", "is missing"),
     ),
     "a deviation that is stale": (
-        Node(allocatable=TWO, capacity=TWO, values={"mean": 2.0, "deviation": STALE} | STALE_MEMORY), STALE,
+        Node(allocatable=TWO, capacity=TWO, values=STALE_DEVIATION | STALE_MEMORY), STALE,
     ),
     "a resource that the node does not have is left out": (
         Node(allocatable={"cpu": 10.0}, capacity=TWO, values=LOW | FULL), PASS,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.reports.rows import alike, some
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from fairlead.cel.values.value_types import Some
 from fairlead.policy.evaluate.columns import ScoreColumn
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 
 BYTES: Final = 64 << 20
 ENTRIES: Final = 768

@@ -16,7 +16,7 @@ from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.measurements import Source
 from fairlead.policy.views.node_data import differing, reader, reads_of, timed_anew
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import PASS, Pass, Timed
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads

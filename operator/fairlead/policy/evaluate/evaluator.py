@@ -18,7 +18,7 @@ from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_data import read_entries, reads_of
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
 from fairlead.strategies.reads import Reads, union
 

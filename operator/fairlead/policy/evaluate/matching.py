@@ -16,7 +16,7 @@ from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule, Match
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import EVERY, Path, Reads
 
 

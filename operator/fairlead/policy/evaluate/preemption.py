@@ -16,7 +16,8 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 
 Requests = Callable[[Any], Mapping[str, float]]
 PROTECTED: Final = "a victim is protected"

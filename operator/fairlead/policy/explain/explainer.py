@@ -29,7 +29,8 @@ from fairlead.policy.explain.trace_steps import EngineTrace, steps
 from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Pass, Timed, Value
 from fairlead.strategies.facts import Unknown
 

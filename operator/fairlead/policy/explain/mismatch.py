@@ -7,7 +7,7 @@ from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
 from fairlead.policy.explain.explainer import changes_of
 from fairlead.policy.explain.explanation import Change
 from fairlead.policy.views.faults import RAISED
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class MeasuredValues:
         """Store a reading, and return a mask of the slots whose value differs for a rule."""
         values, times, faults = self.values, self.times, self.faults
         factor, step = self.key.factor, self.key.round
-        age = min(self.ages, default=NEVER)
+        age_ns = min(self.ages, default=NEVER)
         one_time = reading.times if isinstance(reading.times, int) else NO_TIME
         each = reading.times if isinstance(reading.times, Mapping) else None
         changed = bytearray(len(values))
@@ -106,7 +106,7 @@ class MeasuredValues:
             if step is not None:
                 value = rounded(value, step)
             before = times[slot]
-            if value != values[slot] or (before != at and (_is_out(before, age, now) or _is_out(at, age, now))):
+            if value != values[slot] or (before != at and (_is_out(before, age_ns, now) or _is_out(at, age_ns, now))):
                 changed[slot] = 1
             values[slot], times[slot] = value, at
             if faults:
@@ -153,8 +153,8 @@ def rounded(value: float, step: float) -> float:
     return float(f"{multiple:.15g}")
 
 
-def _is_out(at: int, age: int, now: int) -> bool:
-    return at == NO_TIME or now - at > age or at - now > AHEAD_NS
+def _is_out(at: int, age_ns: int, now: int) -> bool:
+    return at == NO_TIME or now - at > age_ns or at - now > AHEAD_NS
 
 
 class MeasuredEntry:

@@ -12,7 +12,7 @@ from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.faults import RAISED, internal_error
 from fairlead.policy.views.measurements import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE, rounded
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, EVERY, LABELS, Path, Reads
 

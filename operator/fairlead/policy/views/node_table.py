@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Source
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import EVERY, Change, Reads

@@ -40,7 +40,7 @@ class Counted(Protocol):
 
     @property
     def amounts(self) -> Amounts:
-        """What it requests."""
+        """Its requests."""
 
     @property
     def usage(self) -> Usage:
@@ -56,7 +56,7 @@ class Entry(Protocol):
 
     @property
     def request(self) -> Counted:
-        """What it counts for."""
+        """Its requests and usage."""
 
 
 class FreshPods:

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 from fairlead.policy.compile.expression import as_reads
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import Switched, equivalence_key, reads_identity
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import Reads, union
 
 REASON: Final = "TooSlow"

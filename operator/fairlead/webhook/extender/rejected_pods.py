@@ -16,7 +16,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator, filter_columns
 from fairlead.policy.evaluate.matching import Matched, Switched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender.call import CallClock, FailurePolicy, Outcome
 from fairlead.webhook.extender.requests import MalformedError
 from fairlead.webhook.extender.state import ServingState

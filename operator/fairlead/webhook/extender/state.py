@@ -13,7 +13,8 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Amounts
 from fairlead.strategies.reads import overlap
 from fairlead.webhook.extender.caches import FullNodeCache, NodeNameCache

@@ -8,7 +8,8 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.policy_errors import PolicyError
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 from support.policy import MODEL, Cluster, faults, node, obj, pod, policy
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.evaluate.matching import equivalence_key, reads_identity
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import Reads
 from support.policy import Cluster, node, policy
 

@@ -20,9 +20,10 @@ from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
-from fairlead.policy.views.pod_and_node import NodeView, PodView
 from fairlead.policy.views.pod_usage import NO_USAGE
+from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, PrometheusPoll, Reading
 from fairlead.strategies.contract import Reads, Score, Strategy, Use
 from fairlead.strategies.reads import Change

@@ -13,7 +13,7 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import Change, ExplainedMatchError, Step
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from support.policy.asking import filtered, scored
 from support.policy.building import NOW
 from support.policy.explaining import explained, world

@@ -9,7 +9,8 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.absent_keys import MapEntry, Outcome, entries, outcomes
 from fairlead.policy.views.faults import RAISED
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
 
 _ENVIRONMENT = Environment(RULE)
 _L = "node.metadata.labels"

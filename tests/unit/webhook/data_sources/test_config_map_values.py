@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.pod_and_node import NodeView
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import ConfigMapPoll, Reading
 from fairlead.webhook.data_sources.config_map_values import (
     BYTES_MAX,

@@ -24,7 +24,7 @@ POLICY = policy(
     ],
     filters={"f": "data.load < 1.0"},
 )
-AGES = {LOAD: 60, HEAT: 60, USED: 180}
+AGES: dict[Poll, int] = {LOAD: 60, HEAT: 60, USED: 180}
 
 
 class Ground:

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
-from fairlead.policy.views.pod_and_node import PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender.call import FailurePolicy
 from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE_NS, WINDOW_NS, CircuitBreaker
 from support.policy import Clock, node, pod, policy

@@ -4,8 +4,9 @@ import pytest
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.views.data_values import Data, MissingDataError
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
-from fairlead.policy.views.pod_and_node import NodeView, PodView
+from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Condition, Controller, Unknown
 from support.policy import node, placed, pod
 

@@ -1,27 +1,23 @@
-"""A pod and a node as rules see them. Expressions and strategies read the same objects.
+"""A node as rules see it. Expressions and strategies read the same object.
 
 Expressions read the attributes that are named as in the rule language (`pod`, `node`, `free`, `pods`, `data` ...),
 strategies the protocols of `strategies.facts`. Views are immutable; derived values are computed on first access.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from fairlead.cel.functions.quantity import to_float
-from fairlead.cel.values.schema import NAMESPACE
-from fairlead.cel.values.structs import empty
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.pod_usage import (
-    NO_USAGE,
     NONE_FRESH,
     Entry,
     FreshPods,
-    Usage,
     limits_of,
     newest_first,
     placements,
 )
-from fairlead.strategies.facts import Amounts, Condition, Controller, Placement, Predicted, Stamped
+from fairlead.strategies.facts import Amounts, Condition, Controller, Placement, Stamped
 
 _SECOND: Final = 1_000_000_000
 
@@ -35,70 +31,6 @@ class Since(Protocol):
 
 _NO_AMOUNTS: Final[Amounts] = {}
 _NO_SINCE: Final[Since] = {}
-
-
-class PodView:
-    """The pod to place."""
-
-    __slots__ = ("_read_usage", "_usage", "knows_namespace", "namespaceObject", "pod", "request")
-
-    def __init__(
-        self,
-        pod: Any,
-        namespace: Any = None,
-        request: Amounts = _NO_AMOUNTS,
-        read_usage: Callable[[Any, Amounts], Usage] | None = None,
-    ) -> None:
-        """`read_usage` reads limits and predictions from the pod and its requests, when a rule asks for them."""
-        self.pod = pod
-        self.knows_namespace = namespace is not None
-        self.namespaceObject: Any = namespace if namespace is not None else empty(NAMESPACE)
-        self.request = request
-        self._read_usage = read_usage
-        self._usage: Usage | None = None
-
-    @property
-    def usage(self) -> Usage:
-        """Return its limits, and what its containers say of the usage to expect."""
-        if self._usage is None:
-            self._usage = NO_USAGE if self._read_usage is None else self._read_usage(self.pod, self.request)
-        return self._usage
-
-    @property
-    def limit(self) -> Amounts:
-        """Return its limits."""
-        return self.usage.limit
-
-    def predicted(self, resource: str) -> Predicted:
-        """Return what usage of a resource is expected of it."""
-        return self.usage.of(resource)
-
-    @property
-    def namespace(self) -> str:
-        """Return the namespace, which is `default` if the object has none."""
-        return str(self.pod.metadata.namespace) or "default"
-
-    @property
-    def name(self) -> str:
-        """Return the name."""
-        return str(self.pod.metadata.name)
-
-    @property
-    def uid(self) -> str:
-        """Return the UID."""
-        return str(self.pod.metadata.uid)
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the labels."""
-        labels: Mapping[str, str] = self.pod.metadata.labels
-        return labels
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """Return the annotations."""
-        annotations: Mapping[str, str] = self.pod.metadata.annotations
-        return annotations
 
 
 class NodeView:
