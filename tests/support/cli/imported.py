@@ -10,7 +10,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.cli.imports.commented_yaml import written_drafts
 from fairlead.cli.imports.foreign_documents import ForeignDocuments
 from fairlead.cli.inputs.files import File
-from fairlead.strategies.registry import installed, installed_policy
+from fairlead.strategies.registry import installed_policy
 from support.policy.lint import said
 
 STRATEGIES: Final = frozenset({"telemetry", "targetLoad", "loadRisk", "lowRisk", "hotSpot"})
