@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from fairlead.api.params import DataName, Listed, Params
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.api.values import Duration, within
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.inspection import inspect
@@ -156,7 +156,7 @@ def test_faults_of_parameters_are_said_beside_those_of_the_schema() -> None:
     wrong = obj(filters=[{"name": "f", "custom": {"name": "spread", "params": {"max": 0}}}, {"name": "g"}])
     said = [str(one) for one in inspect(wrong, MODEL, RULES).faults]
     assert said == [
-        "spec.filters[1]: give exactly one of expression, nodeReadiness, custom; found none",
+        f"spec.filters[1]: give exactly one of {', '.join(deciding_fields(MODEL)['filters'])}; found none",
         f"{P}.max: must be at least 1, not 0",
     ]
 
