@@ -99,6 +99,9 @@ CASES = {
     "a load at the limits is bounded": Case(
         measured(10, requested=5, limits=5, mean=0.5, deviation=0.05), ONE, {"riskLoad": 0.0}, 100.0, CPU
     ),
+    "limits below what is requested bound nothing": Case(
+        measured(10, requested=5, limits=3, mean=0.28, deviation=0.05), ONE, {"riskLoad": 0.036389}, 98.18055, CPU
+    ),
     # No pods.
     "a node without pods, whatever is measured": Case(
         measured(10, mean=0.9, deviation=0.05), ONE, {"riskLimit": 0.0, "riskLoad": 0.0}, 100.0, CPU
@@ -178,6 +181,11 @@ def test_low_risk(case: Case) -> None:
     found = numbers(score, case.node, case.pod)
     assert {name: found[name] for name in case.want} == pytest.approx(case.want, abs=1e-5)
     assert score.for_pod(case.pod)(case.node, NOW) == pytest.approx(case.score, abs=1e-3)
+
+
+def test_a_load_that_is_bounded_to_what_is_requested_is_no_risk_below_nothing() -> None:
+    node = measured(10, requested=3 * (1 + 5e-10), limits=3, mean=0.28, deviation=0.05)
+    assert numbers(a_score(), node, ONE)["riskLoad"] == 0.0
 
 
 UNKNOWN: dict[str, tuple[Node, Unknown]] = {

@@ -14,6 +14,7 @@ from fairlead.strategies.builtin.safe import SafeFilter, SafeScore
 from fairlead.strategies.contract import PASS, Pass, Reads, Reject, Unknown
 from support.strategies.facts import Node, Notes, OnNode, Pod
 from support.strategies.load import MEASURED_AT, MISSING, NOWHERE, SECOND, STALE, asking, measured, placed
+from support.strategies.watched import WatchedNode
 
 NOW = MEASURED_AT + SECOND
 CPU = {"name": "cpu", "mean": "mean", "deviation": "deviation", "measure": "Used"}
@@ -95,7 +96,7 @@ CASES = {
     ),
     # Next to no deviation.
     "a deviation too small to matter, below the limit": Case(
-        measured(10, mean=8.99, deviation=0.0049), {"mu": 0.899, "sigma": 0.00049, "risk": 0.0}, PASS, 100.0
+        measured(10, mean=8.99, deviation=0.0049), {"mu": 0.899, "sigma": 0.00049, "risk": 0.0}, PASS, 100.0, 55.05
     ),
     "a deviation too small to matter, above the limit": Case(
         measured(10, mean=9.01, deviation=0.0049), {"risk": 1.0}, REFUSED, 0.0
@@ -184,6 +185,11 @@ def test_safe(case: Case) -> None:
 @pytest.mark.parametrize("used", [0.016, 0.05, 0.1, 0.1616, 0.5])
 def test_an_idle_node_is_not_refused_for_its_deviation(used: float, deviation: float) -> None:
     assert a_filter().for_pod(asking(0.05))(measured(16, mean=used, deviation=deviation), NOW) is PASS
+
+
+def test_a_small_risk_is_no_rounding_error() -> None:
+    found = numbers(a_filter(), measured(1.0, mean=0.3, deviation=0.05), asking(0))["risk"]
+    assert found == pytest.approx(2.00232287245016e-39, rel=1e-9, abs=0.0)
 
 
 def test_a_tolerance_of_everything_refuses_nothing() -> None:
@@ -355,12 +361,14 @@ def test_reads_name_what_is_used_and_no_more() -> None:
             data=frozenset({"mean", "deviation", "forecast", "free"}),
             fresh=frozenset({("mean", 300), ("free", 300)}),
         )
-        assert rule(FORECAST, forecastPercent=0).reads == Reads(
+        without = rule(FORECAST, forecastPercent=0)
+        assert without.reads == Reads(
             request=frozenset({"cpu"}),
             allocatable=frozenset({"cpu"}),
             data=frozenset({"mean"}),
             fresh=frozenset({("mean", 60)}),
         )
+        assert without.for_pod(asking(1))(WatchedNode(measured(16, mean=1.0, forecast=2.0), without.reads), NOW)
 
 
 def test_reasons_name_the_resources_and_no_eviction_helps() -> None:

@@ -112,6 +112,10 @@ def test_target_load(case: Case) -> None:
     assert found == (case.want if isinstance(case.want, Unknown) else pytest.approx(case.want, abs=1e-6))
 
 
+def test_no_rounding_error_is_worth_more_than_all_points() -> None:
+    assert a_score(targetPercent=60).for_pod(needing())(node(8, value=4.8 * (1 + 5e-10)), NOW) == 100.0
+
+
 def test_defaults_are_those_of_trimaran() -> None:
     params = TargetLoad.model_validate({"value": "value"})
     assert (params.target_percent, params.multiplier_percent, params.default_request.amount) == (40, 150, 1.0)
