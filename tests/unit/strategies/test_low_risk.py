@@ -209,7 +209,7 @@ def test_a_load_that_is_not_known_is_no_low_risk(node: Node, want: Unknown) -> N
 def test_the_worst_known_resource_decides() -> None:
     pod = Pod(request={"cpu": 1.0}, limit={"cpu": 2.0})
     score = a_score(NO_DEVIATION, MEMORY).for_pod(pod)
-    rest: dict[str, Any] = {"allocatable": BOTH, "capacity": BOTH, "unlimited": {"cpu": 1, "memory": 1}}
+    rest: Given = {"allocatable": BOTH, "capacity": BOTH, "unlimited": {"cpu": 1, "memory": 1}}
     assert score(Node(**rest, values={"mean": 0.0, "memMean": 0.1}), NOW) == 50.0
     assert score(Node(**rest, values={"mean": 0.1, "memMean": 0.0}), NOW) == 50.0
     assert score(Node(**rest, values={"mean": 0.1}), NOW) == 50.0

@@ -23,6 +23,7 @@ FORECAST = NO_DEVIATION | {"forecast": "forecast"}
 SPEC = {"limitPercent": 85, "tolerancePercent": 25}
 REFUSED = Reject("overload risk on cpu")
 Given = dict[str, Any]
+Values = dict[str, float | Unknown]
 
 
 def a_filter(*resources: Given, **params: Any) -> Any:
@@ -245,10 +246,12 @@ def test_what_other_resources_are_requested_does_not_count() -> None:
 
 MEMORY = {"name": "memory", "mean": "free", "measure": "FreeRatio"}
 TWO = {"cpu": 10.0, "memory": 100.0}
-LOW, HIGH = {"mean": 2.0, "deviation": 1.0}, {"mean": 9.9, "deviation": 1.0}
-ROOM, FULL = {"free": 0.5}, {"free": 0.01}
-STALE_DEVIATION: dict[str, Any] = {"mean": 2.0, "deviation": STALE}
-STALE_MEMORY: dict[str, Any] = {"free": Unknown("data free", "is stale")}
+LOW: Values = {"mean": 2.0, "deviation": 1.0}
+HIGH: Values = {"mean": 9.9, "deviation": 1.0}
+MEAN: Values = {"mean": 2.0}
+ROOM: Values = {"free": 0.5}
+FULL: Values = {"free": 0.01}
+STALE_MEMORY: Values = {"free": Unknown("data free", "is stale")}
 SEVERAL: dict[str, tuple[Node, Pass | Reject | Unknown]] = {
     "both are low": (Node(allocatable=TWO, capacity=TWO, values=LOW | ROOM), PASS),
     "the first is high": (Node(allocatable=TWO, capacity=TWO, values=HIGH | ROOM), REFUSED),
@@ -265,11 +268,11 @@ SEVERAL: dict[str, tuple[Node, Pass | Reject | Unknown]] = {
         Node(allocatable=TWO, capacity=TWO, values=STALE_MEMORY), Unknown("data mean", "is missing"),
     ),
     "a deviation that the rule names and that is missing": (
-        Node(allocatable=TWO, capacity=TWO, values={"mean": 2.0} | STALE_MEMORY),
+        Node(allocatable=TWO, capacity=TWO, values=MEAN | STALE_MEMORY),
         Unknown("data deviation", "is missing"),
     ),
     "a deviation that is stale": (
-        Node(allocatable=TWO, capacity=TWO, values=STALE_DEVIATION | STALE_MEMORY), STALE,
+        Node(allocatable=TWO, capacity=TWO, values=LOW | {"deviation": STALE} | STALE_MEMORY), STALE,
     ),
     "a resource that the node does not have is left out": (
         Node(allocatable={"cpu": 10.0}, capacity=TWO, values=LOW | FULL), PASS,
