@@ -173,11 +173,13 @@ def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
     pod = tuple(sorted(reads.pod))
     namespace = tuple(sorted(reads.namespace))
     request = tuple(sorted(reads.request))
+    limit = tuple(sorted(reads.limit))
 
     def key(view: PodView) -> Key:
         parts = [_at(view.pod, path) for path in pod]
         parts += [_at(view.namespaceObject, path) for path in namespace]
         parts += _amounts(view.request, request)
+        parts += [(view.limit.get(name), view.predicted(name)) for name in limit]
         return tuple(parts)
 
     return key

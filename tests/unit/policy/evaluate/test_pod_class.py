@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
+from fairlead.mirror.resource_limits import usage_of
 from fairlead.policy.evaluate.matching import equivalence_key, reads_identity
+from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import Reads
 from support.policy import Cluster, node, policy
@@ -114,6 +116,38 @@ def test_keys_are_equal_only_if_the_language_finds_the_values_equal(one: PodView
         for step in path:
             left, right = _step(left, step), _step(right, step)
         assert left == right or (not left and not right)
+
+
+CONTAINER: dict[str, Any] = {"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
+LIMITED: dict[str, dict[str, Any]] = {
+    "another limit": {"containers": [CONTAINER | {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "16"}}}]},
+    "no limit": {"containers": [CONTAINER | {"resources": {"requests": {"cpu": "1"}}}]},
+    "a container that says nothing": {"containers": [CONTAINER, {"name": "d"}]},
+}
+LOAD: dict[str, Any] = {
+    "data": [{"name": "used", "nodeAnnotation": {"key": "used"}}],
+    "scores": {
+        "low": {"lowRisk": {"resources": [{"name": "cpu", "mean": "used", "measure": "Used"}]}},
+        "target": {"targetLoad": {"value": "used", "measure": "Used"}},
+    },
+}
+
+
+def limited(spec: Mapping[str, Any]) -> PodView:
+    return PodView(from_json("Pod", {"spec": spec}), None, {"cpu": 1.0}, usage_of)
+
+
+@pytest.mark.parametrize("spec", LIMITED.values(), ids=LIMITED)
+def test_pods_of_different_limits_are_never_one_class_where_a_rule_reads_limits(spec: dict[str, Any]) -> None:
+    plain, other = limited({"containers": [CONTAINER]}), limited(spec)
+    written = {"metadata": {"name": "n", "annotations": {"used": "0"}}, "status": {"capacity": {"cpu": "8"}}}
+    idle = NodeView(from_json("Node", written), allocatable={"cpu": 8.0})
+    cluster = Cluster([policy(**LOAD)], [idle])
+    first, second = cluster.scores(plain), cluster.scores(other)
+    assert second == Cluster([policy(**LOAD)], [idle]).scores(other) != first
+    for reads, one_class in ((Reads(limit=frozenset({"cpu"})), False), (Reads(request=frozenset({"cpu"})), True)):
+        key = equivalence_key(reads)
+        assert (key(plain) == key(other)) is one_class
 
 
 def _step(value: Any, step: str) -> Any:
