@@ -51,6 +51,7 @@ class Serving:
     policies: Path
     name: str = field(default_factory=lambda: f"test-serve-{next(_numbers)}")
     ports: list[int] = field(default_factory=lambda: free_ports(2))
+    settings: Path | None = None
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -168,6 +169,7 @@ class Serving:
             *(f"--listen={_HOST}:{self.ports[0]}", f"--probes={_HOST}:{self.ports[1]}"),
             *(f"--tls-{part}={self.certs}/{file}" for part, file in server.items()),
             f"--client-ca={self.certs}/ca.crt",
+            *([] if self.settings is None else [f"--settings={self.settings}"]),
         ]
         return Component(self.name, command, {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1"})
 
