@@ -36,7 +36,7 @@ class CrdCheck:
             if not self.fields.compare(await self.client.get(OPENAPI, decode_document)):
                 return
             if self.fields.missing:
-                LOG.warning("crd.outdated", extra={"missing": self.fields.names})
+                LOG.warning("crd.outdated", extra={"strategies": self.fields.names})
             else:
                 LOG.info("crd.current")
             await self.on_change()

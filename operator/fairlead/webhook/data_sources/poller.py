@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn
 
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading, poll_name
 from fairlead.webhook.data_sources.poll_error import PollError
 
 LOG: Final = logging.getLogger(__name__)
@@ -173,11 +173,11 @@ class Poller:
             )
             one.last, one.retry_s = outcome, _RETRY_S
             if before.error:
-                LOG.info("data.poll_recovered", extra=_named(poll))
+                LOG.info("data.poll_recovered", extra={"poll": poll_name(poll)})
             return
         one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
         if one.status.error != before.error:
-            LOG.warning("data.poll_failed", extra={**_named(poll), "error": str(outcome)})
+            LOG.warning("data.poll_failed", extra={"poll": poll_name(poll), "error": str(outcome)})
 
     def _next(self, poll: Poll, one: _Scheduled, begun: float) -> float:
         """Return when a poll is due again: with all others of its interval, or soon if it never succeeded."""
@@ -201,8 +201,3 @@ class Poller:
         readings = {poll: one.last for poll, one in self._polls.items() if one.last is not None}
         if readings:
             self._nodes.publish(readings, self._now())
-
-
-def _named(poll: Poll) -> dict[str, object]:
-    """Return the fields of a poll for a log line."""
-    return {"source": type(poll).__name__.removesuffix("Poll"), **poll._asdict()}
