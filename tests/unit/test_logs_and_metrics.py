@@ -113,8 +113,8 @@ _EVENT = re.compile(r"[a-z_]+\.[a-z_]+")
 _KEYS = {
     "annotation", "before", "caller", "consequence", "drain_s", "drift", "duration_s", "error", "file", "generation",
     "hash", "hint", "holder", "leaf", "lease", "loser", "namespace", "nodes", "object", "objects", "path", "peer",
-    "phase", "pod", "pods", "policies", "policy", "poll", "polls", "port", "probes", "reason", "requeue_after_s", "resource",
-    "result", "rule", "scheduler", "secret", "state", "strategies", "verb", "version", "winner",
+    "phase", "pod", "pods", "policies", "policy", "poll", "polls", "port", "probes", "reason", "requeue_after_s",
+    "resource", "result", "rule", "scheduler", "secret", "state", "strategies", "verb", "version", "winner",
 }  # fmt: skip
 
 

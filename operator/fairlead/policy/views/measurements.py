@@ -20,6 +20,7 @@ NEVER: Final = (1 << 63) - 1
 AHEAD_NS: Final = 300 * 1_000_000_000
 """How far ahead of our clock the time of a value may be and still count as now."""
 _SECOND: Final = 1_000_000_000
+_LATEST: Final = NEVER - (1 << 60)
 _EXACT: Final = 1 << 52
 """Number of steps from which on every float is a multiple of the step."""
 MISSING: Final = "is missing"
@@ -92,14 +93,14 @@ class MeasuredValues:
         values, times, faults = self.values, self.times, self.faults
         factor, step = self.key.factor, self.key.round
         age_ns = min(self.ages, default=NEVER)
-        one_time = reading.times if isinstance(reading.times, int) else NO_TIME
+        one_time = bounded(reading.times) if isinstance(reading.times, int) else NO_TIME
         each = reading.times if isinstance(reading.times, Mapping) else None
         changed = bytearray(len(values))
         for name, measured in reading.values.items():
             slot = slots.get(name)
             if slot is None:
                 continue
-            at = one_time if each is None else each.get(name, NO_TIME)
+            at = one_time if each is None else bounded(each[name]) if name in each else NO_TIME
             if at != NO_TIME and at < created[slot]:
                 continue  # of an earlier node of this name
             value = measured * factor
@@ -151,6 +152,11 @@ def rounded(value: float, step: float) -> float:
     """Return the nearest multiple of a step, half up."""
     multiple = floor(value / step + 0.5) * step if abs(value) < step * _EXACT else value
     return float(f"{multiple:.15g}")
+
+
+def bounded(at: int) -> int:
+    """Return a time that fits into 64 bits: RFC 3339 ends with the year 9999, nanoseconds do with 2262."""
+    return min(max(at, 0), _LATEST)
 
 
 def _is_out(at: int, age_ns: int, now: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Source
+from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Source, bounded
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.strategies.facts import Unknown
@@ -65,7 +65,7 @@ class Nodes:
                 self._created.append(NO_TIME)
             self.slots[view.name] = slot
         if change is None:  # it may be another node of the same name
-            self._created[slot] = NO_TIME if view.created is None else view.created
+            self._created[slot] = NO_TIME if view.created is None else bounded(view.created)
             if self.measured_for is None:
                 self.measurements.clear(slot)
         self.views[slot] = view

@@ -1,0 +1,100 @@
+"""Tables of measured values, at the edges that a cluster can have."""
+
+import pytest
+
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import Poll, PrometheusPoll, Reading
+from fairlead.strategies.facts import Unknown
+from support.policy import NOW, SECOND, node, policy
+
+LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)
+AGES = {"load": 60, "young": 60, "steps": 60}
+POLICY = policy(
+    data=[
+        {"name": "load", "prometheus": {"query": "load"}, "maxAge": "60s"},
+        {"name": "young", "prometheus": {"query": "load"}, "maxAge": "60s", "default": 0.9},
+        {"name": "steps", "prometheus": {"query": "load"}, "maxAge": "60s", "factor": 0.1, "round": 0.1},
+    ],
+    filters={"f": "data.load < 1.0"},
+)
+OLD, YOUNG = "2026-01-01T00:00:00Z", "2027-01-15T07:55:00Z"
+
+
+def measured(*readings: tuple[int, Reading], created: str = OLD) -> Nodes:
+    """Nodes a and b after these readings, each at its second."""
+    nodes = Nodes()
+    nodes.measure(POLICY.data)
+    for name in "ab":
+        nodes.put(node(name, created=created))
+    for second, reading in readings:
+        nodes.publish({LOAD: reading}, NOW + second * SECOND)
+    return nodes
+
+
+def value(nodes: Nodes, second: int, entry: str = "load", name: str = "a") -> float | str:
+    view = nodes.view_of(name)
+    assert view is not None
+    found = nodes.with_measured(view, POLICY.data, NOW + second * SECOND).data(entry)
+    return str(found).removeprefix(f"data {entry} ") if isinstance(found, Unknown) else found
+
+
+def at(second: int, **values: float) -> tuple[int, Reading]:
+    return second, Reading(values, NOW + second * SECOND)
+
+
+ROWS: dict[str, tuple[Nodes, int, str, float | str]] = {
+    "measured": (measured(at(0, a=0.4)), 0, "load", 0.4),
+    "at its greatest age": (measured(at(0, a=0.4)), 60, "load", 0.4),
+    "older": (measured(at(0, a=0.4)), 61, "load", "is stale"),
+    "older, and never the default": (measured(at(0, a=0.4), created=YOUNG), 61, "young", "is stale"),
+    "no longer named": (measured(at(0, a=0.4), at(30, b=0.1)), 60, "load", 0.4),
+    "no longer named, and older": (measured(at(0, a=0.4), at(30, b=0.1), at(61, b=0.1)), 61, "load", "is stale"),
+    "never measured": (measured(at(0, b=0.1)), 0, "load", "is missing"),
+    "never measured and young": (measured(at(0, b=0.1), created=YOUNG), 299, "young", 0.9),
+    "never measured and no longer young": (measured(at(0, b=0.1), created=YOUNG), 300, "young", "is missing"),
+    "measured before the node was made": (measured(at(-400, a=0.4), created=YOUNG), 0, "load", "is missing"),
+    "ahead by what clocks differ": (measured((0, Reading({"a": 0.4}, NOW + 300 * SECOND))), 0, "load", 0.4),
+    "ahead by more": (measured((0, Reading({"a": 0.4}, NOW + 301 * SECOND))), 0, "load", "has a time in the future"),
+    "until it is not": (measured((0, Reading({"a": 0.4}, NOW + 301 * SECOND))), 1, "load", 0.4),
+    "of the year 9999": (measured((0, Reading({"a": 0.4}, 253_402_300_799 * SECOND))), 0, "load",
+                         "has a time in the future"),
+    "of the year 1": (measured((0, Reading({"a": 0.4}, -62_135_596_800 * SECOND)), created="0001-01-01T00:00:00Z"), 0,
+                      "load", "is stale"),
+    "without a time": (measured((0, Reading({"a": 0.4}, None))), 0, "load", "is stale"),
+    "several": (measured(at(0, a=0.4), (15, Reading({}, NOW, several=frozenset("a")))), 15, "load",
+                "has several values"),
+    "several, and then one": (measured((0, Reading({}, NOW, several=frozenset("a"))), at(15, a=0.4)), 15, "load", 0.4),
+    "no number, and no default for it": (measured((0, Reading({}, NOW, no_number=frozenset("a"))), created=YOUNG), 0,
+                                         "young", "is no number"),
+    "rounded, half up": (measured(at(0, a=2.5)), 0, "steps", 0.3),
+    "rounded to what one would write": (measured(at(0, a=71.0)), 0, "steps", 7.1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("nodes", "second", "entry", "want"), ROWS.values(), ids=ROWS)
+def test_a_value_or_why_there_is_none(nodes: Nodes, second: int, entry: str, want: float | str) -> None:
+    assert value(nodes, second, entry) == want
+
+
+@pytest.mark.parametrize("created", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_a_node_may_say_that_it_was_made_at_any_time(created: str) -> None:
+    assert value(measured(created=created), 0) == "is missing"
+
+
+def test_a_node_that_is_made_again_has_no_value_of_the_one_before() -> None:
+    nodes = measured(at(0, a=0.4))
+    nodes.remove("a")
+    nodes.put(node("c"))
+    nodes.put(node("a"))
+    assert [value(nodes, 0, name=name) for name in "ac"] == ["is missing", "is missing"]
+
+
+def test_a_publication_is_one_line_of_the_journal_for_each_table_of_which_a_value_differs() -> None:
+    """Rounded to tenths of a tenth, 0.5 and 0.6 are the same."""
+    nodes = measured(at(0, a=0.4, b=0.5))
+    before = nodes.head
+    nodes.publish({LOAD: at(15, a=0.4, b=0.6)[1]}, NOW + 15 * SECOND)
+    lines = nodes.journal[before - nodes.start :]
+    assert [line.mask for line in lines] == [bytes([0, 1])]
+    nodes.publish({LOAD: at(30, a=0.4, b=0.6)[1]}, NOW + 30 * SECOND)
+    assert nodes.head == before + 1, "what has not changed is no line"
