@@ -240,9 +240,11 @@ def _uses(rule: Filter | Score) -> tuple[str, ...]:
     reads = rule.reads
     objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
     fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
-    named = ("request", "free", "requested", "allocatable", "data")
+    named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "data")
     amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
-    return tuple(sorted([*fields, *amounts, *(["pods"] if reads.pods else []), *(["now"] if reads.now else [])]))
+    amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.fresh]
+    others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
+    return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))
 
 
 def _selector(written_selector: LabelSelector | None) -> Selector | None:
