@@ -25,7 +25,7 @@ def exporter() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.mark.skipif(bool(prometheus.obstacle()), reason=prometheus.obstacle() or "there is one")
+@pytest.mark.usefixtures("prometheus_program")
 def test_load_of_prometheus_decides_until_it_is_too_old(
     serving: Serving, kwok_nodes: MakeNodes, exporter: ExitStack, tmp_path: Path
 ) -> None:

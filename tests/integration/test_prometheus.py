@@ -66,14 +66,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def program() -> Path:
-    if why := prometheus.obstacle():
-        pytest.skip(why)
-    return prometheus.program()
-
-
-@pytest.fixture(scope="module")
-def scene(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("prometheus")
     with ExitStack() as exporter:
         port = exporter.enter_context(exporting(TEXT))
@@ -153,7 +146,7 @@ def test_a_path_that_is_not_the_servers(scene: Scene) -> None:
         asked(scene.folder, POLL, url=f"{scene.url}/elsewhere")
 
 
-def test_the_node_of_an_exporter_that_is_killed_is_not_named(program: Path, tmp_path: Path) -> None:
+def test_the_node_of_an_exporter_that_is_killed_is_not_named(prometheus_program: Path, tmp_path: Path) -> None:
     with ExitStack() as exporter, exporting('load{node="b"} 0.5\n') as other:
         port = exporter.enter_context(exporting('load{node="a"} 0.97\n'))
         with prometheus.running(tmp_path, [f"127.0.0.1:{port}", f"127.0.0.1:{other}"]) as server:
@@ -177,7 +170,7 @@ def _times(found: Reading) -> dict[str, int]:
     return found.times
 
 
-def test_tls_a_password_and_a_client_certificate(program: Path, tmp_path: Path) -> None:
+def test_tls_a_password_and_a_client_certificate(prometheus_program: Path, tmp_path: Path) -> None:
     ground, files = Ground(tmp_path), tmp_path / "prometheus" / "default"
     files.mkdir(parents=True)
     ground.write("server", issue_leaf(ground.ca, "prometheus", "server", NOW, YEAR, HOSTS))

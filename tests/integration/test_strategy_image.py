@@ -11,6 +11,8 @@ from testbed.buildah import Buildah, opened
 from testbed.operator_image import Image
 
 _TAG = "localhost/with-spread"
+_AT = "/policies"
+"""Folder of the container that has the reader's files."""
 
 
 @pytest.fixture(scope="module")
@@ -45,23 +47,23 @@ def base(built_image: Image) -> str:
 
 def fairlead(store: Buildah, tag: str, work: Path, *arguments: str) -> tuple[int, str, str]:
     """Its exit code, and what it prints."""
-    done = store.run(tag, "fairlead", *arguments, mounted=work, at="/work")
+    done = store.run(tag, "fairlead", *arguments, mounted=work, at=_AT)
     return done.returncode, done.stdout, done.stderr
 
 
 def test_lint_and_test_know_the_strategy_there(store: Buildah, work: Path) -> None:
-    assert fairlead(store, _TAG, work, "lint", "/work/spread.yaml") == (
+    assert fairlead(store, _TAG, work, "lint", f"{_AT}/spread.yaml") == (
         0,
         "1 policy, 0 errors, 0 warnings, 0 notes\n",
         "",
     )
-    code, printed, wrong = fairlead(store, _TAG, work, "test", "/work/spread.test.yaml")
+    code, printed, wrong = fairlead(store, _TAG, work, "test", f"{_AT}/spread.test.yaml")
     assert (code, wrong) == (0, ""), printed
     assert "3 cases in 1 suite: 3 passed; 3 of 3 outcomes of rules covered" in printed
 
 
 def test_the_image_below_does_not(store: Buildah, base: str, work: Path) -> None:
-    code, printed, _ = fairlead(store, base, work, "lint", "/work/spread.yaml")
+    code, printed, _ = fairlead(store, base, work, "lint", f"{_AT}/spread.yaml")
     assert code == 1
     assert 'spec.filters[0].custom.name: this image has no strategy "spread"; it has none' in printed
 

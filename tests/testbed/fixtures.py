@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed import build, cache, node_template, nodes, process, sandbox
+from testbed import build, cache, node_template, nodes, process, prometheus, sandbox
 from testbed.api import Api, Object
 from testbed.errors import ClusterError
 from testbed.layout import Layout, folder_of, free_ports, load
@@ -116,6 +116,14 @@ def cluster(kubernetes_version: str, this_run: str, pytestconfig: pytest.Config)
         pytest.skip(f"no real node here: {why}")
     with raised(provider, kubernetes_version, pytestconfig) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def prometheus_program() -> Path:
+    """The server of Prometheus."""
+    if why := prometheus.obstacle():
+        pytest.skip(why)
+    return prometheus.program()
 
 
 @contextmanager

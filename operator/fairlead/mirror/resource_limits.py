@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.mirror.resource_requests import CPU, Amounts, added, combined, nano_amounts, rounded_up, set_for_pod
+from fairlead.cel.functions.quantity import NANO
+from fairlead.mirror.resource_requests import (
+    Amounts,
+    added,
+    as_amounts,
+    combined,
+    nano_amounts,
+    rounded_up,
+    set_for_pod,
+)
 from fairlead.policy.views.pod_usage import Usage
 from fairlead.strategies.facts import Predicted
-
-_BILLION = 1_000_000_000
 
 
 def usage_of(pod: Any, request: Amounts) -> Usage:
@@ -20,9 +27,9 @@ def usage_of(pod: Any, request: Amounts) -> Usage:
     overhead = nano_amounts(spec.overhead)
     added(limit, {name: nano for name, nano in overhead.items() if limit.get(name)})
     named = {name for one in containers for name in (*one.resources.limits, *one.resources.requests)}
-    whole = {name: rounded_up(name, nano) for name, nano in limit.items()}
+    amounts = as_amounts({name: rounded_up(name, nano) for name, nano in limit.items()})
     return Usage(
-        {name: max(_amount(name, value), request.get(name, 0.0)) for name, value in whole.items()},
+        {name: max(amount, request.get(name, 0.0)) for name, amount in amounts.items()},
         frozenset(
             name
             for name in named
@@ -43,8 +50,4 @@ def _predicted(name: str, containers: list[Any], overhead: Mapping[str, int]) ->
             requests += nano_amounts({name: one.resources.requests[name]})[name]
         else:
             unsaid += 1
-    return Predicted(limits / _BILLION, requests / _BILLION, unsaid)
-
-
-def _amount(name: str, whole: int) -> float:
-    return whole / 1000 if name == CPU else float(whole)
+    return Predicted(limits / NANO, requests / NANO, unsaid)

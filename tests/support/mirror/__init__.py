@@ -108,7 +108,7 @@ class Told:
     def _noted(self, do: Any) -> list[JournalEntry]:
         before = len(self.mirror.nodes.journal)
         do()
-        return self.mirror.nodes.journal[before:]
+        return [one for one in self.mirror.nodes.journal[before:] if isinstance(one, JournalEntry)]
 
 
 def change(entries: Sequence[JournalEntry]) -> Change | None:

@@ -26,7 +26,7 @@ from fairlead.cli.imports.foreign import (
 )
 
 _EXTRA_S: Final = 300
-"""What crane adds to the period of a metric before its value counts as too old."""
+"""Time that crane adds to the period of a metric before its value counts as too old."""
 _AGE_MAX_S: Final = 168 * 3600
 _WEIGHTS_MAX: Final = 100
 """Greatest sum of the weights: a sum of 100 keeps proportions to a percent."""

@@ -29,7 +29,7 @@ class StatusInputs:
     """Permissions that are missing for anything else than the reconcile."""
     paused: bool
     crd_outdated: str = ""
-    """What it has lost because the CRD is older than the operator."""
+    """Fields that it has lost because the CRD is older than the operator."""
     invalid: str = ""
     warnings: Sequence[tuple[str, str]] = ()
     """Reasons and messages of lint."""

@@ -51,7 +51,7 @@ class ConditionInputs:
     refused: str = ""
     """Why its scheduler cannot be managed, and what to do about it."""
     crd_outdated: str = ""
-    """What it has lost because the CRD is older than the operator."""
+    """Fields that it has lost because the CRD is older than the operator."""
     invalid: str = ""
     """What is wrong with the policy itself although it compiles."""
     compiled: Reason | None = None

@@ -58,7 +58,7 @@ class Column:
     waiting: bytearray = field(default_factory=bytearray)
     """Mask of the slots whose result is out of date."""
     was_published: bool = False
-    """Whether some of them are because of a publication of measurements."""
+    """True if some of them are out of date because of a publication of measurements."""
     _ends: dict[int, int] = field(default_factory=dict)  # when the result of a slot expires
     _queue: list[tuple[int, int]] = field(default_factory=list)  # `_ends` as a heap, with outdated entries
 

@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from fairlead.policy.evaluate.columns import PASSED, Column, FilterColumn
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
+from fairlead.policy.views.measurements import Published
 from fairlead.policy.views.node_table import Nodes
 
 SLICE_MAX: Final = 512
@@ -73,13 +74,14 @@ class RuleCache(Generic[B]):
                 rule.wait_for(self.nodes.slots.values())
         else:
             dirty = [rule.expired(now) for rule in self.rules]
-            for slot, change, policy, sources, mask in entries:
-                if sources:
+            for entry in entries:
+                if isinstance(entry, Published):
                     for rule in self.rules:
-                        if not sources.isdisjoint(rule.sources):
-                            rule.wait_for_all(mask)
+                        if not entry.sources.isdisjoint(rule.sources):
+                            rule.wait_for_all(entry.mask)
                             rule.was_published = True
                     continue
+                slot, change, policy = entry
                 for slots, rule in zip(dirty, self.rules, strict=True):
                     if change is None or (policy in (None, rule.policy.name) and rule.reads.affected_by(change)):
                         slots.add(slot)

@@ -18,7 +18,7 @@ NAN: Final = float("nan")
 NO_TIME: Final = -1
 NEVER: Final = (1 << 63) - 1
 AHEAD_NS: Final = 300 * 1_000_000_000
-"""How far ahead of our clock the time of a value may be and still count as now."""
+"""Time by which a value may be ahead of our clock and still count as now."""
 _SECOND: Final = 1_000_000_000
 _LATEST: Final = NEVER - (1 << 60)
 _EXACT: Final = 1 << 52
@@ -39,7 +39,7 @@ class TableKey(NamedTuple):
 
 
 Source = tuple[TableKey, int | None]
-"""What a rule reads of a table: its values, or with a lag in seconds the pods that are not in them yet."""
+"""Part of a table that a rule reads: its values, or with a lag in seconds the pods that are not in them yet."""
 
 
 class Published(NamedTuple):
@@ -57,9 +57,9 @@ class MeasuredValues:
     values: "array[float]" = field(default_factory=lambda: array("d"))
     """NaN where there is none."""
     times: "array[int]" = field(default_factory=lambda: array("q"))
-    """When each value was measured, in nanoseconds; NO_TIME if that is not told."""
+    """Time of each value in nanoseconds; NO_TIME if its source tells none."""
     faults: dict[int, str] = field(default_factory=dict)
-    """Why the last poll gave no value for a slot that it named."""
+    """Reasons why the last poll gave no value for slots that it named."""
     ages: set[int] = field(default_factory=set)
     """Greatest ages that entries allow, in nanoseconds."""
     defaults: set[int] = field(default_factory=set)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Source, bounded
+from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Published, Source, bounded
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.strategies.facts import Unknown
@@ -23,13 +23,11 @@ _SECOND: Final = 1_000_000_000
 
 
 class JournalEntry(NamedTuple):
-    """One change of one node, or of what is measured of several."""
+    """One change of one node."""
 
     slot: int
     change: Change | None  # None: everything
     policy: str | None = None  # the policy whose data changed
-    sources: frozenset[Source] = frozenset()  # if there are any, `mask` says which slots changed
-    mask: bytes = b""
 
 
 @dataclass(slots=True)
@@ -40,7 +38,7 @@ class Nodes:
     slots: dict[str, int] = field(default_factory=dict)
     views: list[NodeView | None] = field(default_factory=list)
     data: dict[str, list[Data | None]] = field(default_factory=dict)  # by policy, then by slot
-    journal: list[JournalEntry] = field(default_factory=list)
+    journal: list[JournalEntry | Published] = field(default_factory=list)
     start: int = 0  # position of the journal's first entry
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
@@ -103,18 +101,18 @@ class Nodes:
         created = self._created
         for table, before, mask in self.measurements.publish(readings, self.slots, created, now):
             if 1 in mask:
-                self._note(JournalEntry(-1, None, None, table.sources, bytes(mask)))
+                self._note(Published(table.sources, bytes(mask)))
             for lag_s in table.lags:
                 moved = self._placed_meanwhile(before, table.times, lag_s * _SECOND)
                 if 1 in moved:
-                    self._note(JournalEntry(-1, None, None, frozenset({(table.key, lag_s)}), bytes(moved)))
+                    self._note(Published(frozenset({(table.key, lag_s)}), bytes(moved)))
 
     def expire(self, now: int) -> None:
         """Note which measured values became stale, or lost their default, since the last call."""
         measurements = self.measurements
         if now >= measurements.expires and self.measured_for is None:
-            for sources, mask in measurements.expire(self._created, now):
-                self._note(JournalEntry(-1, None, None, sources, mask))
+            for published in measurements.expire(self._created, now):
+                self._note(published)
 
     def measure(self, entries: Iterable[DataEntry]) -> None:
         """Make room for what is measured for these entries; a publication stores nothing else."""
@@ -161,7 +159,7 @@ class Nodes:
         slot = self.slots.get(name)
         return None if slot is None else self.views[slot]
 
-    def since(self, position: int) -> Iterator[JournalEntry] | None:
+    def since(self, position: int) -> Iterator[JournalEntry | Published] | None:
         """Return the journal's entries from a position on; None if some of these are dropped already."""
         if position < self.start:
             return None
@@ -197,7 +195,7 @@ class Nodes:
                 mask[slot] = 1
         return mask
 
-    def _note(self, entry: JournalEntry) -> None:
+    def _note(self, entry: JournalEntry | Published) -> None:
         self.journal.append(entry)
         if len(self.journal) > self.limit:
             gone = (len(self.journal) + 1) // 2

@@ -15,11 +15,11 @@ import aiohttp
 from yarl import URL
 
 from fairlead import __version__
-from fairlead.cooperative import Pauses, Steps, T
 from fairlead.kube.errors import ERROR_BYTES_MAX, AccessError
 from fairlead.kube.http.transport import os_reason
 from fairlead.policy.views.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.webhook.data_sources.loop_turns import in_turns
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_reply import (
     TEXT_MAX,
@@ -129,7 +129,7 @@ class PrometheusClient:
     ) -> NodeSamples:
         within_s = min(access.server.timeout.seconds, poll.interval_s)
         body = await self._reply(access, query, greatest_age_s, within_s)
-        return await _in_turns(node_samples(body, poll.node_label, node_of))
+        return await in_turns(node_samples(body, poll.node_label, node_of))
 
     async def _times(
         self, access: ServerAccess, poll: PrometheusPoll, greatest_age_s: int, node_of: NodeOf
@@ -175,13 +175,6 @@ class PrometheusClient:
             raise PollError(str(error)) from error
         except (aiohttp.ClientError, OSError) as error:
             raise PollError(_unreachable(server.url, error, within_s)) from error
-
-
-async def _in_turns(steps: Steps[T]) -> T:
-    """Run a computation, with a turn for the loop at each of its pauses."""
-    for _ in (pauses := Pauses(steps)):
-        await asyncio.sleep(0)
-    return pauses.result
 
 
 async def _body(answer: aiohttp.ClientResponse, most: int) -> bytes:

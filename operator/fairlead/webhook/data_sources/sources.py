@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from fairlead.cooperative import Pauses, Steps, T
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.config_map_values import document_reading
+from fairlead.webhook.data_sources.loop_turns import in_turns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError
@@ -58,7 +58,7 @@ class DataSources:
 
     async def _ask_metrics_api(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
         try:
-            found: dict[NodeMetricsPoll, Reading] = await _in_turns(
+            found: dict[NodeMetricsPoll, Reading] = await in_turns(
                 await self._node_metrics.read(polls, within_s=_METRICS_API_S)
             )
         except PollError as error:
@@ -69,12 +69,5 @@ class DataSources:
         document, error, is_answered = self._documents.state(poll)
         if document is None:
             return {poll: PollError(error or ("is not there" if is_answered else "is not read yet"))}
-        reading = await _in_turns(document_reading(document, poll, self._nodes))
+        reading = await in_turns(document_reading(document, poll, self._nodes))
         return {poll: reading._replace(note=error or reading.note)}
-
-
-async def _in_turns(steps: Steps[T]) -> T:
-    """Run a computation, with a turn for the loop at each of its pauses."""
-    for _ in (pauses := Pauses(steps)):
-        await asyncio.sleep(0)
-    return pauses.result

@@ -70,6 +70,8 @@ class NodeDataFeed:
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Poll for these policies from now on; return when each new poll was answered once, or after a while."""
+        # The set that serves until now reads the polls of this moment, and no others.
+        self._nodes.measurements.keep(self._poller.states)
         ages = dict[Poll, int]()
         for policy in policies:
             self._nodes.measure(policy.data)
@@ -83,10 +85,6 @@ class NodeDataFeed:
         self._poller.want(ages)
         if ages:
             await self._poller.answered(FIRST_S)
-
-    def forget_others(self) -> None:
-        """Drop the values of polls that no policy names any more."""
-        self._nodes.measurements.keep(self._poller.states)
 
     async def run(self) -> None:
         """Poll until cancelled."""
