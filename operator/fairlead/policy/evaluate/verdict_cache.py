@@ -39,7 +39,7 @@ class RuleCache(Generic[B]):
     ) -> None:
         """Bring the slots that are asked for up to date, or all. Raises TooSlowError; the next call goes on from there.
 
-        `asked` is called only if any result is out of date.
+        `asked` is called only if more than a few results are out of date.
         """
         self._read_journal(now)
         for rule in self.rules:
@@ -50,7 +50,7 @@ class RuleCache(Generic[B]):
         if not behind:
             return
         self.has_grown = True
-        slots = asked() if asked is not None else None
+        slots = asked() if asked is not None and any(rule.waiting.count(1) > _FEW for rule in behind) else None
         spent = Counter[str]()
         for at, rule in enumerate(behind):
             took, done = (0, False) if at and clock() > deadline_ns else _work(rule, slots, now, clock, deadline_ns)
@@ -97,7 +97,7 @@ def _work(rule: Column, asked: Sequence[int] | None, now: int, clock: Clock, dea
     """
     begun = before = clock()
     mask = rule.waiting
-    waiting = [*compress(count(), mask)] if asked is None else [slot for slot in asked if mask[slot]]
+    waiting = _waiting(mask) if asked is None else [slot for slot in asked if mask[slot]]
     while waiting:
         part = waiting[-rule.slice :]
         rule.compute(part, now)
@@ -113,6 +113,17 @@ def _work(rule: Column, asked: Sequence[int] | None, now: int, clock: Clock, dea
         if waiting and after > deadline_ns:
             break
     return before - begun, not waiting
+
+
+def _waiting(mask: bytearray) -> list[int]:
+    """Return the slots of a mask; a few are searched for, which is quicker than a look at each."""
+    if mask.count(1) > _FEW:
+        return [*compress(count(), mask)]
+    found, slot = list[int](), mask.find(1)
+    while slot >= 0:
+        found.append(slot)
+        slot = mask.find(1, slot + 1)
+    return found
 
 
 @dataclass(slots=True, eq=False)
