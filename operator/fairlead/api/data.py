@@ -164,6 +164,11 @@ class DataEntry(Params):
             return None
         return 600 if self.default_for is None else self.default_for.seconds
 
+    @property
+    def tells_time(self) -> bool:
+        """Whether values can have a time: a document of a ConfigMap may have one, which only its content tells."""
+        return self.node_label is None and _tells_time(self.node_annotation)
+
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
         """Require one source, and allow an age only if the source gives the time."""

@@ -42,8 +42,9 @@ class CompileOptions:
     annotation_prefixes: tuple[str, ...] = ("fairlead.dev/",)
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies, which rules name."""
-    servers: frozenset[str] | None = None
-    """Prometheus servers that policies may name; None if that is not known."""
+    servers: Mapping[str, int] | None = None
+    """Prometheus servers that policies may name, each with the number of different queries that it answers at most;
+    None if that is not known."""
     expression_cache: ExpressionCache | None = field(default=None, compare=False)
     """Cache of compiled expressions, for commands that compile many policies and then exit."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
@@ -106,7 +107,7 @@ class _Compiler:
         data = [entry.name for entry in policy.spec.data]
         self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=made)
         self.faults = self.expressions.faults
-        self.by_strategies = StrategyRules(rules.strategies, rules.custom, data, self.faults)
+        self.by_strategies = StrategyRules(rules.strategies, rules.custom, policy.spec.data, self.faults)
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []
         self.filters: list[FilterRule] = []

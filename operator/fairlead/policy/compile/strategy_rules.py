@@ -5,15 +5,17 @@ authors are not ours: whatever such a strategy raises is a fault of the rule tha
 """
 
 import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 from fairlead.api import rules as written
+from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldPath, InvalidObjectError
 from fairlead.api.params import Params, data_names
 from fairlead.api.parse import parse_params
+from fairlead.api.values import Duration
 from fairlead.policy.compile.policy_errors import Fault, in_field
 from fairlead.strategies.contract import CompiledFilter, CompiledScore, Filter, Score, Strategy, Use
 from fairlead.strategies.reads import Reads
@@ -41,8 +43,8 @@ class StrategyRules:
 
     builtin: Mapping[str, Strategy]
     custom: Mapping[str, Strategy]
-    data: Collection[str]
-    """Names of the policy's entries of data."""
+    data: Sequence[DataEntry]
+    """Entries of data of the policy."""
     faults: list[Fault]
     """Faults are added here."""
 
@@ -84,25 +86,47 @@ class StrategyRules:
 
     def _compiled(self, one: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
         if isinstance(one.given, Params):
-            return None if self._has_unknown_data(one.at, one.given) else use.compile(one.given)
+            if self._has_unknown_data(one.at, one.given):
+                return None
+            made = use.compile(one.given)
+            self._check_lag(one.at, one.given, made.reads)
+            return made
         try:
             params = parse_params(one.given, use.params, one.at)
-            return None if self._has_unknown_data(one.at, params) else _sound(use.compile(params), kind)
+            if self._has_unknown_data(one.at, params):
+                return None
+            made = _sound(use.compile(params), kind)
         except InvalidObjectError as error:
             self.faults.extend(map(Fault, error.errors))
         except Exception as error:  # noqa: BLE001 - its author is told
             said = f"the strategy {one.strategy.name} failed: {type(error).__name__}: {error}{_place(error)}"
             self.faults.append(in_field(one.named, said, "this is an error of the strategy, not of the policy"))
+        else:
+            self._check_lag(one.at, params, made.reads)
+            return made
         return None
 
     def _has_unknown_data(self, path: FieldPath, params: Params) -> bool:
         """Add faults for parameters that name unknown entries of data."""
-        declared = {*self.data}
+        declared = {entry.name for entry in self.data}
         known = f"declared are {', '.join(sorted(declared))}" if declared else "the policy declares none"
         unknown = [(where, name) for where, name in data_names(params) if name not in declared]
         for where, name in unknown:
             self.faults.append(in_field((*path, *where), f"there is no entry {name!s} in the policy's data", known))
         return bool(unknown)
+
+    def _check_lag(self, path: FieldPath, params: Params, reads: Reads) -> None:
+        """Add a fault for a lag that the author gave, before the time of a value that has none.
+
+        The default lag counts as none there: it is for the entries that tell their time.
+        """
+        lag = getattr(params, "lag", None)
+        if not isinstance(lag, Duration) or lag.seconds == 0 or "lag" not in params.model_fields_set:
+            return
+        untimed = {entry.name for entry in self.data if not entry.tells_time}
+        if names := sorted(name for name, _ in reads.fresh if name in untimed):
+            does = "does not tell when it was" if len(names) == 1 else "do not tell when they were"
+            self.faults.append(in_field((*path, "lag"), f"{', '.join(names)} {does} measured", "leave lag out"))
 
 
 def _sound(made: _R, kind: type[_Compiled]) -> _R:

@@ -16,6 +16,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_comparisons
 from fairlead.policy.lint.match_checks import check_match
+from fairlead.policy.lint.measured_checks import check_measured_values
 from fairlead.policy.lint.rule_checks import check_engine, check_filter, check_protection, check_score
 from fairlead.strategies.reads import EVERY
 
@@ -32,6 +33,8 @@ def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) ->
     spec = policy.spec
     expressions = dict(_expressions(compiled, policy))
     found = [*_whole(compiled), *_unused(compiled, policy, [*expressions.values()])]
+    yield
+    found += check_measured_values(compiled, policy)
     yield
     found += yield from about(("spec", "match"), gathered(check_match(compiled, spec.match)))
     for path, checks in _of_each(compiled, policy, expressions):

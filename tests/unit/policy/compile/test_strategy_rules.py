@@ -1,7 +1,7 @@
 """Rules by strategies that the image's owner has added: what is read of them, and what is said when it is wrong."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal
 
 import pytest
 from pydantic import Field
@@ -226,3 +226,32 @@ def test_the_model_takes_any_parameters() -> None:
     custom = written.spec.filters[0].custom
     assert custom is not None
     assert custom.params == {"a": [{"b": 1.5}], "d": {"e": None}}
+
+
+_UNTIMED = {"nodeLabel": {"key": "a"}}, {"nodeAnnotation": {"key": "a"}}
+_TIMED = (
+    {"nodeAnnotation": {"key": "a", "timeKey": "b"}},
+    {"nodeAnnotation": {"key": "a", "format": "ValueCommaTime"}},
+    {"prometheus": {"query": "a"}},
+    {"nodeMetrics": {"resource": "memory"}},
+    {"configMap": {"name": "a"}},
+)
+_WITH_LAG: Final[Mapping[str, Mapping[str, Any]]] = {
+    "safe": {"resources": [{"name": "memory", "mean": "memFree", "measure": "Free"}]},
+    "loadRisk": {"resources": [{"name": "memory", "mean": "memFree", "measure": "Free"}]},
+    "targetLoad": {"resource": "memory", "value": "memFree", "measure": "Free"},
+}
+
+
+@pytest.mark.parametrize("name", _WITH_LAG)
+@pytest.mark.parametrize("source", [*_UNTIMED, *_TIMED], ids=str)
+def test_values_without_a_time_take_no_lag(name: str, source: Mapping[str, Any]) -> None:
+    given = [{"name": "memFree", **source}]
+    for params in (_WITH_LAG[name], {**_WITH_LAG[name], "lag": "0s"}):
+        policy(rules=RULES, data=given, scores={"s": {name: params}})
+    late = {"s": {name: {**_WITH_LAG[name], "lag": "90s"}}}
+    if source in _TIMED:
+        policy(rules=RULES, data=given, scores=late)
+    else:
+        want = "memFree does not tell when it was measured; leave lag out"
+        assert faults(RULES, data=given, scores=late) == {f"spec.scores[0].{name}.lag": want}
