@@ -228,7 +228,7 @@ class OperatorReplica:
 
     def _compile_options(self) -> CompileOptions:
         prefixes, custom = self.file.settings.annotation_prefixes, self.settings.custom
-        servers = frozenset(one.name for one in self.file.settings.prometheus)
+        servers = {one.name: one.max_entries for one in self.file.settings.prometheus}
         return CompileOptions(self.core.strategies, prefixes, custom, servers, clock=thread_time)
 
     def _state(self, caller: str) -> bytes | None:

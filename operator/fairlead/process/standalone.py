@@ -49,7 +49,7 @@ class StandaloneReplica:
         servers = self.file.settings.prometheus
         self.core.node_data.set_servers(servers)
         self.core.policies.set_compile_options(
-            replace(self.core.policies.options, servers=frozenset(one.name for one in servers))
+            replace(self.core.policies.options, servers={one.name: one.max_entries for one in servers})
         )
         self.policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
         callers = ListedCallers(settings.callers, self.core.reloader)

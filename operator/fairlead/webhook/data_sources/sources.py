@@ -27,8 +27,6 @@ class DataSources:
     ) -> None:
         self._nodes, self._prometheus, self._node_metrics = nodes, prometheus, node_metrics
         self._documents = documents
-        self.refused: Mapping[PrometheusPoll, str] = {}
-        """Polls that are not asked, and why."""
 
     async def read(self, ages: Mapping[Poll, int]) -> Mapping[Poll, Outcome]:
         """Ask for polls, each with the greatest age of its values in seconds, and return what each gave."""
@@ -49,8 +47,6 @@ class DataSources:
     async def _ask_prometheus(
         self, poll: PrometheusPoll, greatest_age_s: int, node_of: Callable[[str], str | None]
     ) -> Mapping[Poll, Outcome]:
-        if (why := self.refused.get(poll)) is not None:
-            return {poll: PollError(why)}
         try:
             return {poll: await self._prometheus.read(poll, greatest_age_s, node_of)}
         except PollError as error:

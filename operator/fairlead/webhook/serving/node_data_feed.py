@@ -1,8 +1,7 @@
 """Feed of measured values: polls what the data of the serving policies names, and publishes it to the nodes."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 from fairlead.kube.http.client import Client
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_name, poll_of
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
@@ -43,7 +42,6 @@ class NodeDataFeed:
         self.prometheus: Final = PrometheusClient(settings_folder, now)
         self._documents = ConfigMapSource(client, namespace, self._document_changed)
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents)
-        self._limits: Mapping[str, int] = {}
         self._poller = Poller(nodes, self._sources.read, now=now, clock=monotonic, is_synced=is_synced)
 
     def readiness(self) -> tuple[bool, str] | None:
@@ -63,10 +61,7 @@ class NodeDataFeed:
 
     def set_servers(self, servers: Iterable[PrometheusServer]) -> None:
         """Set the Prometheus servers that policies may name."""
-        found = [*servers]
-        self.prometheus.set_servers(found)
-        self._limits = {one.name: one.max_entries for one in found}
-        self._refuse(self._poller.states)
+        self.prometheus.set_servers([*servers])
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Poll for these policies from now on; return when each new poll was answered once, or after a while."""
@@ -81,7 +76,6 @@ class NodeDataFeed:
                     age_s = entry.greatest_age_s or _LOOKBACK_S
                     ages[poll] = min(age_s, ages.get(poll, age_s))
         self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
-        self._refuse(ages)
         self._poller.want(ages)
         if ages:
             await self._poller.answered(FIRST_S)
@@ -91,16 +85,6 @@ class NodeDataFeed:
         async with self.prometheus, asyncio.TaskGroup() as group:
             group.create_task(self._documents.run())
             group.create_task(self._poller.run())
-
-    def _refuse(self, polls: Iterable[Poll]) -> None:
-        """Refuse the polls beyond what the settings allow for their server."""
-        asked, refused = Counter[str](), dict[PrometheusPoll, str]()
-        for poll in polls:
-            if isinstance(poll, PrometheusPoll) and (limit := self._limits.get(poll.server)) is not None:
-                asked[poll.server] += 1
-                if asked[poll.server] > limit:
-                    refused[poll] = f"the server {poll.server} has {limit} queries already: raise its maxEntries"
-        self._sources.refused = refused
 
     def _document_changed(self, name: str) -> None:
         polls = [one for one in self._poller.states if isinstance(one, ConfigMapPoll) and one.name == name]

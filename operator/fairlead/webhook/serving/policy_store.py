@@ -21,6 +21,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.webhook.serving.limited_policies import LimitedPolicies
 from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus, Reason
 
 LOG: Final = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class PolicyStore:
     """Called with the name of every policy that was deleted."""
     serving: PolicySet = field(default_factory=PolicySet)
     _entries: dict[str, _Entry] = field(default_factory=dict)
+    _within_limits: LimitedPolicies = field(default_factory=LimitedPolicies)
     _changed: bool = False
     _requeue: bool = False
     """Whether something changed since the queue was last built."""
@@ -126,7 +128,8 @@ class PolicyStore:
     @property
     def states(self) -> Mapping[str, PolicyStatus]:
         """Return the status of each policy."""
-        return {name: entry.state for name, entry in sorted(self._entries.items()) if entry.state is not None}
+        found = {name: entry.state for name, entry in sorted(self._entries.items()) if entry.state is not None}
+        return found | {name: state for name, state in self._within_limits.refused.items() if name in found}
 
     def compile_pending(self) -> Iterator[float]:
         """Compile what is pending, in small pieces, and let it serve: at the end, or earlier if that is far off.
@@ -206,8 +209,8 @@ class PolicyStore:
 
     def _serve(self) -> None:
         self._changed, self._stretches = False, 0
-        entry = self._entries.values()
-        self.serving = policy_set(one.compiled or placeholder_policy(one.obj, yet=False) for one in entry)
+        made = [(one.compiled or placeholder_policy(one.obj, yet=False), one.obj) for one in self._entries.values()]
+        self.serving = policy_set(self._within_limits.select(made, self.options.servers))
 
     def _last_good_work(self) -> list[_Work]:
         """Return the compilations of last good generations, the short ones first."""

@@ -1,0 +1,45 @@
+"""Policies whose queries are within the limits of the Prometheus servers, and what serves in place of the others."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
+from fairlead.policy.compile.query_limits import QueryLimits
+from fairlead.webhook.serving.policy_status import Obj, PolicyStatus
+
+
+class LimitedPolicies:
+    """Selection of the policies that serve. It remembers the last generation of each that was within the limits."""
+
+    def __init__(self) -> None:
+        self.refused: Mapping[str, PolicyStatus] = {}
+        """Status of each policy whose newest generation is beyond a limit, by name."""
+        self._served: Mapping[str, CompiledPolicy] = {}
+
+    def select(
+        self, policies: Iterable[tuple[CompiledPolicy, Obj]], limits: Mapping[str, int] | None
+    ) -> list[CompiledPolicy]:
+        """Return what serves of policies with their objects; `limits` are the queries by server, None if not known."""
+        taken, served, refused = QueryLimits(limits), dict[str, CompiledPolicy](), dict[str, PolicyStatus]()
+        selected = list[CompiledPolicy]()
+        for policy, obj in sorted(policies, key=lambda one: one[0].order):
+            if (fault := taken.take(policy)) is None:
+                served[policy.name] = policy
+                selected.append(policy)
+                continue
+            # The generation before it serves as for any policy that does not compile, if its own queries find room.
+            before = next((one for one in self._before(policy) if taken.take(one) is None), None)
+            if before is not None:
+                served[policy.name] = before
+            generation = None if before is None else before.generation
+            reason = "NothingServes" if before is None else "LastGoodServes"
+            status = PolicyStatus(policy.name, generation_of(obj), generation, reason, str(fault), policy.uid)
+            refused[policy.name] = status
+            selected.append(before or placeholder_policy(obj))
+        self.refused, self._served = refused, served
+        return selected
+
+    def _before(self, policy: CompiledPolicy) -> Iterator[CompiledPolicy]:
+        before = self._served.get(policy.name)
+        if before is not None and before.uid == policy.uid and before is not policy and not before.placeholder:
+            yield before

@@ -1,0 +1,107 @@
+"""Queries of all policies together: who takes precedence, who does not compile, and what serves meanwhile."""
+
+from itertools import permutations
+from typing import Any, Final
+
+import pytest
+
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.webhook.serving.policy_store import PolicyStore
+from support.policy import INSTALLED, MODEL, obj
+
+LIMITS: Final = {"default": 3, "other": 1}
+
+
+def asking(name: str, *queries: str, priority: int = 0, generation: int = 1, **more: Any) -> dict[str, Any]:
+    data = []
+    for at, query in enumerate(queries):
+        server, _, text = query.rpartition("/")
+        data.append({"name": f"e{at}", "prometheus": {"query": text, **({"server": server} if server else {})}})
+    return obj(name, generation=generation, uid=name, priority=priority, data=data, **more)
+
+
+def store(*objs: dict[str, Any], limits: dict[str, int] | None = None) -> PolicyStore:
+    made = PolicyStore(MODEL, CompileOptions(INSTALLED, servers=LIMITS if limits is None else limits))
+    for one in objs:
+        put(made, one)
+    return made
+
+
+def put(policies: PolicyStore, *objs: dict[str, Any]) -> None:
+    for one in objs:
+        policies.put(one)
+    for _ in policies.compile_pending():
+        pass
+
+
+def serving(policies: PolicyStore) -> dict[str, str]:
+    return {one.name: one.placeholder or one.generation for one in policies.serving.policies}
+
+
+def said(policies: PolicyStore) -> dict[str, str]:
+    return {name: f"{one.reason} {one.message}".strip() for name, one in policies.states.items()}
+
+
+FULL: Final = (
+    "NothingServes spec.data[{}].prometheus: the server {} answers at most {} different queries of all policies;"
+    " share queries between policies, or raise maxEntries of {} in the settings"
+)
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
+def test_the_last_in_precedence_does_not_compile_whichever_came_first(order: tuple[int, ...]) -> None:
+    objs = [asking("b", "x", "y"), asking("c", "x", "p", "q"), asking("a", "z")]
+    policies = store(*(objs[at] for at in order))
+    assert serving(policies) == {"a": "1", "b": "1", "c": "NotCompiled"}
+    assert said(policies) == {"a": "Compiled", "b": "Compiled", "c": FULL.format(1, "default", 3, "default")}
+
+
+CASES: Final[dict[str, tuple[list[dict[str, Any]], dict[str, str]]]] = {
+    "as many as there may be": ([asking("a", "x", "y"), asking("b", "z")], {"a": "1", "b": "1"}),
+    "equal queries count once": ([asking("a", "x", "y", "z"), asking("b", "z", "x")], {"a": "1", "b": "1"}),
+    "by priority": ([asking("a", "x", "y"), asking("b", "p", "q", priority=1)], {"a": "NotCompiled", "b": "1"}),
+    "a smaller one fits after all": (
+        [asking("a", "x", "y"), asking("b", "p", "q"), asking("c", "r")],
+        {"a": "1", "b": "NotCompiled", "c": "1"},
+    ),
+    "by server": ([asking("a", "x", "y", "z"), asking("b", "other/x")], {"a": "1", "b": "1"}),
+    "too many of another server": ([asking("a", "other/x", "other/y")], {"a": "NotCompiled"}),
+    "nothing is asked for what is off": (
+        [asking("a", "x", "y", "z", mode="Disabled"), asking("b", "p", "q")],
+        {"a": "1", "b": "1"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_queries_are_counted(name: str) -> None:
+    objs, want = CASES[name]
+    assert serving(store(*objs)) == want
+
+
+def test_the_generation_before_it_serves_until_there_is_room() -> None:
+    policies = store(asking("a", "x"), asking("b", "y"))
+    put(policies, asking("b", "p", "q", "r", generation=2))
+    assert serving(policies) == {"a": "1", "b": "1"}
+    [status] = [one for one in policies.states.values() if one.name == "b"]
+    assert (status.reason, status.generation, status.serving) == ("LastGoodServes", "2", "1")
+    policies.remove("a")
+    put(policies)
+    assert serving(policies) == {"b": "2"}
+    assert said(policies) == {"b": "Compiled"}
+
+
+def test_new_limits_count_at_once() -> None:
+    policies = store(asking("a", "x"), asking("b", "y", "z"))
+    policies.set_compile_options(CompileOptions(INSTALLED, servers={"default": 2}))
+    put(policies)
+    assert serving(policies) == {"a": "1", "b": "NotCompiled"}
+    policies.set_compile_options(CompileOptions(INSTALLED, servers={"default": 3}))
+    put(policies)
+    assert serving(policies) == {"a": "1", "b": "1"}
+
+
+def test_without_known_limits_all_compile() -> None:
+    policies = PolicyStore(MODEL, CompileOptions(INSTALLED))
+    put(policies, asking("a", *"vwxyz"))
+    assert serving(policies) == {"a": "1"}
