@@ -6,7 +6,7 @@ from typing import Final
 from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldPath
 from fairlead.api.params import data_names
-from fairlead.api.rules import Filter, Score
+from fairlead.api.rules import Filter, Rule, Score
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.syntax.ast import Call, Ident, Select, walk
 from fairlead.policy.compile.expression import CompiledExpression
@@ -87,7 +87,7 @@ def _read(rule: FilterRule) -> frozenset[str]:
     return rule.filter.reads.data - {EVERY}
 
 
-def _strategy(rule: Filter | Score) -> str:
+def _strategy(rule: Rule) -> str:
     return rule.strategy[0] if rule.strategy is not None else ""
 
 

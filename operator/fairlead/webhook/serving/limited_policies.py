@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.query_limits import QueryLimits
-from fairlead.webhook.serving.policy_status import Obj, PolicyStatus
+from fairlead.webhook.serving.policy_status import Obj, PolicyStatus, Reason
 
 
 class LimitedPolicies:
@@ -32,7 +32,7 @@ class LimitedPolicies:
             if before is not None:
                 served[policy.name] = before
             generation = None if before is None else before.generation
-            reason = "NothingServes" if before is None else "LastGoodServes"
+            reason: Reason = "NothingServes" if before is None else "LastGoodServes"
             status = PolicyStatus(policy.name, generation_of(obj), generation, reason, str(fault), policy.uid)
             refused[policy.name] = status
             selected.append(before or placeholder_policy(obj))
