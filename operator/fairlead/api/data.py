@@ -166,7 +166,7 @@ class DataEntry(Params):
 
     @property
     def tells_time(self) -> bool:
-        """Return whether values can have a time: a document of a ConfigMap may have one, which only its content tells."""
+        """Return whether values can have a time: only a document itself tells whether it has one."""
         return self.node_label is None and _tells_time(self.node_annotation)
 
     @classmethod
