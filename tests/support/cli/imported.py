@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
@@ -12,10 +12,6 @@ from fairlead.cli.imports.foreign_documents import ForeignDocuments
 from fairlead.cli.inputs.files import File
 from fairlead.strategies.registry import installed_policy
 from support.policy.lint import said
-
-STRATEGIES: Final = frozenset({"telemetry", "targetLoad", "loadRisk", "lowRisk", "hotSpot"})
-"""Strategies that imported policies use."""
-_CALLED: Final = {"filters": "true", "scores": "1.0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +55,5 @@ def imported(*texts: str) -> Imported:
 
 
 def check(policy: Mapping[str, Any]) -> None:
-    """Raise unless everything but the parameters of strategies is a policy."""
-    spec = dict(policy["spec"])
-    for kind, expression in _CALLED.items():
-        rules = [{key: value for key, value in one.items() if key not in STRATEGIES} for one in spec.get(kind, ())]
-        spec[kind] = [{**one, "expression": expression} for one in rules]
-    parse_policy({**policy, "spec": spec}, installed_policy())
+    """Raise unless it is a policy."""
+    parse_policy(policy, installed_policy())
