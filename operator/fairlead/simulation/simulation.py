@@ -4,8 +4,9 @@ Uses the operator's mirror and the webhook's evaluator at a fixed time. A pod th
 had none: it is removed, evaluated and added again.
 """
 
-from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -22,6 +23,7 @@ from fairlead.policy.evaluate.matching import Matched, PolicySet
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.views.pod_view import PodView
+from fairlead.policy.views.polls import Poll, Reading
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
@@ -31,6 +33,7 @@ T = TypeVar("T")
 Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
 _NEVER: Final = 1 << 62
 _COLUMNS: Final = 512
+_NOTHING_READ: Final[Mapping[Poll, Reading]] = MappingProxyType({})
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
 
 
@@ -38,9 +41,18 @@ class Simulation:
     """Policies on a snapshot at one time, in nanoseconds since 1970."""
 
     def __init__(
-        self, policies: PolicySet, snapshot: Snapshot, now: int, *, each: Each = lambda _, items: items
+        self,
+        policies: PolicySet,
+        snapshot: Snapshot,
+        now: int,
+        *,
+        readings: Mapping[Poll, Reading] = _NOTHING_READ,
+        each: Each = lambda _, items: items,
     ) -> None:
-        """Read the snapshot; `each` may show progress. Raises SnapshotError for an object that cannot be read."""
+        """Read the snapshot; `each` may show progress. Raises SnapshotError for an object that cannot be read.
+
+        `readings` have all measured values; a node that they do not name was never measured.
+        """
         self.policies: Final = policies
         self.now: Final = now
         self.mirror: Final = Mirror(lambda: now)
@@ -57,6 +69,7 @@ class Simulation:
         for key, held in each("nodes read", snapshot.nodes.items()):
             with _reading("node", key, held):
                 self.mirror.node_sink.put(decode.node(held.raw))
+        self._publish(readings)
         self.names: Final = [name for _, name in snapshot.nodes]
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
@@ -101,6 +114,12 @@ class Simulation:
             yield view, placed.node
         finally:
             self._put(self.snapshot.pods[key].raw)
+
+    def _publish(self, readings: Mapping[Poll, Reading]) -> None:
+        nodes = self.mirror.nodes
+        for policy in self.policies.policies:
+            nodes.measure(policy.data)
+        nodes.publish(readings, self.now)
 
     def _placed_as(self, key: Key) -> PodEntry | None:
         """Return the placed pod with a key; handwritten pods may lack the default namespace."""

@@ -13,6 +13,7 @@ from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
+from fairlead.suites.node_values import FIELD, NodeValue, node_values
 from fairlead.suites.suite import Case, Object, Suite
 
 NOON: Final = "2027-01-15T12:00:00Z"
@@ -35,6 +36,8 @@ class CaseInputs:
     pods: Sequence[Object]
     namespaces: Sequence[Object]
     now: int
+    values: Mapping[str, Mapping[str, NodeValue]]
+    """Measured values by node and by entry."""
 
 
 def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
@@ -54,6 +57,7 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
         pods=[_whole_placed(key, one, now) for key, (one, _) in placed.items()],
         namespaces=[_whole_namespace(name, listed.get(("", name), ({}, ()))[0]) for name in spaces],
         now=now,
+        values={name: node_values(patched({}, one), path) for (_, name), (one, path) in nodes.items()},
     )
 
 
@@ -135,8 +139,9 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
             hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
             _fail((*path, "from"), f"there is no template {template!r}", hint)
         own = layered(suite.templates[template], own)
-    found: Object = _with_texts(own)
-    return found
+    values = {key: value for key, value in own.items() if key == FIELD}  # its keys are names, not fields
+    found: Object = _with_texts({key: value for key, value in own.items() if key != FIELD})
+    return found | values
 
 
 def _with_texts(value: Any, *, amounts: bool = False) -> Any:
@@ -151,7 +156,8 @@ def _with_texts(value: Any, *, amounts: bool = False) -> Any:
 def _whole_node(name: str, one: Object, now: int) -> Object:
     metadata = {"uid": f"node-{name}", "creationTimestamp": timestamp_to_string(now - _DAY)}
     usual = {"metadata": {**metadata, "labels": {"kubernetes.io/hostname": name}}, "status": {"allocatable": _ROOM}}
-    return {"apiVersion": "v1", "kind": "Node", **patched(usual, one)}
+    own = {key: value for key, value in one.items() if key != FIELD}
+    return {"apiVersion": "v1", "kind": "Node", **patched(usual, own)}
 
 
 def _whole_placed(key: Key, one: Object, now: int) -> Object:

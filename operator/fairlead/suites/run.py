@@ -34,16 +34,17 @@ from fairlead.suites.compare import (
     Protecting,
     differences,
 )
+from fairlead.suites.node_values import readings
 from fairlead.suites.objects import CaseInputs, case_inputs
 from fairlead.suites.suite import Case, Expect, Suite
 
 
 def ask(policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect) -> Actual:
-    """Return the actual results of a case. Raises SnapshotError for an object that cannot be read."""
+    """Return the actual results of a case. Raises SnapshotError and InvalidObjectError for what cannot be read."""
     snapshot = Snapshot()
     for one in (*about.namespaces, *about.nodes, *about.pods):
         snapshot.put(one)
-    world = Simulation(policy_set(policies), snapshot, about.now)
+    world = Simulation(policy_set(policies), snapshot, about.now, readings=readings(about.values, policies, about.now))
     raw = msgspec.json.encode(about.pod)
     judged = world.judge(raw)
     explained = world.explain(raw, judged, world.names)
@@ -164,7 +165,7 @@ class Ask(Protocol):
     """Function that returns the actual results of a case."""
 
     def __call__(self, policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect, /) -> Actual:
-        """Return the actual results. Raises SnapshotError for an object that cannot be read."""
+        """Return the actual results. Raises SnapshotError and InvalidObjectError for what cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,8 @@ def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask
         return Result(case.name, faults=faults)
     try:
         answer = ask(policies, about, case.expect)
+    except InvalidObjectError as error:
+        return Result(case.name, faults=error.errors)
     except SnapshotError as error:
         return Result(case.name, faults=[FieldError(("cases", at), f"an object cannot be read: {error}")])
     return Result(case.name, differences(case.expect, answer), outcomes=answer.outcomes)

@@ -11,6 +11,7 @@ from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.suites.compare import is_called
+from fairlead.suites.node_values import FIELD, shape_errors
 from fairlead.suites.objects import AMOUNTS, OURS, CaseInputs, Key
 from fairlead.suites.suite import Case, Expect, Object, Suite
 
@@ -143,6 +144,9 @@ def _objects(suite: Suite) -> Iterator[tuple[Object, str, FieldPath]]:
 
 def _of_object(value: object, kind: str, path: FieldPath) -> Iterator[FieldError]:
     if isinstance(value, Mapping):
+        if kind == NODE and FIELD in value:
+            yield from shape_errors(value[FIELD], (*path, FIELD))
+            value = {key: one for key, one in value.items() if key != FIELD}
         value = {key: one for key, one in value.items() if key not in OURS}
     yield from _of(value, kind, path)
 

@@ -17,6 +17,7 @@ from fairlead.cli.yaml.documents import Node, Scalar, documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.suites.node_values import entry_errors
 from fairlead.suites.suite import Suite
 from fairlead.suites.validate import field_errors
 
@@ -115,6 +116,9 @@ class Suites:
         wrong = [*field_errors(suite)][:_FAULTS_MAX]
         self.findings += [_finding(place, one) for one in wrong]
         policies = self._policies_of(suite, place)
+        if policies is not None and not wrong:
+            wrong = [*entry_errors(suite, policies)][:_FAULTS_MAX]
+            self.findings += [_finding(place, one) for one in wrong]
         if policies is not None and not wrong:
             name = suite.name or _stem(file)
             self.loaded.append(Loaded(name, file, suite, policies, place))
