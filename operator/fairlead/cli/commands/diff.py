@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_kubeconfig, add_now, add_pods, add_snapshot
+from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_pods, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def add_to(commands: "Commands") -> None:
     )
     add_snapshot(parser)
     add_pods(parser)
+    add_data(parser)
     add_now(parser)
     add_kubeconfig(parser)
     add_output(parser)
@@ -48,6 +49,7 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
+    from fairlead.cli.inputs.data_file import given_data
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import diff_text
     from fairlead.policy.evaluate.matching import PolicySet
@@ -59,11 +61,18 @@ def _run(given: argparse.Namespace) -> int:
     both = PolicySet((*before.policies, *after.policies))
     sight = open_source(given)
     pods = pods_to_check(given, sight, both)
-    (before, blind), (after, more) = judgeable_policies(before, sight), judgeable_policies(after, sight)
-    one = Simulation(before, sight.snapshot, now, each=with_progress)
-    other = Simulation(after, sight.snapshot, now, each=with_progress)
+    data = given_data(given.data, both.policies, [name for _, name in sight.snapshot.nodes], now)
+    before, blind = judgeable_policies(before, sight, data.readings)
+    after, more = judgeable_policies(after, sight, data.readings)
+    one = Simulation(before, sight.snapshot, now, readings=data.readings, each=with_progress)
+    other = Simulation(after, sight.snapshot, now, readings=data.readings, each=with_progress)
     others = of_schedulers((pod.scheduler for pod in pods), both.policies)
-    notes = [*sight.notes(both.policies, pods, given), *others, *dict.fromkeys([*blind, *more])]
+    notes = [
+        *sight.notes(both.policies, pods, given),
+        *others,
+        *dict.fromkeys(data.notes),
+        *dict.fromkeys([*blind, *more]),
+    ]
     found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()
     count = 0

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_kubeconfig, add_now, add_snapshot
+from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def add_to(commands: "Commands") -> None:
         help="use these policies instead of those of the cluster",
     )
     add_snapshot(parser, default="live")
+    add_data(parser)
     add_now(parser)
     add_kubeconfig(parser)
     add_output(parser)
@@ -59,6 +60,7 @@ def run(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import of_judged
     from fairlead.cli.inputs.cluster_source import judgeable_policies
+    from fairlead.cli.inputs.data_file import given_data
     from fairlead.cli.inputs.simulation_inputs import moment_of
     from fairlead.cli.reports import explain_data, explain_text
     from fairlead.cli.reports.explain_data import ExplainContext
@@ -69,10 +71,11 @@ def _run(given: argparse.Namespace) -> int:
     given_policies = _policies(given)
     sight, pod = _sight(given)
     policies = given_policies or _of_cluster(sight)
-    judgeable, blind = judgeable_policies(policies, sight)
-    world = Simulation(judgeable, sight.snapshot, now, each=with_progress)
+    data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
+    judgeable, blind = judgeable_policies(policies, sight, data.readings)
+    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, each=with_progress)
     judged = world.judge(pod.raw, pod.file)
-    notes = [*sight.notes(policies.policies, [pod], given), *blind, *of_judged(judged)]
+    notes = [*sight.notes(policies.policies, [pod], given), *data.notes, *blind, *of_judged(judged)]
     about = ExplainContext(judged, now, sight.live.policies, notes, len(world.names))
     out = output()
     if given.node:

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_kubeconfig, add_now, add_pods, add_snapshot
+from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_pods, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def add_to(commands: "Commands") -> None:
     )
     add_snapshot(parser)
     add_pods(parser)
+    add_data(parser)
     add_now(parser)
     add_kubeconfig(parser)
     add_output(parser)
@@ -51,6 +52,7 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
+    from fairlead.cli.inputs.data_file import given_data
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.results import shown
@@ -59,10 +61,11 @@ def _run(given: argparse.Namespace) -> int:
     now, policies = moment_of(given.now), policies_of(given.policies)
     sight = open_source(given)
     pods = pods_to_check(given, sight, policies)
-    judgeable, blind = judgeable_policies(policies, sight)
+    data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
+    judgeable, blind = judgeable_policies(policies, sight, data.readings)
     others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
-    notes = [*sight.notes(policies.policies, pods, given), *others, *blind]
-    world = Simulation(judgeable, sight.snapshot, now, each=with_progress)
+    notes = [*sight.notes(policies.policies, pods, given), *others, *data.notes, *blind]
+    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, each=with_progress)
     out = output()
     judged = (world.judge(pod.raw, pod.file) for pod in with_progress("pods", pods))
     if given.output == TABLE:

@@ -58,6 +58,15 @@ def add_pods(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the option that gives measured values."""
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        help='values of nodes that policies read from elsewhere: {"POLICY": {"ENTRY": {"values": {"NODE": 0.4}}}}',
+    )
+
+
 def add_now(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the time."""
     parser.add_argument(

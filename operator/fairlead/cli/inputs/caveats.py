@@ -13,6 +13,7 @@ from fairlead.simulation.visibility import Kind, selects_by_namespace
 _UNREAD: Final[Mapping[Kind, str]] = {
     "pods": "pods on nodes are unknown, and free capacity is counted as if nodes were empty",
     "namespace": "namespaces are unknown",
+    "data": "measured values are unknown",
 }
 _GUARDED: Final = "kube-system"
 

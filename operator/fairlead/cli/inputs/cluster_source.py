@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,6 +20,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.views.polls import Poll
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import Kind, judgeable
 
@@ -193,11 +194,13 @@ def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: Pol
     return waiting_pods(there, policies)
 
 
-def judgeable_policies(policies: PolicySet, sight: ClusterSource) -> tuple[PolicySet, list[str]]:
-    """Return the policies without the rules that read what may not be read, and notes on those rules."""
-    if not sight.live.unread:
+def judgeable_policies(
+    policies: PolicySet, sight: ClusterSource, given: Collection[Poll]
+) -> tuple[PolicySet, list[str]]:
+    """Return the policies without the rules that read what is not known, and notes on those rules."""
+    found, left_out = judgeable(policies.policies, [*sight.live.unread], given)
+    if not left_out:
         return policies, []
-    found, left_out = judgeable(policies.policies, [*sight.live.unread])
     return policy_set(found), [f"not evaluated: {one}" for one in left_out]
 
 
