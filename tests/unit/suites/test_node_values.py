@@ -82,8 +82,8 @@ def test_the_values_stay_when_pods_of_the_node_come_and_go() -> None:
     placed = {"metadata": {"name": "kept"}, "spec": {"nodeName": "n"}}
     rules = {"idle": "data.load < 0.5 && size(pods) < 2"}
     expect = {"passed": ["n"], "scores": {"n": 60}, "evictable": ["kept"]}
-    given = {"nodes": [node(data={"load": 0.4})], "pods": [placed]}
-    assert said(result(expect, measured(filters=rules), **given)) == []
+    nodes = [node(data={"load": 0.4})]
+    assert said(result(expect, measured(filters=rules), nodes=nodes, pods=[placed])) == []
 
 
 def test_values_are_those_of_the_time_of_the_case() -> None:
@@ -172,8 +172,8 @@ def _refused(**suite: Any) -> list[str]:
     return [str(one) for one in field_errors(parse_params({"policies": ["x"], "cases": [case], **suite}, Suite))]
 
 
-ANNOTATED: Final = {"nodeAnnotation": {"key": "example.com/load"}}
-LABELLED: Final = {"nodeLabel": {"key": "example.com/load"}}
+ANNOTATED: Final[dict[str, Any]] = {"nodeAnnotation": {"key": "example.com/load"}}
+LABELLED: Final[dict[str, Any]] = {"nodeLabel": {"key": "example.com/load"}}
 NAMES: Final[dict[str, tuple[CompiledPolicy, str]]] = {
     "a misspelt name": (measured(entry="loads"), "no policy of this suite measures 'load'; did you mean loads?"),
     "another one": (measured(entry="cpu"), "no policy of this suite measures 'load'; there are cpu"),
