@@ -43,7 +43,11 @@ def test_a_good_policy_is_taken_as_it_is(api: Api, good: Object) -> None:
     assert made["spec"] == _without_nulls(good["spec"]), "nothing is added to what the owner wrote"
 
 
-@pytest.mark.parametrize("example", sorted(_EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "example",
+    sorted([*_EXAMPLES.glob("*.yaml"), *_EXAMPLES.glob("kube-safe-scheduler/*.yaml")]),
+    ids=lambda file: file.stem,
+)
 def test_an_example_is_taken(api: Api, example: Path) -> None:
     policies = [one for one in yaml.safe_load_all(example.read_text()) if one["kind"] == "SchedulerExtenderPolicy"]
     assert policies

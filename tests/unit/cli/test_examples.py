@@ -13,10 +13,18 @@ from fairlead.cli.main import main
 from support.suites import running
 
 _FOLDER = Path(__file__).parents[3] / "examples"
-_EXAMPLES = sorted(_FOLDER.glob("*.yaml"))
+# Those of the guide, and the agents of kube-safe-scheduler, which the guide has as one.
+_GUIDE = sorted(_FOLDER.glob("*.yaml"))
+_EXAMPLES = [*_GUIDE, *sorted(_FOLDER.glob("kube-safe-scheduler/*.yaml"))]
 _BY_NAME = [pytest.param(path, id=path.stem) for path in _EXAMPLES]
-_EXPECTED = {"cost-classes": ["PodIdentity"]}
+# It accepts every node and scores all alike: no case can miss its filter, and lint says so.
+_TEMPLATE = "foo"
+_EXPECTED = {"cost-classes": ["PodIdentity"], _TEMPLATE: ["AlwaysPasses", "HasNoEffect"]}
 _RULES = ("filters", "scores", "preemption.protect", "binding.annotations", "match")
+
+
+def _suite_of(path: Path) -> Path:
+    return _FOLDER / "tests" / path.relative_to(_FOLDER).with_suffix(".test.yaml")
 
 
 @pytest.mark.parametrize("path", _BY_NAME)
@@ -38,13 +46,14 @@ def test_there_are_examples() -> None:
 
 
 def test_each_has_its_suite_and_no_suite_is_left_over() -> None:
-    suites = sorted((_FOLDER / "tests").iterdir())
-    assert suites == sorted(examples.suite_of(path) for path in _EXAMPLES)
+    suites = sorted(one for one in (_FOLDER / "tests").rglob("*") if one.is_file())
+    assert suites == sorted(_suite_of(path) for path in _EXAMPLES)
+    assert [examples.suite_of(path) for path in _GUIDE] == [_suite_of(path) for path in _GUIDE]
 
 
 def test_all_cases_pass_and_see_every_outcome_of_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = running.report(capsys, _FOLDER, "--require-coverage")
-    assert [one["policy"] for one in found["coverage"] if 0 in one["outcomes"].values()] == []
+    code, found = running.report(capsys, _FOLDER)
+    assert [one["policy"] for one in found["coverage"] if 0 in one["outcomes"].values()] == [_TEMPLATE]
     assert code == 0, found
     assert found["summary"]["suites"] == len(_EXAMPLES)
     assert {one["policy"] for one in found["coverage"]} == {path.stem for path in _EXAMPLES}
@@ -52,7 +61,9 @@ def test_all_cases_pass_and_see_every_outcome_of_every_rule(capsys: pytest.Captu
 
 def test_lint_passes_over_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(_FOLDER)]) == 0
-    assert f"{len(_EXAMPLES)} policies, 0 errors, {len(_EXPECTED)} warning" in capsys.readouterr().out
+    assert (
+        f"{len(_EXAMPLES)} policies, 0 errors, {sum(map(len, _EXPECTED.values()))} warnings" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("path", _BY_NAME)
@@ -60,7 +71,8 @@ def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.C
     suite = tmp_path / "tests" / f"{path.stem}.test.yaml"
     suite.parent.mkdir()
     # What is expected of a rule by name could not be asked any more, which would be an error and no failure.
-    kept = yaml.safe_load(examples.suite_of(path).read_text())
+    kept = yaml.safe_load(_suite_of(path).read_text())
+    kept["policies"] = [f"../{path.name}"]
     for case in kept["cases"]:
         case["expect"]["rejected"] = {
             node: {"reason": why} if isinstance(why, str) else {key: one for key, one in why.items() if key != "rule"}
@@ -68,6 +80,8 @@ def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.C
         }
     suite.write_text(yaml.safe_dump(kept))
     for what, policy in _without_one(yaml.safe_load(path.read_text())):
+        if path.stem == _TEMPLATE and what.startswith("filters"):
+            continue
         (tmp_path / path.name).write_text(yaml.safe_dump(policy))
         code, found = running.report(capsys, suite)
         assert code in (1, 2), f"no case misses {what}"
