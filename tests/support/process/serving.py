@@ -52,6 +52,7 @@ class Serving:
     name: str = field(default_factory=lambda: f"test-serve-{next(_numbers)}")
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     settings: Path | None = None
+    log_level: str = "INFO"
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -171,7 +172,8 @@ class Serving:
             f"--client-ca={self.certs}/ca.crt",
             *([] if self.settings is None else [f"--settings={self.settings}"]),
         ]
-        return Component(self.name, command, {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1"})
+        environment = {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1", "LOG_LEVEL": self.log_level}
+        return Component(self.name, command, environment)
 
 
 MakeServing = Callable[..., Serving]
