@@ -13,7 +13,7 @@ from testbed.node_template import equal
 
 _NAME = "my-scheduler"
 _PAGE = Page(CHECKOUT / "docs" / "guide" / "extender-in-one-pod.md")
-_IMAGES = ("registry.k8s.io/kube-scheduler:v1.37.1", "ghcr.io/fairlead-dev/fairlead:0.1.0")
+_IMAGES = ("registry.k8s.io/kube-scheduler:v1.37.1", "ghcr.io/fairlead-dev/fairlead:0.1.0.dev0")
 _RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 _SECRETS = {"extender-tls": "server", "scheduler-tls": "scheduler"}
 _MEASURED = {"load": "measured"}
@@ -24,7 +24,7 @@ _CPU = {"std-free-cpu": "400", "mean-free-memory": "4294967296"}
 def in_one_pod(
     cluster: Cluster, kubectl: Kubectl, operator_image_tag: str, scheduler_image_tag: str, tmp_path: Path
 ) -> Iterator[str]:
-    """The log of the extender is its name."""
+    """Its namespace, which has the scheduler's name."""
     (manifest,) = (block.text for block in _PAGE.blocks() if block.title == "in-one-pod.yaml")
     for written, built in zip(_IMAGES, (scheduler_image_tag, operator_image_tag), strict=True):
         assert manifest.count(written) == 1
@@ -48,7 +48,7 @@ def _pod(name: str, cpu: str) -> Object:
     return {"metadata": {"name": name}, "spec": spec | {"tolerations": [{"operator": "Exists"}]}}
 
 
-def test_it_places_and_rejects_as_its_policies_say_and_a_dead_extender_stops_it(
+def test_it_places_and_rejects_as_its_policies_say(
     cluster: Cluster, namespace: str, in_one_pod: str, kubectl: Kubectl, kwok_nodes: MakeNodes
 ) -> None:
     kubectl("rollout", "status", "-n", in_one_pod, f"deployment/{_NAME}", "--timeout=120s")

@@ -36,7 +36,7 @@ def test_several_agents_beside_one_scheduler(stage: Stage, serving: Serving, kwo
     # Step 2: one scheduler, my-scheduler, that calls one extender for all three.
     stage.start(*serving.entries(binds=False), profiles=[{"schedulerName": _SCHEDULER}])
 
-    # Step 3: a test pod. safe rejects one node, congestion decides between the others, and the event says where it went.
+    # Step 3: a test pod. safe rejects one node, congestion decides between the others; the event says where it went.
     stage.make_pods(["test-pod"], cpu="500m", scheduler=_SCHEDULER)
     assert stage.placed("test-pod") == free
     assert stage.events("test-pod") == {("Scheduled", f"Successfully assigned {stage.name}/test-pod to {free}")}
@@ -51,12 +51,12 @@ def test_several_agents_beside_one_scheduler(stage: Stage, serving: Serving, kwo
     assert _CALL not in serving.log()
     assert "policy_set.serving" in serving.log()
 
-    # At TRACE each call has its line, with the verb and the pod.
+    # At TRACE each call has its line, with the verb and the UID of the pod.
     serving.kill()
     serving.log_level = "TRACE"
     serving.start()
     stage.make_pods(["traced"], cpu="500m", scheduler=_SCHEDULER)
     assert stage.placed("traced") == free
-    lines = [line for line in serving.log().splitlines() if _CALL in line and "traced" in line]
-    assert any("filter" in line for line in lines), lines
-    assert any("prioritize" in line for line in lines), lines
+    uid = stage.pod("traced")["metadata"]["uid"]
+    lines = [line for line in serving.log().splitlines() if _CALL in line and f"pod={uid}" in line]
+    assert [any(f"verb={verb} " in line for line in lines) for verb in ("filter", "prioritize")] == [True, True], lines
