@@ -23,6 +23,7 @@ SUBJECTS: Final = (
     "webhook",
     "memory",
     "mirror",
+    "data_poll",
     "startup",
     "simulate",
     "single",

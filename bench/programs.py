@@ -70,7 +70,9 @@ def peer_running_over_tls(name: str, folder: Path, *options: str) -> Iterator[Ex
 
 
 @contextmanager
-def fairlead_running(folder: Path, policies: Sequence[Mapping[str, Any]], kubeconfig: Path) -> Iterator[Extender]:
+def fairlead_running(
+    folder: Path, policies: Sequence[Mapping[str, Any]], kubeconfig: Path, settings: Path | None = None
+) -> Iterator[Extender]:
     """Run the server, and yield it when it is ready; the folder is for its files."""
     certificates, written = _certificates(folder), folder / "policies"
     written.mkdir()
@@ -78,6 +80,7 @@ def fairlead_running(folder: Path, policies: Sequence[Mapping[str, Any]], kubeco
         (written / f"{number}.yaml").write_text(yaml.safe_dump(dict(policy)))
     port, probes = free_ports(2)
     files = [f"--{name}={certificates}/{file}" for name, file in _FILES.items()]
+    files += [] if settings is None else [f"--settings={settings}"]
     address, url = f"127.0.0.1:{port}", f"http://127.0.0.1:{probes}"
     command = [*_FAIRLEAD, "serve", f"--policies={written}", f"--listen={address}", f"--probes=127.0.0.1:{probes}"]
     with (

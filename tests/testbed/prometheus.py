@@ -75,9 +75,12 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, targets: Sequence[str], *, web: Any = None) -> Iterator[Running]:
-    """A server that scrapes these addresses; `web` is its web configuration, for TLS and logins."""
-    (port,) = free_ports(1)
+def running(folder: Path, targets: Sequence[str], *, web: Any = None, port: int | None = None) -> Iterator[Running]:
+    """A server that scrapes these addresses; `web` is its web configuration, for TLS and logins.
+
+    One in the folder and on the port of another that has ended goes on from its data.
+    """
+    port = port or free_ports(1)[0]
     scrape = {"job_name": "some", "static_configs": [{"targets": [*targets]}]}
     document = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
     (folder / "prometheus.yml").write_text(yaml.safe_dump(document))

@@ -1,21 +1,22 @@
 """An exporter: whatever text a test wants to be scraped."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 
 @contextmanager
-def exporting(text: str, port: int = 0) -> Iterator[int]:
-    """Serve a text on a port of loopback; nothing listens there afterwards."""
+def exporting(text: str | Callable[[], str], port: int = 0) -> Iterator[int]:
+    """Serve a text, or what a function returns, on a port of loopback; nothing listens there afterwards."""
+    read = text if callable(text) else lambda: text
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.end_headers()
-            self.wfile.write(text.encode())
+            self.wfile.write(read().encode())
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - called so by the library
             pass
