@@ -1,5 +1,6 @@
 """Pods follow the load that a real Prometheus measures, and the load follows the pods; its parts fail in turn."""
 
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from testbed.fixtures import MakeNodes
 from testbed.layout import free_ports
 from testbed.node_template import equal
 
+LOG = logging.getLogger(__name__)
 _SEEN_S = 10
 """For so long the spread is looked at, once all pods that were placed before are gone."""
 _BETTER = 0.75
@@ -64,6 +66,7 @@ def test_load_is_spread_and_no_value_is_used_past_its_age(
             serving.edit(lambda: put("safe"))
             flow.run(LIFE_S)
             with_rule = spread(flow.run(_SEEN_S))
+            LOG.info("variance %.4f without the rule, %.4f with it", without.variance, with_rule.variance)
             assert not _refused_for_data(stage), "neither an edit nor a first value that is still to come refuses pods"
             assert with_rule.variance < _BETTER * without.variance, (with_rule, without)
 
