@@ -20,6 +20,42 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_error_at: str = ""
 
 
+class FaultState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Nodes without a usable value, for one reason."""
+
+    why: str
+    nodes: int
+    names: tuple[str, ...] = ()
+    """A few of them; values that are too old have their age."""
+
+
+class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """State of what is measured for an entry of a policy's data."""
+
+    name: str
+    source: str
+    interval_s: int = 0
+    """Seconds between two polls; 0 for a source that is watched."""
+    greatest_age_s: int = 0
+    """Seconds after which a value is too old; 0: never."""
+    answered: bool = False
+    """Whether the source was asked at least once, with or without success."""
+    succeeded_s_ago: int | None = None
+    """Seconds since the last poll that succeeded; None if none did."""
+    error: str = ""
+    """Why the last poll failed; "" if it did not."""
+    note: str = ""
+    failures: int = 0
+    nodes: int = 0
+    with_value: int = 0
+    on_default: int = 0
+    young: int = 0
+    """Nodes without a value that joined a moment ago."""
+    oldest_s: int | None = None
+    median_s: int | None = None
+    faults: tuple[FaultState, ...] = ()
+
+
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a policy."""
 
@@ -47,6 +83,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Unplaced pods for which this policy alone left no node."""
     missed_samples: int = 0
     """Calls in which it rejected all nodes of the sample although another node would have passed."""
+    data: tuple[DataEntryState, ...] = ()
+    """Its measured entries."""
 
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -250,6 +250,7 @@ class OperatorReplica:
                 conflicts=state.conflicts if state is not None else {},
                 refused=self.rejected.rejected_alone(),
                 missed=self.rejected.missed,
+                data=core.data.entries() if core.watching.synced else {},
                 refused_connections=core.refused_connections.recent(now),
                 authorities=trust.trusts if trust is not None else "",
                 issuer=trust.issuer if trust is not None else "",

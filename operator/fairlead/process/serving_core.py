@@ -16,6 +16,7 @@ from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.wall_clock import TimeOfDay
+from fairlead.webhook.serving.data_report import DataReport
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
 from fairlead.webhook.serving.node_data_feed import NodeDataFeed
@@ -57,6 +58,13 @@ class ServingCore:
             is_synced=lambda: self.watching.reflectors["nodes"].state.synced,
         )
         self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest, self.node_data.follow)
+        self.data = DataReport(
+            lambda: () if self.reloader.state is None else self.reloader.state.policies.policies,
+            self.mirror.nodes,
+            lambda: self.node_data.poll_states,
+            self.now,
+        )
+        self.data.register(self.metrics)
         self.now.went_back = self.reloader.rebuild
         self.api_requests = self.metrics.counter(
             "fairlead_api_requests",

@@ -166,19 +166,19 @@ def _is_out(at: int, age_ns: int, now: int) -> bool:
 class MeasuredEntry:
     """Entry of a policy's data with its table."""
 
-    __slots__ = ("_age", "_default", "_default_for", "_unknown", "key", "name", "table")
+    __slots__ = ("_default", "_default_for", "_unknown", "greatest_age_ns", "key", "name", "table")
 
     def __init__(self, entry: DataEntry, key: TableKey, table: MeasuredValues) -> None:
         self.name: Final = entry.name
         self.key: Final = key
         self.table: Final = table
         age_s, default_for_s = entry.greatest_age_s, entry.default_for_s
-        self._age = None if age_s is None else age_s * _SECOND
+        self.greatest_age_ns: Final = None if age_s is None else age_s * _SECOND
         self._default = entry.default
         self._default_for = None if default_for_s is None else default_for_s * _SECOND
         subject = f"data {entry.name}"
         self._unknown = {why: Unknown(subject, why) for why in (MISSING, STALE, FUTURE, SEVERAL, NO_NUMBER)}
-        limits = [(table.ages, self._age), (table.defaults, self._default_for)]
+        limits = [(table.ages, self.greatest_age_ns), (table.defaults, self._default_for)]
         for known, limit in limits:
             if limit is not None and limit not in known:
                 known.add(limit)
@@ -189,10 +189,10 @@ class MeasuredEntry:
         table = self.table
         value = table.values[slot] if slot < len(table.values) else NAN
         if value == value:
-            if self._age is None:
+            if self.greatest_age_ns is None:
                 return value
             at = table.times[slot]
-            if at == NO_TIME or now - at > self._age:
+            if at == NO_TIME or now - at > self.greatest_age_ns:
                 return self._unknown[STALE]
             return value if at - now <= AHEAD_NS else self._unknown[FUTURE]
         if (why := table.faults.get(slot)) is not None:
@@ -206,6 +206,11 @@ class MeasuredEntry:
     def of_stranger(self) -> float | Unknown:
         """Return the value of a node that nobody can have measured: a node of a simulation."""
         return Unknown(f"data {self.name}", MISSING, passes=True) if self._default is None else self._default
+
+    def has_value(self, slot: int) -> bool:
+        """Return whether a value was measured for a slot, usable or not."""
+        values = self.table.values
+        return slot < len(values) and values[slot] == values[slot]
 
     def time(self, slot: int) -> int | None:
         """Return when the value of a slot was measured."""

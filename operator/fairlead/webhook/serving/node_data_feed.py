@@ -13,7 +13,7 @@ from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
-from fairlead.webhook.data_sources.poller import Poller
+from fairlead.webhook.data_sources.poller import Poller, PollStatus
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.sources import DataSources
 
@@ -43,6 +43,11 @@ class NodeDataFeed:
         self._documents = ConfigMapSource(client, namespace, self._document_changed)
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents)
         self._poller = Poller(nodes, self._sources.read, now=now, clock=monotonic, is_synced=is_synced)
+
+    @property
+    def poll_states(self) -> Mapping[Poll, PollStatus]:
+        """Return the state of each poll."""
+        return self._poller.states
 
     def readiness(self) -> tuple[bool, str] | None:
         """Return whether the first values are there, or were waited for long enough; None if nothing is polled."""

@@ -1,0 +1,121 @@
+"""Summary of what is measured for an entry of a policy's data: how old it is, and which nodes lack it. Pure.
+
+It is computed when somebody asks, from the times of the values: values grow stale without any event.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from fairlead.policy.views.measurements import FUTURE, MISSING, NO_NUMBER, NO_TIME, SEVERAL, STALE, MeasuredEntry
+from fairlead.policy.views.node_table import Nodes
+from fairlead.strategies.facts import Unknown
+
+NAMES: Final = 5
+"""Nodes that a summary names for each fault."""
+YOUNG_NS: Final = 600 * 1_000_000_000
+"""Age of a node up to which a missing value is no surprise: its exporter starts, and is scraped, after it joined."""
+FAULTS: Final = (STALE, FUTURE, MISSING, SEVERAL, NO_NUMBER)
+_UNITS: Final = ((2 * 86_400, 86_400, "d"), (2 * 3_600, 3_600, "h"), (2 * 60, 60, "m"))
+_SECOND: Final = 1_000_000_000
+
+
+class FaultyNodes(NamedTuple):
+    """Nodes without a usable value, for one reason."""
+
+    why: str
+    count: int
+    names: tuple[str, ...]
+    """A few of them: the oldest values first, with their age; of nodes without a value those that joined first."""
+
+
+class MeasuredSummary(NamedTuple):
+    """Summary of one entry over all nodes."""
+
+    nodes: int
+    with_value: int
+    on_default: int
+    young: int
+    """Nodes without a value that joined a moment ago; they are among those without a value."""
+    oldest_s: int | None
+    """Age of the oldest value, also of values that are too old to be used; None if no value tells its time."""
+    median_s: int | None
+    faults: tuple[FaultyNodes, ...]
+
+
+class NodeValue(NamedTuple):
+    """What is measured of one node, or why there is no usable value."""
+
+    name: str
+    value: float | None
+    at: int | None
+    """Time of the value in nanoseconds, also of one that is not usable; None if it tells none."""
+    fault: str
+    is_default: bool
+
+
+def age_text(age_ns: int) -> str:
+    """Return an age as people say it: `45s`, `7m`, `3h`, `2d`."""
+    age_s = max(age_ns, 0) // _SECOND
+    for least_s, unit_s, unit in _UNITS:
+        if age_s >= least_s:
+            return f"{age_s // unit_s}{unit}"
+    return f"{age_s}s"
+
+
+def node_values(entry: MeasuredEntry, nodes: Nodes, now: int) -> Iterator[NodeValue]:
+    """Yield what is measured of each node."""
+    for name, slot in nodes.slots.items():
+        view = nodes.views[slot]
+        found = entry.read(slot, None if view is None else view.created, now)
+        if isinstance(found, Unknown):
+            yield NodeValue(name, None, entry.time(slot), found.why, is_default=False)
+        else:
+            yield NodeValue(name, found, entry.time(slot), "", is_default=not entry.has_value(slot))
+
+
+def summarize(entry: MeasuredEntry, nodes: Nodes, now: int) -> MeasuredSummary:
+    """Return the summary of an entry."""
+    table, ages = entry.table, list[int]()
+    values, times, size = table.values, table.times, len(table.values)
+    earliest = None if entry.greatest_age_ns is None else now - entry.greatest_age_ns
+    fresh = on_default = young = 0
+    others: dict[str, list[tuple[int, str]]] = {}
+    for name, slot in nodes.slots.items():
+        if slot < size and (at := times[slot]) != NO_TIME:
+            ages.append(now - at)
+            if (earliest is None or earliest <= at <= now) and values[slot] == values[slot]:
+                fresh += 1  # nearly all nodes: the rest takes ten times as long
+                continue
+        view = nodes.views[slot]
+        created = None if view is None else view.created
+        found = entry.read(slot, created, now)
+        if not isinstance(found, Unknown):
+            fresh, on_default = (fresh + 1, on_default) if entry.has_value(slot) else (fresh, on_default + 1)
+            continue
+        since = entry.time(slot)
+        if found.why == MISSING:
+            since = created
+            young += created is not None and now - created < YOUNG_NS
+        others.setdefault(found.why, []).append((now if since is None else since, name))
+    ages.sort()
+    return MeasuredSummary(
+        nodes=len(nodes.slots),
+        with_value=fresh,
+        on_default=on_default,
+        young=young,
+        oldest_s=max(0, ages[-1] // _SECOND) if ages else None,
+        median_s=max(0, ages[(len(ages) - 1) // 2] // _SECOND) if ages else None,
+        faults=tuple(_faults(others, now)),
+    )
+
+
+def _faults(others: Mapping[str, list[tuple[int, str]]], now: int) -> Iterator[FaultyNodes]:
+    for why in FAULTS:
+        if found := others.get(why):
+            first = sorted(found)[:NAMES]
+            names = [name if why not in (STALE, FUTURE) or at == now else _aged(name, now - at) for at, name in first]
+            yield FaultyNodes(why, len(found), tuple(names))
+
+
+def _aged(name: str, age_ns: int) -> str:
+    return f"{name} {age_text(age_ns)}" if age_ns >= 0 else f"{name} {age_text(-age_ns)} ahead"

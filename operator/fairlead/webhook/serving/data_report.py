@@ -1,0 +1,147 @@
+"""Report on the measured values of the policies that serve, computed from their times when somebody asks."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from fairlead.api.data import DataEntry
+from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.metrics import Labels, Metrics
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.measured_summary import MeasuredSummary, node_values, summarize
+from fairlead.policy.views.measurements import STALE, MeasuredEntry
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name
+from fairlead.replica_state import DataEntryState, FaultState
+from fairlead.webhook.data_sources.poller import PollStatus
+
+PAIRS_MAX: Final = 512
+"""Pairs of policy and entry that have metrics of their own."""
+_SOURCE_MAX: Final = 256
+_TEXT_MAX: Final = 512
+_SECOND: Final = 1_000_000_000
+_NOT_ASKED: Final = PollStatus()
+_WITHOUT_TIME: Final = "the document has no time `at`, so that its values count as too old: add it, or drop maxAge"
+
+
+class DataReport:
+    """Report on what is measured for the policies that serve in this process."""
+
+    def __init__(
+        self,
+        serving: Callable[[], Iterable[CompiledPolicy]],
+        nodes: Nodes,
+        polls: Callable[[], Mapping[Poll, PollStatus]],
+        now: Callable[[], int],
+    ) -> None:
+        """Report on what is `serving`; `now` is the time of day in nanoseconds."""
+        self._serving, self._nodes, self._polls, self._now = serving, nodes, polls, now
+
+    def entries(self, limit: int | None = None) -> Mapping[str, tuple[DataEntryState, ...]]:
+        """Return the state of each measured entry by policy, of the first ones up to a limit."""
+        polls, now = self._polls(), self._now()
+        known = dict[tuple[Any, ...], MeasuredSummary]()
+        made = dict[str, list[DataEntryState]]()
+        for policy, entry, measured in islice(self._measured(), limit):
+            like = measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s
+            if (summary := known.get(like)) is None:
+                summary = known[like] = summarize(measured, self._nodes, now)
+            poll = measured.key.poll
+            made.setdefault(policy.name, []).append(_state(entry, poll, summary, polls.get(poll, _NOT_ASKED), now))
+        return {name: tuple(found) for name, found in made.items()}
+
+    def register(self, metrics: Metrics) -> None:
+        """Register the metrics, which are computed at each scrape."""
+
+        def of_each(number: Callable[[DataEntryState], float | None]) -> Callable[[], Mapping[Labels, float]]:
+            return lambda: {
+                (policy, one.name): value
+                for policy, found in self.entries(PAIRS_MAX).items()
+                for one in found
+                if (value := number(one)) is not None
+            }
+
+        def failures() -> Mapping[Labels, float]:
+            polls = self._polls()
+            return {
+                (policy.name, entry.name): polls.get(measured.key.poll, _NOT_ASKED).failures
+                for policy, entry, measured in islice(self._measured(), PAIRS_MAX)
+            }
+
+        metrics.gauge(
+            "fairlead_data_oldest_value_age_seconds",
+            "Age of the oldest value that was measured for an entry of a policy's data.",
+            "policy",
+            "entry",
+            ask=of_each(lambda one: one.oldest_s),
+        )
+        metrics.gauge(
+            "fairlead_data_nodes_without_value",
+            "Nodes without a usable value for an entry of a policy's data, and without its default.",
+            "policy",
+            "entry",
+            ask=of_each(lambda one: sum(fault.nodes for fault in one.faults)),
+        )
+        metrics.gauge(
+            "fairlead_data_failed_polls",
+            "Failed polls of the source of an entry of a policy's data.",
+            "policy",
+            "entry",
+            ask=failures,
+            grows=True,
+        )
+
+    def values(self, policy: str, entry: str) -> Mapping[str, Any] | None:
+        """Return the values of an entry by node, as plain data; None if no policy that serves has it."""
+        now = self._now()
+        for one, declared, measured in self._measured():
+            if (one.name, declared.name) == (policy, entry):
+                return {
+                    "policy": policy,
+                    "entry": entry,
+                    "source": poll_name(measured.key.poll),
+                    "now": timestamp_to_string(now),
+                    "nodes": dict(sorted(self._values(measured, now))),
+                }
+        return None
+
+    def _values(self, measured: MeasuredEntry, now: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for one in node_values(measured, self._nodes, now):
+            found: dict[str, Any] = {"fault": one.fault} if one.value is None else {"value": one.value}
+            if one.is_default:
+                found["default"] = True
+            if one.at is not None:
+                found |= {"time": timestamp_to_string(one.at), "ageSeconds": round((now - one.at) / _SECOND, 3)}
+            yield one.name, found
+
+    def _measured(self) -> Iterator[tuple[CompiledPolicy, DataEntry, MeasuredEntry]]:
+        for policy in sorted(self._serving(), key=lambda one: one.name):
+            if policy.enforced:
+                by_name = {entry.name: entry for entry in policy.data}
+                for measured in self._nodes.measurements.entries(policy.data):
+                    yield policy, by_name[measured.name], measured
+
+
+def _state(entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollStatus, now: int) -> DataEntryState:
+    note = status.note
+    if isinstance(poll, ConfigMapPoll) and summary.oldest_s is None and any(one.why == STALE for one in summary.faults):
+        note = note or _WITHOUT_TIME
+    since = status.succeeded_at
+    return DataEntryState(
+        name=entry.name,
+        source=poll_name(poll)[:_SOURCE_MAX],
+        interval_s=entry.interval_s or 0,
+        greatest_age_s=entry.greatest_age_s or 0,
+        answered=status.is_answered,
+        succeeded_s_ago=None if since is None else max(0, now - since) // _SECOND,
+        error=status.error[:_TEXT_MAX],
+        note=note[:_TEXT_MAX],
+        failures=status.failures,
+        nodes=summary.nodes,
+        with_value=summary.with_value,
+        on_default=summary.on_default,
+        young=summary.young,
+        oldest_s=summary.oldest_s,
+        median_s=summary.median_s,
+        faults=tuple(FaultState(why=one.why, nodes=one.count, names=one.names) for one in summary.faults),
+    )

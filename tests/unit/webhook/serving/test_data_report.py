@@ -1,0 +1,124 @@
+"""What a replica says of measured values: to the leader, to Prometheus, and to who asks for each node."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.metrics import Metrics
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
+from fairlead.replica_state import DataEntryState, FaultState
+from fairlead.webhook.data_sources.poller import PollStatus
+from fairlead.webhook.serving.data_report import DataReport
+from support.policy import NOW, SECOND, node, policy
+
+LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)
+PRICES: Poll = ConfigMapPoll("prices", "values.json", None)
+QUERY: dict[str, Any] = {"prometheus": {"query": "load"}}
+RULE = {"f": "true"}
+READING = Reading({"a": 0.25}, NOW)
+GOOD = PollStatus(is_answered=True, succeeded_at=NOW)
+
+
+def made(*policies: CompiledPolicy, polls: Mapping[Poll, PollStatus] | None = None, second: int = 5) -> DataReport:
+    """A report on two nodes, one of which was measured."""
+    nodes = Nodes()
+    for one in policies:
+        nodes.measure(one.data)
+    for name in "ab":
+        nodes.put(node(name))
+    nodes.publish({LOAD: READING, PRICES: Reading({"a": 3.0, "b": 4.0}, None)}, NOW)
+    states = {LOAD: GOOD, PRICES: GOOD} if polls is None else polls
+    return DataReport(lambda: policies, nodes, lambda: states, lambda: NOW + second * SECOND)
+
+
+def test_the_state_of_an_entry() -> None:
+    failing = PollStatus(is_answered=True, succeeded_at=NOW, error="connection refused", failures=3)
+    told = made(policy(data={"load": QUERY}, filters=RULE), polls={LOAD: failing}).entries()
+    assert told == {
+        "p": (
+            DataEntryState(
+                name="load",
+                source="prometheus default: load",
+                interval_s=15,
+                greatest_age_s=60,
+                answered=True,
+                succeeded_s_ago=5,
+                error="connection refused",
+                failures=3,
+                nodes=2,
+                with_value=1,
+                oldest_s=5,
+                median_s=5,
+                faults=(FaultState(why="is missing", nodes=1, names=("b",)),),
+            ),
+        )
+    }
+
+
+def test_what_is_polled_and_serves_is_told_and_nothing_else() -> None:
+    data = {"load": QUERY, "rack": {"nodeLabel": {"key": "rack"}}}
+    on, off = policy(data=data, filters=RULE), policy("off", data=data, filters=RULE, mode="Disabled")
+    assert {name: [one.name for one in found] for name, found in made(on, off).entries().items()} == {"p": ["load"]}
+
+
+def test_a_poll_that_nobody_knows_yet_was_not_answered() -> None:
+    (told,) = made(policy(data={"load": QUERY}, filters=RULE), polls={}).entries()["p"]
+    assert (told.answered, told.succeeded_s_ago, told.error) == (False, None, "")
+
+
+def test_a_document_whose_values_may_be_of_any_age_says_what_is_missing_in_it() -> None:
+    data = {"price": {"configMap": {"name": "prices"}, "maxAge": "1h"}, "any": {"configMap": {"name": "prices"}}}
+    aged, any_ = made(policy(data=data, filters=RULE)).entries()["p"]
+    assert "no time `at`" in aged.note
+    assert (any_.note, any_.with_value) == ("", 2)
+
+
+def test_metrics_by_policy_and_entry() -> None:
+    metrics = Metrics()
+    failing = PollStatus(is_answered=True, succeeded_at=NOW, error="connection refused", failures=3)
+    data = {"load": QUERY, "price": {"configMap": {"name": "prices"}}}
+    made(policy(data=data, filters=RULE), polls={LOAD: failing}).register(metrics)
+    found = {
+        (sample.name, sample.labels["entry"]): sample.value
+        for family in text_string_to_metric_families(metrics.exposition().decode())
+        for sample in family.samples
+    }
+    assert found == {
+        ("fairlead_data_oldest_value_age_seconds", "load"): 5,
+        ("fairlead_data_nodes_without_value", "load"): 1,
+        ("fairlead_data_nodes_without_value", "price"): 0,
+        ("fairlead_data_failed_polls_total", "load"): 3,
+        ("fairlead_data_failed_polls_total", "price"): 0,
+    }
+
+
+def test_metrics_have_a_bound() -> None:
+    metrics = Metrics()
+    entries = {f"e{at}": QUERY for at in range(16)}
+    made(*(policy(f"p{at:02}", data=entries, filters=RULE) for at in range(33))).register(metrics)
+    families = {one.name: one.samples for one in text_string_to_metric_families(metrics.exposition().decode())}
+    assert {name: len(samples) for name, samples in families.items()} == {
+        "fairlead_data_oldest_value_age_seconds": 512,
+        "fairlead_data_nodes_without_value": 512,
+        "fairlead_data_failed_polls": 512,
+    }
+
+
+def test_the_values_of_each_node() -> None:
+    report = made(policy(data={"load": QUERY | {"default": 0.5, "defaultFor": "24h"}}, filters=RULE))
+    told = json.loads(json.dumps(report.values("p", "load")))
+    assert told == {
+        "policy": "p",
+        "entry": "load",
+        "source": "prometheus default: load",
+        "now": "2027-01-15T08:00:05Z",
+        "nodes": {
+            "a": {"value": 0.25, "time": "2027-01-15T08:00:00Z", "ageSeconds": 5.0},
+            "b": {"fault": "is missing"},
+        },
+    }
+    assert report.values("p", "other") is report.values("q", "load") is None
