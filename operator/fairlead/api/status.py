@@ -24,7 +24,7 @@ class StatusCondition(StatusPart):
     list_keys: ClassVar[tuple[str, ...]] = ("type",)
 
     type: Annotated[str, Field(min_length=1, max_length=64)]
-    """Accepted, Compiled, Programmed or Ready; Reconciling and Stalled for tools that wait."""
+    """Accepted, Compiled, Programmed, DataReady or Ready; Reconciling and Stalled for tools that wait."""
     status: Literal["True", "False", "Unknown"]
     """Status of the condition."""
     observed_generation: _Count | None = None
@@ -89,6 +89,67 @@ class StatusWarning(StatusPart):
     """Warning in a sentence, for people."""
 
 
+class NodesWithoutValue(StatusPart):
+    """Nodes without a usable value, for one reason."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: Annotated[str, Field(min_length=1, max_length=64)]
+    """Reason in one word: Stale, InFuture, Missing, SeveralValues or NoNumber."""
+    nodes: _Count | None = None
+    """Number of these nodes."""
+    names: Annotated[str, Field(max_length=256)] | None = None
+    """Names of a few of them; values that are too old have their age."""
+
+
+class DataOnReplica(StatusPart):
+    """Values of one entry on one replica of the operator."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Pod of the operator."""
+    nodes: _Count | None = None
+    """Number of nodes."""
+    with_value: _Count | None = None
+    """Number of nodes with a usable value."""
+    on_default: _Count | None = None
+    """Number of nodes that have the default, because they were never measured."""
+    oldest_age_seconds: _Count | None = None
+    """Age of the oldest value. Absent if values tell no time."""
+    median_age_seconds: _Count | None = None
+    """Median age of the values."""
+    without_value: Annotated[Listed[NodesWithoutValue], Field(max_length=8)] = ()
+    """Nodes without a usable value, by the reason."""
+    last_success: _Time | None = None
+    """Time of the last poll that succeeded."""
+    last_error: _Text | None = None
+    """Error of the last poll. Absent if it succeeded."""
+    note: _Text | None = None
+    """Advice about what the source answers."""
+    failed_polls: _Count | None = None
+    """Number of failed polls since the replica started."""
+
+
+class DataStatus(StatusPart):
+    """State of a measured entry of data."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the entry."""
+    source: Annotated[str, Field(max_length=256)] | None = None
+    """Source of the values."""
+    interval_seconds: _Count | None = None
+    """Seconds between two polls. Absent for a source that is watched."""
+    max_age_seconds: _Count | None = None
+    """Seconds after which a value is too old. Absent: never."""
+    observed_time: _Time | None = None
+    """Time of this state."""
+    replicas: Annotated[Listed[DataOnReplica], Field(max_length=10)] = ()
+    """State on each replica of the operator: each polls for itself."""
+
+
 class Status(StatusPart):
     """The state of the policy, reported by the operator."""
 
@@ -102,5 +163,7 @@ class Status(StatusPart):
     """The scheduler of the policy."""
     rules: Annotated[Listed[RuleStatus], Field(max_length=128)] = ()
     """State of each rule."""
+    data: Annotated[Listed[DataStatus], Field(max_length=16)] = ()
+    """State of each measured entry of data."""
     warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
     """Warnings: things that work but are probably not intended."""

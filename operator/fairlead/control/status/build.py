@@ -8,11 +8,14 @@ from typing import Any, Final, Literal, cast
 from fairlead.control.decide.desired import edit_id, scheduler_of
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
+from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 
 Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
 """Minimum time between two writes in which only counters changed."""
+AGES_S: Final = 300.0
+"""Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
 _COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods: they count as counters."""
@@ -43,10 +46,12 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     on_replicas = {pod: _of(one, name, uid) for pod, one in about.states.items()}
     missing = {pod: one.missing_permission for pod, one in about.states.items() if isinstance(one, ReplicaState)}
     found = [one for one in on_replicas.values() if isinstance(one, PolicyState)]
+    data = {pod: one.data for pod, one in on_replicas.items() if isinstance(one, PolicyState)}
+    enforced = policy["spec"].get("mode", "Enforce") == "Enforce"
     current = [one for one in found if one.generation == str(generation)]
     known = ConditionInputs(
         generation=generation,
-        enforced=policy["spec"].get("mode", "Enforce") == "Enforce",
+        enforced=enforced,
         refused=about.result.refused,
         crd_outdated=about.crd_outdated,
         invalid=about.invalid,
@@ -59,6 +64,7 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
         failure=about.result.failed,
         missing_permissions=about.missing_permissions,
         paused=about.paused,
+        data=data_condition(measured_entries(policy["spec"]), data, enforced=enforced),
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,
@@ -69,14 +75,18 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     }
     if (serving := serving_generation(known)) is not None:
         made["servingGeneration"] = serving
+    if measured := data_status(data, now):
+        made["data"] = measured
     return made
 
 
-def status_change(before: Obj, after: Obj) -> Literal["", "counters", "all"]:
-    """Return what changed: "" if nothing, "counters" if only those."""
+def status_change(before: Obj, after: Obj) -> Literal["", "ages", "counters", "all"]:
+    """Return what changed: "" if nothing, "ages" or "counters" if only those."""
     if before == after:
         return ""
-    return "counters" if _without_counters(before) == _without_counters(after) else "all"
+    if _without_counters(before) != _without_counters(after):
+        return "all"
+    return "ages" if _without_ages(before) == _without_ages(after) else "counters"
 
 
 def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
@@ -159,9 +169,17 @@ def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dic
         }
 
 
+def _without_ages(what: Obj) -> Obj:
+    return {**what, "data": without_ages(what.get("data", ()))}
+
+
 def _without_counters(what: Obj) -> Obj:
     return {
         **what,
+        "data": [one["name"] for one in what.get("data", ())],
+        "conditions": [
+            {**one, "message": ""} if one["type"] == "DataReady" else one for one in what.get("conditions", ())
+        ],
         "rules": [{key: one[key] for key in one if key != "errors"} for one in what.get("rules", ())],
         "warnings": sorted({one["reason"] for one in what.get("warnings", ())} - _COUNTED),
     }

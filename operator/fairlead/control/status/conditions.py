@@ -19,12 +19,23 @@ Reason = Literal[
     # Programmed
     "Programmed", "Disabled", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling",
     "ConfigurationRejected", "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
+    # DataReady
+    "DataReady", "DataStale", "DataMissing", "PollFailed",
     # Ready, Reconciling and Stalled
     "Ready", "Progressing",
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
 _DISABLED: Final = "it is disabled: its rules are compiled but never applied"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionValue:
+    """Status of a condition, and why."""
+
+    value: Value
+    reason: Reason
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +80,8 @@ class ConditionInputs:
     missing_permissions: Sequence[str] = ()
     """Permissions that are missing for anything else."""
     paused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _ConditionValue:
-    value: Value
-    reason: Reason
-    message: str = ""
+    data: ConditionValue | None = None
+    """Whether its measured values are there; None if it has none."""
 
 
 def serving_generation(known: ConditionInputs) -> int | None:
@@ -91,25 +97,26 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
     wrong = next((one for one in (accepted, compiled, programmed) if one.value != "True"), None)
     if wrong is None:
         ready = (
-            _ConditionValue("True", "Ready", "its rules serve")
+            ConditionValue("True", "Ready", "its rules serve")
             if known.enforced
-            else _ConditionValue("True", "Disabled", _DISABLED)
+            else ConditionValue("True", "Disabled", _DISABLED)
         )
     else:
         ready = wrong
     moves = wrong is not None and wrong.reason in _MOVING
     stalls = wrong is not None and wrong.reason in _STALLED
-    values: dict[str, _ConditionValue] = {
+    values: dict[str, ConditionValue] = {
         "Accepted": accepted,
         "Compiled": compiled,
         "Programmed": programmed,
+        **({"DataReady": known.data} if known.data is not None else {}),
         "Ready": ready,
-        "Reconciling": _ConditionValue("True", "Progressing", ready.message)
+        "Reconciling": ConditionValue("True", "Progressing", ready.message)
         if moves
-        else _ConditionValue("False", ready.reason),
-        "Stalled": _ConditionValue("True", ready.reason, ready.message)
+        else ConditionValue("False", ready.reason),
+        "Stalled": ConditionValue("True", ready.reason, ready.message)
         if stalls
-        else _ConditionValue("False", ready.reason),
+        else ConditionValue("False", ready.reason),
     }
     old = {one["type"]: one for one in before}
     return [_condition(name, one, known.generation, old.get(name), now) for name, one in values.items()]
@@ -123,32 +130,32 @@ _STALLED: Final[frozenset[Reason]] = frozenset(
 """Problems that stay until a user changes something."""
 
 
-def _accepted(known: ConditionInputs) -> _ConditionValue:
+def _accepted(known: ConditionInputs) -> ConditionValue:
     if known.refused:
-        return _ConditionValue("False", "SchedulerRefused", known.refused)
+        return ConditionValue("False", "SchedulerRefused", known.refused)
     if known.crd_outdated:
-        return _ConditionValue("False", "CRDOutdated", known.crd_outdated)
+        return ConditionValue("False", "CRDOutdated", known.crd_outdated)
     if known.invalid:
-        return _ConditionValue("False", "InvalidSpec", known.invalid)
-    return _ConditionValue("True", "Accepted")
+        return ConditionValue("False", "InvalidSpec", known.invalid)
+    return ConditionValue("True", "Accepted")
 
 
-def _compiled(known: ConditionInputs) -> _ConditionValue:
+def _compiled(known: ConditionInputs) -> ConditionValue:
     if known.compiled is None and known.replicas and all(one.silent for one in known.replicas):
         return _silent(known.replicas)
     if known.compiled is None:
-        return _ConditionValue("Unknown", "Pending", "it is being compiled")
-    return _ConditionValue("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
+        return ConditionValue("Unknown", "Pending", "it is being compiled")
+    return ConditionValue("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
 
 
-def _programmed(known: ConditionInputs) -> _ConditionValue:
+def _programmed(known: ConditionInputs) -> ConditionValue:
     """Return whether the policy is in effect: in every replica, and in its scheduler."""
     problems = [*_missing_permission(known), *_replicas(known), *_scheduler(known)]
     if problems:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
         rest = [one.message for one in problems if one is not first]
-        return _ConditionValue(first.value, first.reason, "; ".join([first.message, *rest]))
-    return _ConditionValue("True", "Programmed") if known.enforced else _ConditionValue("True", "Disabled")
+        return ConditionValue(first.value, first.reason, "; ".join([first.message, *rest]))
+    return ConditionValue("True", "Programmed") if known.enforced else ConditionValue("True", "Disabled")
 
 
 _ORDER: Final[Sequence[Reason]] = (
@@ -166,51 +173,51 @@ _ORDER: Final[Sequence[Reason]] = (
 """Order of problems: those that do not resolve by themselves come first."""
 
 
-def _missing_permission(known: ConditionInputs) -> Iterator[_ConditionValue]:
+def _missing_permission(known: ConditionInputs) -> Iterator[ConditionValue]:
     for one in known.missing_permissions:
-        yield _ConditionValue("False", "Forbidden", one)
+        yield ConditionValue("False", "Forbidden", one)
     if found := [one for one in known.replicas if one.missing]:
-        yield _ConditionValue("False", "Forbidden", f"{_named(found)}: {found[0].missing}")
+        yield ConditionValue("False", "Forbidden", f"{_named(found)}: {found[0].missing}")
 
 
-def _replicas(known: ConditionInputs) -> Iterator[_ConditionValue]:
+def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
     if not known.replicas:
-        yield _ConditionValue("Unknown", "Pending", "no replica has been polled yet")
+        yield ConditionValue("Unknown", "Pending", "no replica has been polled yet")
     if silent := [one for one in known.replicas if one.silent]:
         yield _silent(silent)
     if behind := [one for one in known.replicas if not one.silent and one.serving != str(known.generation)]:
         serving = behind[0].serving
         what = f"serves generation {serving}" if serving is not None else "does not serve it"
-        yield _ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {what}")
+        yield ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {what}")
     if slow := [one for one in known.replicas if one.slow]:
         message = "missed the deadline twice in a minute, so its failurePolicy answers for 5 minutes"
         hint = "make its rules cheaper, or raise the scheduler's timeout"
-        yield _ConditionValue("False", "TooSlow", f"{_named(slow)}: {message}; {hint}")
+        yield ConditionValue("False", "TooSlow", f"{_named(slow)}: {message}; {hint}")
 
 
-def _scheduler(known: ConditionInputs) -> Iterator[_ConditionValue]:
+def _scheduler(known: ConditionInputs) -> Iterator[ConditionValue]:
     if known.missing_permission:
-        yield _ConditionValue("False", "Forbidden", known.missing_permission)
+        yield ConditionValue("False", "Forbidden", known.missing_permission)
     elif known.failure:
-        yield _ConditionValue("False", "ReconcileFailed", f"{known.failure}; it will be retried")
+        yield ConditionValue("False", "ReconcileFailed", f"{known.failure}; it will be retried")
     elif known.paused:
         serves = "its rules serve; " if known.enforced else ""
         message = f"{serves}while it is paused, nothing of its scheduler is updated except certificates"
-        yield _ConditionValue("False", "Paused", message)
+        yield ConditionValue("False", "Paused", message)
     elif not known.enforced:  # its scheduler has nothing to do for it
         return
     elif known.phase in ("RolledBack", "Rejected"):
-        yield _ConditionValue("False", "ConfigurationRejected", known.rollout_message)
+        yield ConditionValue("False", "ConfigurationRejected", known.rollout_message)
     elif known.phase == "Rolling":
-        yield _ConditionValue("False", "Rolling", known.rollout_message)
+        yield ConditionValue("False", "Rolling", known.rollout_message)
     elif known.phase is None:
-        yield _ConditionValue("Unknown", "Pending", "its scheduler has not been reconciled yet")
+        yield ConditionValue("Unknown", "Pending", "its scheduler has not been reconciled yet")
     elif known.rollout_message:
-        yield _ConditionValue("False", "SchedulerUnavailable", known.rollout_message)
+        yield ConditionValue("False", "SchedulerUnavailable", known.rollout_message)
 
 
-def _silent(replicas: Sequence[ReplicaSummary]) -> _ConditionValue:
-    return _ConditionValue("Unknown", "ReplicaSilent", f"{_named(replicas)}: {replicas[0].silent}")
+def _silent(replicas: Sequence[ReplicaSummary]) -> ConditionValue:
+    return ConditionValue("Unknown", "ReplicaSilent", f"{_named(replicas)}: {replicas[0].silent}")
 
 
 def _named(replicas: Sequence[ReplicaSummary]) -> str:
@@ -219,7 +226,7 @@ def _named(replicas: Sequence[ReplicaSummary]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _condition(kind: str, value: _ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
+def _condition(kind: str, value: ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
     same = before is not None and before.get("status") == value.value
     return {
         "type": kind,

@@ -54,7 +54,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     "Programmed": ReasonDoc("Programmed", "The policy is in effect in every replica and in its scheduler."),
     "Disabled": ReasonDoc(
-        "Programmed, Ready",
+        "Programmed, DataReady, Ready",
         "`mode: Disabled`: the rules are compiled but never applied.",
         "Set `mode: Enforce` to apply them.",
     ),
@@ -114,6 +114,24 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "A policy of that scheduler has the annotation `fairlead.dev/paused` with the value `true`: its rules serve, "
         "and nothing of the scheduler is updated except its certificates.",
         "Remove the annotation.",
+    ),
+    "DataReady": ReasonDoc("DataReady", "Every node has the values that the policy's data asks for."),
+    "DataStale": ReasonDoc(
+        "DataReady",
+        "Values of some nodes are older than `maxAge`, or have a time in the future: rules that read them cannot "
+        "decide, and their `onError` applies.",
+        "Check what measures the nodes that the message names: its exporter, its clock, and whether it is scraped.",
+    ),
+    "DataMissing": ReasonDoc(
+        "DataReady",
+        "Some nodes have no value, several, or one that is no number. Nodes that joined in the last 10 minutes, or "
+        "have a `default`, do not count.",
+        "Do what the message says; `fairlead data POLICY` shows which nodes, on each replica.",
+    ),
+    "PollFailed": ReasonDoc(
+        "DataReady",
+        "The source of values does not answer, or cannot be read. Values that are known are used until `maxAge`.",
+        "See the message for the cause: a NetworkPolicy, the server's settings, or the query.",
     ),
     "Ready": ReasonDoc("Ready", "The policy's rules serve."),
     "Progressing": ReasonDoc("Reconciling", "A change is in progress and completes by itself.", "Wait."),

@@ -17,7 +17,7 @@ from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.result import ReconcileResult
-from fairlead.control.status.build import COUNTERS_S, StatusInputs, build_status, status_change
+from fairlead.control.status.build import AGES_S, COUNTERS_S, StatusInputs, build_status, status_change
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.lint_cache import Warnings
@@ -97,7 +97,8 @@ class StatusWriter:
         differs = status_change(before, after)
         if not differs:
             return warnings is not None
-        if differs == "counters" and now.timestamp() - self._counted.get(name, 0.0) < COUNTERS_S:
+        least_s = {"ages": AGES_S, "counters": COUNTERS_S, "all": 0.0}[differs]
+        if now.timestamp() - self._counted.get(name, 0.0) < least_s:
             return False
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": after}
         at = POLICIES.named("", name, "status")
