@@ -5,6 +5,8 @@ from typing import Final
 import msgspec
 
 PATH: Final = "/state"
+DATA_PATH: Final = "/data/"
+"""Path below which the values of an entry are, as POLICY/ENTRY."""
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -161,7 +161,7 @@ class OperatorReplica:
                 Runnable(begin=self._open_admission, stop=self.admission.stop),
             ],
             background={"policy objects": policies.objects} | ({} if self.own else {"certificates": self.secrets}),
-            pages={replica_state.PATH: self._state},
+            pages={replica_state.PATH: self._state, replica_state.DATA_PATH: self._data_values},
             rejected=self.rejected,
             faults=lambda: self._settings_faults,
         )
@@ -231,8 +231,17 @@ class OperatorReplica:
         servers = {one.name: one.max_entries for one in self.file.settings.prometheus}
         return CompileOptions(self.core.strategies, prefixes, custom, servers, clock=thread_time)
 
-    def _state(self, caller: str) -> bytes | None:
+    def _state(self, caller: str, _path: str) -> bytes | None:
         return replica_state.encode(self.report()) if caller == OPERATOR else None
+
+    def _data_values(self, caller: str, path: str) -> bytes | None:
+        """Return the values at /data/POLICY/ENTRY. Raises LookupError if no serving policy has that entry."""
+        if caller != OPERATOR:
+            return None
+        policy, _, entry = path.removeprefix(replica_state.DATA_PATH).partition("/")
+        if (found := self.core.data.values(policy, entry)) is None:
+            raise LookupError(path)
+        return replica_state.encode(found)
 
     def report(self) -> replica_state.ReplicaState:
         """Return the state of this replica. That pods are schedulable again is reported only once."""

@@ -81,6 +81,14 @@ CASES = {
     "FairleadRuleErrors": Case(
         {_total("rule_errors_total", **_RULE): "0+1x60"}, {_total("rule_errors_total", **_RULE): "1x60"}, _RULE
     ),
+    "FairleadDataNotReady": Case(
+        {_total("policy_condition", policy="p", type="DataReady", status="False"): "1x60"},
+        {
+            _total("policy_condition", policy="p", type="DataReady", status="True"): "1x60",
+            _total("policy_condition", policy="p", type="DataReady", status="Unknown"): "1x60",
+        },
+        _POLICY,
+    ),
     "FairleadInternalErrors": Case(
         {_total("rule_internal_errors_total", **_RULE): "0x25 1x35"},
         {_total("rule_internal_errors_total", **_RULE): "1x60"},
@@ -174,7 +182,7 @@ def test_the_rules_are_what_prometheus_reads(promtool: str, tmp_path: Path) -> N
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rendered()}))
     command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, "19 rules found" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, "20 rules found" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 def test_each_points_to_its_section_of_the_troubleshooting_page() -> None:

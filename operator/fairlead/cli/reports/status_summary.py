@@ -36,6 +36,7 @@ def overview(found: Survey) -> Overview:
         *_wrong_cluster(found, samples),
         *_wrong_schedulers(schedulers),
         *_wrong_policies(policies),
+        *_wrong_data(found.policies),
     ]
     rules = sorted(_rules(found, samples), key=lambda one: (-one.errors, one.policy))
     return Overview(
@@ -216,6 +217,16 @@ def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
         if not one.ready:
             cure = REASONS[one.reason].hint if one.reason in REASONS else ""  # type: ignore[index]
             yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
+
+
+def _wrong_data(policies: Iterable[Obj]) -> Iterator[Wrong]:
+    """Yield a problem for each policy whose measured values are stale or missing."""
+    for policy in policies:
+        for one in policy.get("status", {}).get("conditions", ()):
+            if one["type"] == "DataReady" and one["status"] == "False":
+                name, reason = policy["metadata"]["name"], one["reason"]
+                cure = REASONS[reason].hint if reason in REASONS else ""
+                yield Wrong(kind="policy", name=name, reason=reason, message=one["message"], cure=cure)
 
 
 def _label(obj: Obj) -> str:

@@ -43,7 +43,7 @@ class MeasuredSummary(NamedTuple):
 
 
 class NodeValue(NamedTuple):
-    """What is measured of one node, or why there is no usable value."""
+    """Value of one node, or why there is no usable one."""
 
     name: str
     value: float | None

@@ -44,8 +44,8 @@ _REASONS: Final = {
 
 Prompt = Callable[[IncomingCall], Reply]
 Handle = Prompt | Callable[[IncomingCall], Awaitable[Reply]]
-Page = Callable[[str], bytes | None]
-"""Returns a page for the client of this common name; None if it may not read it."""
+Page = Callable[[str, str], bytes | None]
+"""Returns the page of a path for the client of this common name; None if it may not read it. Raises LookupError."""
 IdentityCheck = Callable[[str, str], str]
 """Returns why a client is not who its certificate says, from its common name and fingerprint; "" if it is."""
 
@@ -69,7 +69,7 @@ class WebhookServer:
     limits: Limits = WEBHOOK
     draining: bool = False
     pages: Mapping[str, Page] = field(default_factory=dict)
-    """Pages for GET, by path."""
+    """Pages for GET, by path; a path that ends with / stands for all below it."""
     identity_error: IdentityCheck | None = None
     """Needed if the authority of clients also signs for others: then a common name alone proves nothing."""
     clock: Callable[[], int] = perf_counter_ns
@@ -213,7 +213,7 @@ class WebhookServer:
             return self._fault(request.path, error)
 
     def _page(self, request: web.BaseRequest, connection: FastPathConnection, received: int) -> Reply:
-        page = self.pages.get(request.path)
+        page = self.pages.get(request.path) or self.pages.get(_first_part(request.path))
         if page is None:
             return _describe(404, f"no such path: {request.path}; there are {', '.join(self.routes)}")
         if request.method != "GET":
@@ -221,7 +221,10 @@ class WebhookServer:
         name = self._authenticate(connection.peer, received)
         if isinstance(name, Reply):
             return name
-        found = page(name)
+        try:
+            found = page(name, request.path)
+        except LookupError:
+            return _describe(404, f"there is nothing at {request.path}")
         if found is None:
             return _describe(403, f"the certificate of {name!r} may not read {request.path}")
         return Reply(found)
@@ -268,6 +271,12 @@ class WebhookServer:
     def _too_large(self, size: int) -> Reply:
         message = f"the body has {size} bytes, at most {self.max_body} are allowed"
         return _describe(413, f"{message}; set nodeCacheCapable: true, or raise --max-body")
+
+
+def _first_part(path: str) -> str:
+    """Return the first part of a path: `/data/` of `/data/p/load`."""
+    end = path.find("/", 1)
+    return path[: end + 1]
 
 
 def _describe(status: int, text: str, reason: str = "") -> Reply:

@@ -52,7 +52,7 @@ class Running:
             {"/filter": lambda call: Reply(call.body), "/bind": self.slow},
             lambda *_: ANYBODY,
             lambda reason, _: self.refused.update([reason]),
-            pages={"/state": lambda _: b"{}"},
+            pages={"/state": lambda *_: b"{}"},
             clock=lambda: 7 * SECOND + int(self.passed * SECOND),
             time=lambda: int((NOW.timestamp() + self.passed) * SECOND),
         )

@@ -1,0 +1,78 @@
+"""Text of `fairlead data`: what the status of a policy says of its measured values. Pure."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from fairlead.cli.console.output import clean, columns
+from fairlead.policy.views.measured_summary import age_text
+
+_SECOND: Final = 1_000_000_000
+_REASONS: Final = {
+    "Stale": "too old",
+    "InFuture": "with a time in the future",
+    "Missing": "without value",
+    "SeveralValues": "with several values",
+    "NoNumber": "with a value that is no number",
+}
+
+
+def data_of(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the measured values, as plain data; `ready` is None while it is unknown."""
+    status: Mapping[str, Any] = policy.get("status", {})
+    found = next((one for one in status.get("conditions", ()) if one["type"] == "DataReady"), {})
+    return {
+        "policy": policy["metadata"]["name"],
+        "ready": {"True": True, "False": False}.get(found.get("status", "")),
+        "reason": found.get("reason", ""),
+        "message": found.get("message", ""),
+        "entries": [*status.get("data", ())],
+    }
+
+
+def data_lines(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """Yield the lines of the text."""
+    if not found["reason"]:
+        yield clean(f"{found['policy']}: nothing is measured for it, or the operator has not looked at it yet")
+        return
+    said = f": {found['message']}" if found["message"] else ""
+    yield clean(f"{found['policy']}: {found['reason']}{said}")
+    for entry in found["entries"]:
+        yield ""
+        yield clean(" ".join(_head(entry, now)))
+        rows = [("REPLICA", "NODES", "WITH VALUE", "DEFAULT", "OLDEST", "MEDIAN", "LAST SUCCESS", "FAILED POLLS")]
+        rows += [_row(one, now) for one in entry.get("replicas", ())]
+        yield from (f"  {line}" for line in columns(rows))
+        for one in entry.get("replicas", ()):
+            yield from (clean(f"  {one['name']}: {text}") for text in _remarks(one))
+
+
+def _head(entry: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    yield f"{entry['name']}: {entry.get('source', '')},"
+    interval_s, greatest_age_s = entry.get("intervalSeconds"), entry.get("maxAgeSeconds")
+    yield "watched," if interval_s is None else f"every {_age(interval_s)},"
+    yield "values of any age," if greatest_age_s is None else f"values at most {_age(greatest_age_s)} old,"
+    yield f"as of {_ago(entry.get('observedTime'), now)}"
+
+
+def _row(one: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
+    counts = (str(one.get(key, 0)) for key in ("nodes", "withValue", "onDefault"))
+    ages = ("-" if (age_s := one.get(key)) is None else _age(age_s) for key in ("oldestAgeSeconds", "medianAgeSeconds"))
+    return (one["name"], *counts, *ages, _ago(one.get("lastSuccess"), now), str(one.get("failedPolls", 0)))
+
+
+def _remarks(one: Mapping[str, Any]) -> Iterator[str]:
+    for each in one.get("withoutValue", ()):
+        yield f"{each.get('nodes', 0)} {_REASONS.get(each['reason'], each['reason'])}: {each.get('names', '')}"
+    if text := one.get("lastError"):
+        yield f"the last poll failed: {text}"
+    if text := one.get("note"):
+        yield text
+
+
+def _age(age_s: int) -> str:
+    return age_text(age_s * _SECOND)
+
+
+def _ago(time: str | None, now: datetime) -> str:
+    return "never" if time is None else f"{_age(int((now - datetime.fromisoformat(time)).total_seconds()))} ago"
