@@ -20,7 +20,7 @@ _REASONS: Final = {
 def data_of(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is known of the measured values, as plain data; `ready` is None while it is unknown."""
     status: Mapping[str, Any] = policy.get("status", {})
-    found = next((one for one in status.get("conditions", ()) if one["type"] == "DataReady"), {})
+    found: Mapping[str, Any] = next((one for one in status.get("conditions", ()) if one["type"] == "DataReady"), {})
     return {
         "policy": policy["metadata"]["name"],
         "ready": {"True": True, "False": False}.get(found.get("status", "")),
@@ -40,7 +40,9 @@ def data_lines(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     for entry in found["entries"]:
         yield ""
         yield clean(" ".join(_head(entry, now)))
-        rows = [("REPLICA", "NODES", "WITH VALUE", "DEFAULT", "OLDEST", "MEDIAN", "LAST SUCCESS", "FAILED POLLS")]
+        rows: list[tuple[str, ...]] = [
+            ("REPLICA", "NODES", "WITH VALUE", "DEFAULT", "OLDEST", "MEDIAN", "LAST SUCCESS", "FAILED POLLS")
+        ]
         rows += [_row(one, now) for one in entry.get("replicas", ())]
         yield from (f"  {line}" for line in columns(rows))
         for one in entry.get("replicas", ()):

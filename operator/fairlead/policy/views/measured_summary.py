@@ -23,7 +23,7 @@ class FaultyNodes(NamedTuple):
     """Nodes without a usable value, for one reason."""
 
     why: str
-    count: int
+    nodes: int
     names: tuple[str, ...]
     """A few of them: the oldest values first, with their age; of nodes without a value those that joined first."""
 

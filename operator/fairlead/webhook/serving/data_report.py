@@ -143,5 +143,5 @@ def _state(entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollS
         young=summary.young,
         oldest_s=summary.oldest_s,
         median_s=summary.median_s,
-        faults=tuple(FaultState(why=one.why, nodes=one.count, names=one.names) for one in summary.faults),
+        faults=tuple(FaultState(why=one.why, nodes=one.nodes, names=one.names) for one in summary.faults),
     )

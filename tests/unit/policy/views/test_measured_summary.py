@@ -146,12 +146,12 @@ def test_the_counts_are_what_rules_read_of_each_node(
         known = {node: NOW + moment * SECOND for node, moment in times.items() if node not in several}
         nodes.publish({LOAD: Reading(dict.fromkeys(known, 0.5), known, frozenset(several))}, NOW + when * SECOND)
     told, each = summary(nodes, name, second), [*node_values(entry(nodes, name), nodes, NOW + second * SECOND)]
-    assert {one.why: one.count for one in told.faults} == {
+    assert {one.why: one.nodes for one in told.faults} == {
         why: count for why in {one.fault for one in each} - {""} if (count := sum(one.fault == why for one in each))
     }
     assert told.with_value == sum(one.value is not None and not one.is_default for one in each)
     assert told.on_default == sum(one.is_default for one in each)
-    assert told.nodes == told.with_value + told.on_default + sum(one.count for one in told.faults) == 4
+    assert told.nodes == told.with_value + told.on_default + sum(one.nodes for one in told.faults) == 4
 
 
 @pytest.mark.parametrize(
