@@ -1,7 +1,7 @@
 """Feed of measured values: polls what the data of the serving policies names, and publishes it to the nodes."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Final
