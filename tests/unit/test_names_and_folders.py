@@ -19,7 +19,7 @@ LINES_MAX: Final = 300
 TESTS: Final = Path(__file__).parents[1]
 BESIDE: Final = {
     "unit": {"bench", "chart", "demo", "docs", "support", "testbed"},
-    "support": {"chart", "docs", "drills", "faults", "patterns", "stream"},
+    "support": {"chart", "docs", "drills", "faults", "patterns", "spread", "stream"},
 }
 SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
 MODULES: Final = sorted(ROOT.rglob("*.py"))

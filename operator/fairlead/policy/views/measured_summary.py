@@ -4,6 +4,7 @@ It is computed when somebody asks, from the times of the values: values grow sta
 """
 
 from collections.abc import Iterator, Mapping
+from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from fairlead.policy.views.measurements import FUTURE, MISSING, NO_NUMBER, NO_TIME, SEVERAL, STALE, MeasuredEntry
@@ -79,12 +80,16 @@ def summarize(entry: MeasuredEntry, nodes: Nodes, now: int) -> MeasuredSummary:
     values, times, size = table.values, table.times, len(table.values)
     earliest = None if entry.greatest_age_ns is None else now - entry.greatest_age_ns
     fresh = on_default = young = 0
-    others: dict[str, list[tuple[int, str]]] = {}
+    stale = list[tuple[int, str]]()
+    others: dict[str, list[tuple[int, str]]] = {STALE: stale}
     for name, slot in nodes.slots.items():
         if slot < size and (at := times[slot]) != NO_TIME:
             ages.append(now - at)
-            if (earliest is None or earliest <= at <= now) and values[slot] == values[slot]:
-                fresh += 1  # nearly all nodes: the rest takes ten times as long
+            if at <= now and values[slot] == values[slot]:  # nearly all nodes: the rest takes ten times as long
+                if earliest is None or earliest <= at:
+                    fresh += 1
+                else:
+                    stale.append((at, name))
                 continue
         view = nodes.views[slot]
         created = None if view is None else view.created
@@ -112,7 +117,7 @@ def summarize(entry: MeasuredEntry, nodes: Nodes, now: int) -> MeasuredSummary:
 def _faults(others: Mapping[str, list[tuple[int, str]]], now: int) -> Iterator[FaultyNodes]:
     for why in FAULTS:
         if found := others.get(why):
-            first = sorted(found)[:NAMES]
+            first = nsmallest(NAMES, found)
             names = [name if why not in (STALE, FUTURE) or at == now else _aged(name, now - at) for at, name in first]
             yield FaultyNodes(why, len(found), tuple(names))
 

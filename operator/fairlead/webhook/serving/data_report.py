@@ -36,11 +36,15 @@ class DataReport:
     ) -> None:
         """Report on what is `serving`; `now` is the time of day in nanoseconds."""
         self._serving, self._nodes, self._polls, self._now = serving, nodes, polls, now
+        self._known: dict[tuple[Any, ...], MeasuredSummary] = {}
+        self._known_at = 0
 
     def entries(self, limit: int | None = None) -> Mapping[str, tuple[DataEntryState, ...]]:
         """Return the state of each measured entry by policy, of the first ones up to a limit."""
         polls, now = self._polls(), self._now()
-        known = dict[tuple[Any, ...], MeasuredSummary]()
+        if abs(now - self._known_at) >= _SECOND:  # several metrics are asked for at one moment
+            self._known, self._known_at = {}, now
+        known = self._known
         made = dict[str, list[DataEntryState]]()
         for policy, entry, measured in islice(self._measured(), limit):
             like = measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s

@@ -40,7 +40,8 @@ DOCUMENT: Final = {"name": "load", "configMap": {"name": "prices"}}
 HOT: Final = {"name": "hot", "telemetry": {"rules": [{"value": "load", "operator": "GreaterThan", "target": 80}]}}
 SAFE: Final = {"name": "hot", "safe": {"resources": [{"name": "cpu", "mean": "load"}]}}
 SPREAD: Final = {"name": "spread", "hotSpot": {"windows": [{"within": "1m", "limit": 5}]}}
-COOL: Final = {"name": "cool", "telemetry": {"value": "load", "prefer": "Lowest"}}
+_TELEMETRY: Final = {"value": "load", "prefer": "Lowest"}
+COOL: Final = {"name": "cool", "telemetry": _TELEMETRY}
 
 
 def cel(expression: str) -> dict[str, str]:
@@ -88,7 +89,7 @@ CASES: Final[dict[str, tuple[dict[str, Any], list[str]]]] = {
     "small differences": (spec(TIMED, scores=[COOL]), [RANGE]),
     "small differences, said so": (spec(TIMED, scores=[{**COOL, "normalize": "MinMax"}]), [RANGE]),
     "small differences, range": (
-        spec(TIMED, scores=[{"name": "cool", "telemetry": {**COOL["telemetry"], "range": _RANGE}}]),
+        spec(TIMED, scores=[{"name": "cool", "telemetry": {**_TELEMETRY, "range": _RANGE}}]),
         [],
     ),
     "small differences, as they are": (spec(TIMED, scores=[{**COOL, "normalize": "None"}]), []),
