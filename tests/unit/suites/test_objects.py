@@ -44,12 +44,20 @@ def test_what_nobody_says_is_as_in_most_clusters() -> None:
         "ephemeral-storage": "100Gi",
         "pods": "110",
     }
+    assert node["status"]["capacity"] == node["status"]["allocatable"]
     assert pod["metadata"]["namespace"] == "default"
     assert pod["metadata"]["creationTimestamp"] == "2027-01-15T11:00:00Z"
     [ready] = pod["status"]["conditions"]
     assert (ready["type"], ready["status"], ready["lastTransitionTime"]) == ("Ready", "True", "2027-01-15T11:00:00Z")
     assert found.pod["spec"]["schedulerName"] == "fairlead"
     assert [space["metadata"]["name"] for space in found.namespaces] == ["default"]
+
+
+def test_a_node_has_a_capacity_of_what_it_says_is_allocatable_but_for_what_it_says() -> None:
+    status = {"allocatable": {"cpu": 16}, "capacity": {"memory": "64Gi"}}
+    [node] = of(nodes=[{"metadata": {"name": "n"}, "status": status}]).nodes
+    assert node["status"]["capacity"] == {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+    assert node["status"]["allocatable"] == node["status"]["capacity"] | {"memory": "32Gi"}
 
 
 def test_every_namespace_that_a_pod_names_is_there_with_its_label() -> None:
