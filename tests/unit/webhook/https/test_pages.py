@@ -1,0 +1,52 @@
+"""Pages of the operator's port: what they have, for whom, and what is not there."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fairlead.webhook.extender.call import Reply
+from fairlead.webhook.https.server import WebhookServer
+from fairlead.webhook.https.tls import Tls
+from support.policy import SECOND
+from support.webhook.tls import ANYBODY, NOW, Ground, connect
+
+
+def values(caller: str, path: str) -> bytes | None:
+    if caller != "scheduler":
+        return None
+    return {"/data/p/load": b"{}"}[path]
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status", "said"),
+    [
+        ("/data/p/load", "GET", 200, b"{}"),
+        ("/data/p/other", "GET", 404, b"there is nothing at /data/p/other"),
+        ("/data/p/load", "POST", 405, b"POST is not allowed; use GET"),
+        ("/data", "GET", 404, b"no such path: /data; there are /filter"),
+        ("/other", "GET", 403, b"may not read /other"),
+    ],
+)
+def test_a_page(path: str, method: str, status: int, said: bytes, tmp_path: Path) -> None:
+    async def ask() -> None:
+        ground = Ground(tmp_path)
+        pages = {"/data/": values, "/other": lambda *_: None}
+        routes = {"/filter": lambda call: Reply(call.body)}
+        server = WebhookServer(
+            Tls(ground.files),
+            routes,
+            lambda *_: ANYBODY,
+            lambda *_: None,
+            pages=pages,
+            time=lambda: int(NOW.timestamp() * SECOND),
+        )
+        connection = await connect(await server.start("127.0.0.1", 0), ground.client())
+        try:
+            found = await connection.call(path, b"", method)
+            assert (found.status, said in found.body) == (status, True), found.body
+        finally:
+            await connection.close()
+            await server.stop(0)
+
+    asyncio.run(ask())
