@@ -30,7 +30,7 @@ class SkippedRule:
     def __str__(self) -> str:
         where = f"{self.policy}/{self.rule}" if self.rule else f"{self.policy} as a whole"
         what = ", ".join(f"data.{name}" for name in self.entries)
-        return f"{where}: it reads {f'{what}, which --data does not give' if what else _WHAT[self.kind]}"
+        return f"{where}: it reads {f'{what}, which is not known: --data can give it' if what else _WHAT[self.kind]}"
 
 
 def judgeable(

@@ -157,17 +157,13 @@ def _whole_node(name: str, one: Object, now: int) -> Object:
     metadata = {"uid": f"node-{name}", "creationTimestamp": timestamp_to_string(now - _DAY)}
     own = {key: value for key, value in one.items() if key != FIELD}
     # A node that says only what is allocatable keeps nothing for itself: measured shares are of its capacity.
-    written = own.get("status")
-    allocatable = patched(_ROOM, written["allocatable"]) if _has_map(written, "allocatable") else _ROOM
+    status = own.get("status")
+    allocatable = patched(_ROOM, status.get("allocatable") or {}) if isinstance(status, Mapping) else _ROOM
     usual = {
         "metadata": {**metadata, "labels": {"kubernetes.io/hostname": name}},
         "status": {"allocatable": _ROOM, "capacity": allocatable},
     }
     return {"apiVersion": "v1", "kind": "Node", **patched(usual, own)}
-
-
-def _has_map(one: Any, key: str) -> bool:
-    return isinstance(one, Mapping) and isinstance(one.get(key), Mapping)
 
 
 def _whole_placed(key: Key, one: Object, now: int) -> Object:

@@ -50,6 +50,7 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import of_schedulers
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
     from fairlead.cli.inputs.data_file import given_data
+    from fairlead.cli.inputs.live_values import add_read
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import diff_text
     from fairlead.policy.evaluate.matching import PolicySet
@@ -62,6 +63,7 @@ def _run(given: argparse.Namespace) -> int:
     sight = open_source(given)
     pods = pods_to_check(given, sight, both)
     data = given_data(given.data, both.policies, [name for _, name in sight.snapshot.nodes], now)
+    add_read(data, given, sight, both.policies, now)
     before, blind = judgeable_policies(before, sight, data.readings)
     after, more = judgeable_policies(after, sight, data.readings)
     one = Simulation(before, sight.snapshot, now, readings=data.readings, each=with_progress)

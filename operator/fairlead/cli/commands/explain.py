@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_snapshot
+from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_prometheus, add_snapshot
 from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def add_to(commands: "Commands") -> None:
     )
     add_snapshot(parser, default="live")
     add_data(parser)
+    add_prometheus(parser)
     add_now(parser)
     add_kubeconfig(parser)
     add_output(parser)
@@ -61,17 +62,21 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import of_judged
     from fairlead.cli.inputs.cluster_source import judgeable_policies
     from fairlead.cli.inputs.data_file import given_data
+    from fairlead.cli.inputs.live_values import add_read
+    from fairlead.cli.inputs.prometheus_values import add_asked, servers_of
     from fairlead.cli.inputs.simulation_inputs import moment_of
     from fairlead.cli.reports import explain_data, explain_text
     from fairlead.cli.reports.explain_data import ExplainContext
     from fairlead.simulation.explain_pod import explanation, one_node
     from fairlead.simulation.simulation import Simulation
 
-    now = moment_of(given.now)
+    now, servers = moment_of(given.now), servers_of(given.prometheus)
     given_policies = _policies(given)
     sight, pod = _sight(given)
     policies = given_policies or _of_cluster(sight)
     data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
+    add_asked(data, servers, given.prometheus_token, policies.policies, sight.snapshot, now)
+    add_read(data, given, sight, policies.policies, now)
     judgeable, blind = judgeable_policies(policies, sight, data.readings)
     world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, each=with_progress)
     judged = world.judge(pod.raw, pod.file)

@@ -53,6 +53,7 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import of_schedulers
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
     from fairlead.cli.inputs.data_file import given_data
+    from fairlead.cli.inputs.live_values import add_read
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.results import shown
@@ -62,6 +63,7 @@ def _run(given: argparse.Namespace) -> int:
     sight = open_source(given)
     pods = pods_to_check(given, sight, policies)
     data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
+    add_read(data, given, sight, policies.policies, now)
     judgeable, blind = judgeable_policies(policies, sight, data.readings)
     others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
     notes = [*sight.notes(policies.policies, pods, given), *others, *data.notes, *blind]

@@ -67,6 +67,18 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_prometheus(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name Prometheus servers to ask."""
+    parser.add_argument(
+        "--prometheus",
+        action="append",
+        metavar="NAME=URL",
+        default=[],
+        help="ask this server for the values of entries that name it as server; may be given several times",
+    )
+    parser.add_argument("--prometheus-token", metavar="FILE", help="file with your bearer token for these servers")
+
+
 def add_now(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the time."""
     parser.add_argument(

@@ -73,7 +73,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
             unread.append(Unread(part, f"{part} in {at.namespace}", error.message))
             return []
 
-    homes = await _homes(objects)
+    homes = await operator_namespaces(objects)
     home = namespace or (NAMESPACE if NAMESPACE in homes or not homes else homes[0])
     operator, pods, deployments, config_maps, leases = await asyncio.gather(
         read("pods of the operator", ObjectRef(PODS.resource, home), REPLICAS),
@@ -97,7 +97,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
     )
 
 
-async def _homes(objects: ObjectClient) -> list[str]:
+async def operator_namespaces(objects: ObjectClient) -> list[str]:
     """Return the namespaces of operators; empty if there is none or pods may not be listed."""
     try:
         return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})

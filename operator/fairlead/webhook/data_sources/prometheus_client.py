@@ -78,6 +78,10 @@ class PrometheusClient:
             for one in servers
         }
 
+    def set_access(self, access: Iterable[ServerAccess]) -> None:
+        """Use these servers, of a caller without settings."""
+        self._servers = {one.server.name: one for one in access}
+
     async def __aenter__(self) -> Self:
         self._open_session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, limit_per_host=_AT_ONCE),

@@ -17,14 +17,18 @@ FOLDER: Final = "prometheus"
 class ServerAccess:
     """Address of a server, and the credentials for it."""
 
-    def __init__(self, server: PrometheusServer, folder: Path) -> None:
-        """`folder` has the files of this server, with the names that the settings give them."""
+    def __init__(self, server: PrometheusServer, folder: Path, token: FileSecret | None = None) -> None:
+        """`folder` has the files of this server, with the names that the settings give them.
+
+        `token` is that of a caller without settings.
+        """
         self.server = server
         self._folder = folder
-        self._token = self._user = self._password = self._certificate = self._key = None
+        self._token = token
+        self._user = self._password = self._certificate = self._key = None
         authority = None
-        if (token := server.bearer_token) is not None:
-            self._token = self._file("token", "bearerToken", _in_secret(token.secret, token.key))
+        if (bearer := server.bearer_token) is not None:
+            self._token = self._file("token", "bearerToken", _in_secret(bearer.secret, bearer.key))
         elif server.service_account is not None:
             self._token = self._file("token", "serviceAccount", "the chart mounts a token of its ServiceAccount here")
         elif (login := server.basic_auth) is not None:

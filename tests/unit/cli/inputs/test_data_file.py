@@ -57,7 +57,7 @@ def test_a_rule_whose_values_are_not_given_is_left_out() -> None:
     assert [rule.name for rule in kept.filters] == ["any"]
     assert not kept.scores
     assert [str(rule) for rule in left_out] == [
-        f"p/{name}: it reads data.load, which --data does not give" for name in ("idle", "s")
+        f"p/{name}: it reads data.load, which is not known: --data can give it" for name in ("idle", "s")
     ]
     assert judgeable([one], [], [POLL]) == ([one], [])
 
@@ -83,7 +83,7 @@ def test_all_three_commands_take_the_values(tmp_path: Path, capsys: pytest.Captu
     assert [one["passed"] for one in found["nodes"]] == [True, False]
     blind = run(*simulate)
     assert [one["passed"] for one in blind["pods"][0]["nodes"]] == [True, True]
-    assert "not evaluated: p/f: it reads data.load, which --data does not give" in blind["notes"]
+    assert "not evaluated: p/f: it reads data.load, which is not known: --data can give it" in blind["notes"]
     assert [one["passed"] for one in run(*explain, "--data", values)["nodes"]] == [True, False]
     loose = (tmp_path / "p.json").read_text().replace("0.5", "0.95").replace("'", "")
     (tmp_path / "after.json").write_text(loose)

@@ -1,0 +1,99 @@
+"""Measured values of a live cluster, read with the caller's own rights: the metrics API and ConfigMaps."""
+
+import argparse
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from fairlead.cli.inputs.cluster_source import ClusterSource
+from fairlead.cli.inputs.data_file import GivenData
+from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.cooperative import finish
+from fairlead.kube.access.access import find_access
+from fairlead.kube.errors import ClusterError, NotFoundError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import decode_object
+from fairlead.kube.watch.config_maps import CONFIG_MAPS
+from fairlead.mirror import decode
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading, poll_name, poll_of
+from fairlead.simulation.snapshot import Snapshot
+from fairlead.webhook.data_sources.config_map_values import document_reading, read_document
+from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
+from fairlead.webhook.data_sources.poll_error import PollError
+
+_WITHIN_S: Final = 10.0
+_NO_OPERATOR: Final = "no operator is found, in whose namespace the ConfigMap would be: give the values as --data"
+
+
+def nodes_of_snapshot(snapshot: Snapshot, now: int) -> Nodes:
+    """Return the nodes of a snapshot, without pods: names and capacities for what is measured."""
+    mirror = Mirror(lambda: now)
+    for held in snapshot.nodes.values():
+        mirror.node_sink.put(decode.node(held.raw))
+    return mirror.nodes
+
+
+def add_read(
+    found: GivenData, given: argparse.Namespace, sight: ClusterSource, policies: Sequence[CompiledPolicy], now: int
+) -> None:
+    """Add what a live cluster says to the values of a file, which come first."""
+    polls = {poll: None for policy in policies for entry in policy.data if (poll := poll_of(entry)) is not None}
+    wanted = [poll for poll in polls if poll not in found.readings]
+    metrics = [poll for poll in wanted if isinstance(poll, NodeMetricsPoll)]
+    documents = [poll for poll in wanted if isinstance(poll, ConfigMapPoll)]
+    if sight.is_live and (metrics or documents):
+        asyncio.run(_read(found, given, metrics, documents, nodes_of_snapshot(sight.snapshot, now)))
+
+
+async def _read(
+    found: GivenData,
+    given: argparse.Namespace,
+    metrics: Sequence[NodeMetricsPoll],
+    documents: Sequence[ConfigMapPoll],
+    nodes: Nodes,
+) -> None:
+    async with Client(find_access(given.kubeconfig, given.context), deadline_s=_WITHIN_S) as client:
+        if metrics:
+            try:
+                source = NodeMetricsSource(client, nodes)
+                for poll, one in finish(await source.read(metrics, within_s=_WITHIN_S)).items():
+                    found.readings[poll] = one
+            except PollError as error:
+                found.notes += [f"{poll_name(poll)}: {error}" for poll in metrics]
+        if documents:
+            _add(found, await _documents(client, documents, nodes))
+
+
+async def _documents(
+    client: Client, polls: Iterable[ConfigMapPoll], nodes: Nodes
+) -> Mapping[ConfigMapPoll, Reading | str]:
+    homes = await operator_namespaces(ObjectClient(client))
+    answers = dict[ConfigMapPoll, Reading | str]()
+    for poll in polls:
+        try:
+            answers[poll] = await _document(client, homes[0], poll, nodes) if homes else _NO_OPERATOR
+        except (ClusterError, PollError) as error:
+            answers[poll] = str(error)
+    return answers
+
+
+async def _document(client: Client, namespace: str, poll: ConfigMapPoll, nodes: Nodes) -> Reading | str:
+    try:
+        obj = await client.get(CONFIG_MAPS.named(namespace, poll.name), decode_object)
+    except NotFoundError:
+        return f"there is no ConfigMap {poll.name} in {namespace}"
+    text = (obj.get("data") or {}).get(poll.key)
+    if text is None:
+        return f"the ConfigMap {namespace}/{poll.name} has no key {poll.key}"
+    return finish(document_reading(read_document(text), poll, nodes))
+
+
+def _add(found: GivenData, answers: Mapping[ConfigMapPoll, Reading | str]) -> None:
+    readings: dict[Poll, Reading] = {poll: one for poll, one in answers.items() if isinstance(one, Reading)}
+    found.readings.update(readings)
+    texts = {poll: one.note if isinstance(one, Reading) else one for poll, one in answers.items()}
+    found.notes += [f"{poll_name(poll)}: {text}" for poll, text in texts.items() if text]
