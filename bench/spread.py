@@ -20,22 +20,29 @@ from bench.programs import fairlead_running
 from bench.scheduler import Wiring, scheduler_running
 from bench.spread_chart import chart
 from bench.stage import NAME, Stage, order, stage_running
-from support.spread import LIFE_S, NODES, RATE, VARIANTS, Flow, Spread, spec, spread
+from support.spread import CORES, LIFE_S, NODES, RATE, VARIANTS, Flow, Spread, spec, spread
 from support.webhook.exporter import exporting
 from testbed import prometheus
+from testbed.node_template import equal
 
 PAGE: Final = page.PAGE.parent / "guide" / "load-spread.md"
 CHART: Final = PAGE.with_suffix(".svg")
 _BEGIN: Final = "<!-- figures: written by python -m bench.spread -->"
 _END: Final = "<!-- end of the figures -->"
-_NAMES: Final = {"none": "no rule", "hotSpot": "`hotSpot`", "targetLoad": "`targetLoad`", "safe": "`safe`"}
+_NAMES: Final = {
+    "none": "no rule",
+    "telemetry": "`telemetry`",
+    "hotSpot": "`telemetry` and `hotSpot`",
+    "targetLoad": "`targetLoad`",
+    "safe": "`safe`",
+}
 
 
 def main() -> int:
     """Measure, print, and write the page and its chart."""
     given = _parser().parse_args()
     found: dict[str, list[Spread]] = {name: [] for name in VARIANTS}
-    with stage_running(NODES) as stage:
+    with stage_running(NODES, equal(cpu=f"{CORES:g}", memory="64Gi", pods=250)) as stage:
         for number in range(given.rounds):
             for name in order([*VARIANTS], number):
                 found[name].append(_run(stage, name, given.seconds))

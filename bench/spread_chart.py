@@ -16,6 +16,8 @@ _TEXT: Final = "#808080"
 _LINE: Final = "#80808066"
 _DOT: Final = "#5c7cfa"
 _MEAN: Final = "#f08c00"
+_LABELS: Final = {"none": "no rule", "hotSpot": "and hotSpot"}
+"""The row of `hotSpot` is below that of `telemetry`, beside which it is measured."""
 _LANES: Final = 5
 """Dots of neighbours lie beside each other, so that each is seen."""
 
@@ -41,7 +43,7 @@ def chart(loads: Mapping[str, Mapping[str, float]]) -> str:
     )
     for row, (name, nodes) in enumerate(loads.items()):
         y = _TOP + _ROW * row + _ROW // 2
-        label = "no rule" if name == "none" else name
+        label = _LABELS.get(name, name)
         parts.append(f'<text x="{_LEFT - 12}" y="{y + 5}" fill="{_TEXT}" text-anchor="end">{label}</text>')
         for at, load in enumerate(sorted(nodes.values())):
             lane = 8 * (at % _LANES - _LANES // 2)

@@ -87,7 +87,7 @@ class Stage:
 
 
 @contextmanager
-def stage_running(many: int) -> Iterator[Stage]:
+def stage_running(many: int, template: Template | None = None) -> Iterator[Stage]:
     """Run a control plane with that many kwok nodes, and take it down at the end, also after SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     provider = Local(CLUSTER, node=False)
@@ -95,7 +95,7 @@ def stage_running(many: int) -> Iterator[Stage]:
         provider.up()
         kubeconfig = provider.kubeconfig()
         with closing(Api(kubeconfig)) as api:
-            nodes.ensure(kubeconfig.parent, kubeconfig, node_template.make(many, _template(), seed=1))
+            nodes.ensure(kubeconfig.parent, kubeconfig, node_template.make(many, template or _template(), seed=1))
             _make_namespace(api)
             yield Stage(api, kubeconfig, many)
     finally:

@@ -11,7 +11,7 @@ import yaml
 
 from extender import Stage
 from support.process.serving import Serving
-from support.spread import LIFE_S, MAX_AGE_S, NODES, Flow, spec, spread
+from support.spread import CORES, LIFE_S, MAX_AGE_S, NODES, Flow, spec, spread
 from support.spread.flow import Placed
 from support.webhook.exporter import exporting
 from testbed import prometheus
@@ -33,7 +33,7 @@ _CLOCK_S = 1
 def test_load_is_spread_and_no_value_is_used_past_its_age(
     stage: Stage, serving: Serving, kwok_nodes: MakeNodes, tmp_path: Path
 ) -> None:
-    nodes = kwok_nodes(NODES, equal(cpu="16", memory="64Gi", pods=250))
+    nodes = kwok_nodes(NODES, equal(cpu=f"{CORES:g}", memory="64Gi", pods=250))
     flow = Flow(api=stage.api, namespace=stage.name, scheduler=stage.name, nodes=nodes)
     exporter_port, server_port = free_ports(2)
 

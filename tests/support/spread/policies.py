@@ -10,6 +10,7 @@ _WEIGHT = 10
 _RESOURCES = [{"name": "cpu", "mean": "load", "deviation": "deviation"}]
 _SAFE = {"resources": _RESOURCES, "limitPercent": 90, "tolerancePercent": 30, "lag": _LAG}
 _TARGET = {"value": "load", "targetPercent": 70, "multiplierPercent": 100, "lag": _LAG}
+_COOLEST = {"name": "coolest", "weight": _WEIGHT, "telemetry": {"value": "load", "prefer": "Lowest"}}
 _WINDOWS = [{"within": "10s", "count": 1, "points": 10}]
 _QUERIES = {"load": "node_load", "deviation": "stddev_over_time(node_load[15s])"}
 
@@ -23,7 +24,11 @@ def _measured(*names: str) -> list[dict[str, Any]]:
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "none": {"filters": [{"name": "any", "expression": "true"}]},
-    "hotSpot": {"scores": [{"name": "quiet", "weight": _WEIGHT, "hotSpot": {"windows": _WINDOWS}}]},
+    "telemetry": {"data": _measured("load"), "scores": [_COOLEST]},
+    "hotSpot": {
+        "data": _measured("load"),
+        "scores": [_COOLEST, {"name": "burst", "weight": _WEIGHT, "hotSpot": {"windows": _WINDOWS}}],
+    },
     "targetLoad": {
         "data": _measured("load"),
         "scores": [{"name": "target", "weight": _WEIGHT, "targetLoad": _TARGET}],
