@@ -5,6 +5,8 @@ from typing import Final
 import msgspec
 
 PATH: Final = "/state"
+ASIDE_PATH: Final = "/state/aside"
+"""The same report, with the request to step aside: another replica has the values that this one lacks."""
 DATA_PATH: Final = "/data/"
 """Path below which the values of an entry are, as POLICY/ENTRY."""
 
@@ -56,6 +58,16 @@ class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     oldest_s: int | None = None
     median_s: int | None = None
     faults: tuple[FaultState, ...] = ()
+
+    @property
+    def has_value(self) -> bool:
+        """Whether a node has a usable value, or a default."""
+        return sum(fault.nodes for fault in self.faults) < self.nodes
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the last poll failed and no node has a usable value."""
+        return bool(self.error) and self.nodes > 0 and not self.has_value
 
 
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

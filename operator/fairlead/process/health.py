@@ -128,6 +128,8 @@ class Components:
     faults: Callable[[], Mapping[str, str]]
     """Returns the errors in files of policies or settings, by file name."""
     node_data: NodeDataFeed
+    aside: Callable[[], str] = lambda: ""
+    """Returns why the replica has stepped aside; "" if it has not."""
     certificates: str = ""
     """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
@@ -155,6 +157,8 @@ def checks(parts: Components) -> Iterator[Check]:
     yield Check("policies", state is not None, generation)
     if (data := parts.node_data.readiness()) is not None:
         yield Check("data", *data)
+    if why := parts.aside():
+        yield Check("aside", ok=False, text=why)
     for name, text in _remarks(parts):
         yield Check(name, ok=True, text=text)
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -32,6 +32,7 @@ from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SettingsError, SettingsFile, loaded_settings
 from fairlead.process.tasks import every, listening, nothing, told_to_stop
+from fairlead.replica_state import DataEntryState
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
@@ -41,6 +42,7 @@ from fairlead.webhook.https.server import IdentityCheck
 from fairlead.webhook.https.tls import Tls, TlsError
 from fairlead.webhook.serving.policy_watch import WatchedPolicies
 from fairlead.webhook.serving.replica_report import ReportInputs, report
+from fairlead.webhook.serving.step_aside import StepAside
 
 if TYPE_CHECKING:
     from fairlead.kube.watch.reflector import Reflector
@@ -50,6 +52,7 @@ SWITCH_S: Final = 0.0005
 """Switch interval of threads: reconciling must not delay serving."""
 _SETTINGS_S: Final = 2.0
 _REMEMBER_S: Final = 10.0
+_ASIDE_S: Final = 1.0
 
 
 class LeaderCandidate(Protocol):
@@ -158,13 +161,20 @@ class OperatorReplica:
                 Runnable(self._managed.run),
                 Runnable(self.secrets.run, begin=self.own.begin if self.own else nothing),
                 Runnable(every(_SETTINGS_S, self.reload_settings)),
+                Runnable(every(_ASIDE_S, self._check_aside)),
                 Runnable(begin=self._open_admission, stop=self.admission.stop),
             ],
             background={"policy objects": policies.objects} | ({} if self.own else {"certificates": self.secrets}),
-            pages={replica_state.PATH: self._state, replica_state.DATA_PATH: self._data_values},
+            pages={
+                replica_state.PATH: self._state,
+                replica_state.ASIDE_PATH: self._aside,
+                replica_state.DATA_PATH: self._data_values,
+            },
             rejected=self.rejected,
             faults=lambda: self._settings_faults,
         )
+        self.aside = StepAside(self._measured, self._set_aside)
+        self.replica.parts.aside = lambda: self.aside.reason
         if lead is not None:
             self._add_candidate(lead(self))
 
@@ -233,6 +243,22 @@ class OperatorReplica:
 
     def _state(self, caller: str, _path: str) -> bytes | None:
         return replica_state.encode(self.report()) if caller == OPERATOR else None
+
+    def _aside(self, caller: str, path: str) -> bytes | None:
+        if caller == OPERATOR:
+            self.aside.ask()
+        return self._state(caller, path)
+
+    async def _check_aside(self) -> None:
+        self.aside.check()
+
+    def _measured(self) -> Iterator[DataEntryState]:
+        if self.core.watching.synced:
+            for entries in self.core.data.entries().values():
+                yield from entries
+
+    def _set_aside(self, is_aside: bool) -> None:  # noqa: FBT001
+        self.replica.server.aside = is_aside
 
     def _data_values(self, caller: str, path: str) -> bytes | None:
         """Return the values at /data/POLICY/ENTRY. Raises LookupError if no serving policy has that entry."""

@@ -56,6 +56,7 @@ class Operating:
     """Whether the API server may ask it."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Beside what it is always told."""
+    host: str = HOST
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -81,7 +82,7 @@ class Operating:
         """What it says to whoever watches it."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(f"http://{HOST}:{self.ports[1]}/{page}", timeout=15) as answer:
+            with opener.open(f"http://{self.host}:{self.ports[1]}/{page}", timeout=15) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -109,7 +110,7 @@ class Operating:
 
     def ask(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, bytes]:
         """What a caller of this name is answered."""
-        connection = http.client.HTTPSConnection(HOST, self.ports[0], context=self.context(name), timeout=30)
+        connection = http.client.HTTPSConnection(self.host, self.ports[0], context=self.context(name), timeout=30)
         try:
             sent = None if body is None else json.dumps(body)
             connection.request("GET" if body is None else "POST", path, sent, {"Content-Type": "application/json"})
@@ -161,20 +162,20 @@ class Operating:
             "filterVerb": "filter",
             "preemptVerb": "preempt",
         }
-        url = f"https://{HOST}:{self.ports[0]}"
+        url = f"https://{self.host}:{self.ports[0]}"
         return [common | {"urlPrefix": url}, common | {"urlPrefix": f"{url}/ignore", "ignorable": True}]
 
     def _component(self) -> Component:
         file = self.folder / "settings.yaml"
         file.write_text(self.settings)
-        listen, probes, admission = (f"{HOST}:{port}" for port in self.ports)
+        listen, probes, admission = (f"{self.host}:{port}" for port in self.ports)
         admission = admission if self.admits else ""
         command = [
             *(sys.executable, "-m", "fairlead", "operate", f"--settings={file}"),
             *(f"--listen={listen}", f"--probes={probes}", f"--admission={admission}"),
             *(f"--kubeconfig={self.cluster.kubeconfig}", "--drain=0s", "--log-format=console"),
         ]
-        pod = {"POD_NAMESPACE": self.namespace, "POD_NAME": self.name, "POD_IP": HOST}
+        pod = {"POD_NAMESPACE": self.namespace, "POD_NAME": self.name, "POD_IP": self.host}
         environment = {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **pod, **self.environment}
         return Component(self.name, command, environment)
 

@@ -88,8 +88,10 @@ class ReplicaPoller:
                 pass
 
     async def _poll(self) -> None:
-        before = self.replicas.states
+        before, aside = self.replicas.states, self.replicas.aside
         after = await self.replicas.poll()
+        if self.replicas.aside - aside:
+            self.requested.set()  # it is asked by the next poll
         await self.waker.on_poll(after)
         await self.events.retry_refused()
         if not self.queue.replicas_polled.is_set():

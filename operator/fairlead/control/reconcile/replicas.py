@@ -12,7 +12,8 @@ import msgspec
 
 from fairlead import replica_state
 from fairlead.api.errors import InvalidObjectError
-from fairlead.control.decide.rollout_observation import find_condition
+from fairlead.control.decide.rollout_observation import find_condition, is_ready
+from fairlead.control.decide.step_aside import asked_to_step_aside
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.replica_state import ReplicaState
@@ -38,6 +39,8 @@ class ReplicaClient:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     states: Mapping[str, ReplicaState | str] = field(default_factory=dict)
     """State of each replica by the name of its pod, or why it is unknown."""
+    aside: frozenset[str] = frozenset()
+    """Replicas that the next poll asks to step aside."""
 
     async def poll(self) -> Mapping[str, ReplicaState | str]:
         """Poll all replicas, ready or not, except those that are still starting: no scheduler calls them."""
@@ -57,18 +60,20 @@ class ReplicaClient:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         connector = aiohttp.TCPConnector(ssl=context, force_close=True)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-            states = await asyncio.gather(*(self._poll_one(session, address) for address in living.values()))
+            states = await asyncio.gather(
+                *(self._poll_one(session, address, name in self.aside) for name, address in living.items())
+            )
         self.states = dict(zip(living, states, strict=True))
+        self.aside = asked_to_step_aside(self.states, {one["metadata"]["name"] for one in pods if is_ready(one)})
         return self.states
 
-    async def _poll_one(self, session: aiohttp.ClientSession, address: str) -> ReplicaState | str:
+    async def _poll_one(self, session: aiohttp.ClientSession, address: str, aside: bool) -> ReplicaState | str:  # noqa: FBT001
         if not address:
             return "it has no address yet"
         host = f"[{address}]" if ":" in address else address
         try:
-            async with session.get(
-                f"https://{host}:{self.port}{replica_state.PATH}", server_hostname=self.host
-            ) as answer:
+            path = replica_state.ASIDE_PATH if aside else replica_state.PATH
+            async with session.get(f"https://{host}:{self.port}{path}", server_hostname=self.host) as answer:
                 body = await answer.read()
                 return (
                     replica_state.decode(body) if answer.status == 200 else f"it answered with status {answer.status}"

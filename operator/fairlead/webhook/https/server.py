@@ -68,6 +68,8 @@ class WebhookServer:
     age_s: float = AGE_S
     limits: Limits = WEBHOOK
     draining: bool = False
+    aside: bool = False
+    """Whether others are to be called instead: each reply is the last of its connection."""
     pages: Mapping[str, Page] = field(default_factory=dict)
     """Pages for GET, by path; a path that ends with / stands for all below it."""
     identity_error: IdentityCheck | None = None
@@ -159,10 +161,10 @@ class WebhookServer:
     def _fast_handler(self, peer: Peer, path: str, length: int) -> Work | None:
         """Return the function that answers a call on the fast path.
 
-        None if the call is to be refused, if its handler is a coroutine, or while the server drains.
+        None if the call is to be refused, if its handler is a coroutine, or while each reply ends its connection.
         """
         handle, name = self._prompt.get(path), peer.name
-        if handle is None or name is None or self.draining or length > self.max_body:
+        if handle is None or name is None or self.draining or self.aside or length > self.max_body:
             return None
         caller = self.authorize(name, path)
         if caller is None or (self.identity_error is not None and self.identity_error(name, peer.leaf)):
@@ -185,7 +187,7 @@ class WebhookServer:
         if answer.refused:
             self.refused(answer.refused, connection.peer.address)
         response = web.Response(body=answer.body, status=answer.status, content_type="application/json")
-        if self.draining or connection.is_due:
+        if self.draining or self.aside or connection.is_due:
             response.force_close()
         return response
 

@@ -1,0 +1,63 @@
+"""Stepping aside: a replica that alone cannot reach a server is not ready, so that schedulers call the others.
+
+The leader asks for it, and asks again while it sees the reason. Without it, this ends by itself.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from time import monotonic
+from typing import Final
+
+from fairlead.replica_state import DataEntryState
+
+LOG: Final = logging.getLogger(__name__)
+ASKED_S: Final = 30.0
+"""How long a request lasts."""
+LONGEST_S: Final = 300.0
+"""How long a replica stays aside at most, so that a mistake of the leader ends."""
+REST_S: Final = 60.0
+"""How long it does not step aside again after that."""
+
+
+class StepAside:
+    """State of a replica that steps aside, or does not."""
+
+    def __init__(
+        self,
+        entries: Callable[[], Iterable[DataEntryState]],
+        on_change: Callable[[bool], None],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """`entries` returns the measured entries; `on_change` is told whether the replica is aside."""
+        self._entries, self._on_change, self._clock = entries, on_change, clock
+        self._since: float | None = None
+        self._until = self._not_before = 0.0
+        self.reason = ""
+        """Why the replica is aside; "" if it is not."""
+
+    def ask(self) -> None:
+        """Step aside, or stay aside, if values are lacking."""
+        now = self._clock()
+        if now < self._not_before or not (lacking := self._lacking()):
+            return
+        self._until = now + ASKED_S
+        if self._since is None:
+            self._since = now
+            self.reason = f"stepped aside, because other replicas have the values of {lacking}, and this one has none"
+            LOG.warning("replica.stepped_aside", extra={"entries": lacking})
+            self._on_change(True)  # noqa: FBT003
+
+    def check(self) -> None:
+        """Come back if the values are there again, if nobody asks any more, or after the longest time."""
+        if self._since is None:
+            return
+        now = self._clock()
+        is_too_long = now >= self._since + LONGEST_S
+        if is_too_long or now >= self._until or not self._lacking():
+            self._since, self.reason = None, ""
+            self._not_before = now + REST_S if is_too_long else 0.0
+            LOG.info("replica.came_back", extra={"after_longest_time": is_too_long})
+            self._on_change(False)  # noqa: FBT003
+
+    def _lacking(self) -> str:
+        return ", ".join(sorted({f"{one.name} ({one.source})" for one in self._entries() if one.is_cut_off}))

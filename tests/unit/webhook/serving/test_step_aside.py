@@ -1,0 +1,79 @@
+"""A replica steps aside while it is asked to and lacks values, but not for ever."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fairlead.replica_state import DataEntryState, FaultState
+from fairlead.webhook.serving.step_aside import ASKED_S, LONGEST_S, REST_S, StepAside
+
+CUT = DataEntryState(
+    name="load", source="prometheus default", nodes=1, error="refused", faults=(FaultState(why="is stale", nodes=1),)
+)
+WELL = DataEntryState(name="load", source="prometheus default", nodes=1)
+
+
+@dataclass
+class Replica:
+    entry: DataEntryState = CUT
+    seconds: float = 100.0
+    changes: list[bool] = field(default_factory=list)
+    state: StepAside = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state = StepAside(lambda: [self.entry], self.changes.append, lambda: self.seconds)
+
+    def pass_time(self, seconds: float, *, asked: bool = False) -> bool:
+        """Let time pass in steps; return whether it is aside then."""
+        end = self.seconds + seconds
+        while self.seconds < end:
+            self.seconds = min(self.seconds + 1.0, end)
+            if asked:
+                self.state.ask()
+            self.state.check()
+        return bool(self.state.reason)
+
+
+@pytest.fixture
+def replica() -> Replica:
+    return Replica()
+
+
+def test_it_says_why_it_is_aside(replica: Replica) -> None:
+    replica.state.ask()
+    assert replica.state.reason == (
+        "stepped aside, because other replicas have the values of load (prometheus default), and this one has none"
+    )
+    replica.state.ask()
+    assert replica.changes == [True]
+
+
+def test_it_does_not_if_it_lacks_nothing(replica: Replica) -> None:
+    replica.entry = WELL
+    replica.state.ask()
+    assert not replica.state.reason
+    assert not replica.changes
+
+
+def test_it_comes_back_with_its_values(replica: Replica) -> None:
+    replica.state.ask()
+    replica.entry = WELL
+    assert not replica.pass_time(1)
+    assert replica.changes == [True, False]
+
+
+def test_a_request_ends_by_itself(replica: Replica) -> None:
+    replica.state.ask()
+    assert replica.pass_time(ASKED_S - 1)
+    assert not replica.pass_time(1)
+    replica.state.ask()
+    assert replica.state.reason, "a new one counts at once"
+
+
+def test_it_comes_back_after_the_longest_time_and_stays_for_a_while(replica: Replica) -> None:
+    replica.state.ask()
+    assert replica.pass_time(LONGEST_S - 1, asked=True)
+    assert not replica.pass_time(1, asked=True)
+    assert not replica.pass_time(REST_S - 1, asked=True)
+    assert replica.pass_time(2, asked=True)
+    assert replica.changes == [True, False, True]
