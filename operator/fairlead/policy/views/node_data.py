@@ -101,7 +101,8 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
     subject = f"data {entry.name}"
     missing, stale, ahead = Unknown(subject, MISSING), Unknown(subject, STALE), Unknown(subject, FUTURE)
     nothing: HeldValue = (missing if entry.default is None else entry.default, None, None)
-    unread: HeldValue = (Unknown(subject, NO_NUMBER) if entry.default is None else entry.default, None, None)
+    # No default either: what writes the annotation is broken, and a default often makes a node the best one.
+    unread: HeldValue = (Unknown(subject, NO_NUMBER), None, None)
     annotation, source = entry.node_annotation, entry.node_annotation or entry.node_label
     max_age = None if entry.max_age is None else parse_duration(entry.max_age) * _SECOND
     if source is None:
