@@ -9,6 +9,7 @@ but are never removed.
 """
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
@@ -27,6 +28,12 @@ def add_to(commands: "Commands") -> None:
         "Exit code: 0 without errors, 1 with errors, 2 if an input cannot be read.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies in YAML or JSON; - is standard input")
+    parser.add_argument(
+        "--settings",
+        metavar="VALUES",
+        type=Path,
+        help="values.yaml of the chart: which Prometheus servers and which annotations policies may name",
+    )
     add_output(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="also show what each rule uses")
     parser.set_defaults(run=run)
@@ -38,12 +45,18 @@ def run(given: argparse.Namespace) -> int:
     from time import thread_time
 
     from fairlead.api.names import KIND
+    from fairlead.cli.inputs.chart_values import UnusableFileError, read_values
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
     from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.cli.reports.lint_text import report_data, report_text
 
-    checker = Checker(clock=thread_time, custom=custom_strategies())
+    try:
+        settings = None if given.settings is None else read_values(given.settings).settings
+    except UnusableFileError as error:
+        complain("fairlead lint", str(error))
+        return exits.USAGE
+    checker = Checker(clock=thread_time, custom=custom_strategies(), settings=settings)
     notes, unreadable = read_into(checker, given.files)
     report = checker.finish()
     if not report.policies and not report.findings:

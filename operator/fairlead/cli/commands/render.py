@@ -22,10 +22,6 @@ _LEFT_OUT = (
 )
 
 
-class _NotAskedError(Exception):
-    """Error for an option or a file that cannot be used."""
-
-
 def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
@@ -58,18 +54,19 @@ def add_to(commands: "Commands") -> None:
 def run(given: argparse.Namespace) -> int:
     """Render the objects."""
     from fairlead.api.errors import InvalidObjectError
+    from fairlead.cli.inputs.chart_values import UnusableFileError, read_values
     from fairlead.control.preview import render_preview
     from fairlead.render.shipped_templates import templates
     from fairlead.render.templates import TemplateEngine
     from fairlead.strategies.registry import installed_policy
 
     try:
-        values = _values(given.settings)
+        values = read_values(given.settings)
         known = _known(given, values)
-    except _NotAskedError as error:
+    except UnusableFileError as error:
         complain(_NAME, str(error))
         return exits.USAGE
-    checker, code = _checked(given.files)
+    checker, code = _checked(given.files, None if given.settings is None else values)
     if code != exits.DONE:
         return code
     policies = [data for _, data in checker.policies]
@@ -84,17 +81,8 @@ def run(given: argparse.Namespace) -> int:
     return exits.DONE
 
 
-def _values(file: Path | None) -> "ChartValues":
-    from fairlead.api.errors import InvalidObjectError
-    from fairlead.render.operator_settings import parse_values
-
-    try:
-        return parse_values("" if file is None else _text(file))
-    except InvalidObjectError as error:
-        raise _NotAskedError(f"{file}: {'; '.join(str(error).splitlines())}") from None
-
-
 def _known(given: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
+    from fairlead.cli.inputs.chart_values import UnusableFileError, read_text
     from fairlead.control.preview import PreviewInputs
     from fairlead.pki import parsing
     from fairlead.render.cluster_facts import image_tag
@@ -105,13 +93,13 @@ def _known(given: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
             image_tag([given.kubernetes_version])
         except ValueError:
             said = f"--kubernetes-version {given.kubernetes_version}: write the full version, such as v1.37.1"
-            raise _NotAskedError(said) from None
+            raise UnusableFileError(said) from None
     if given.ca is not None:
-        ca = _text(given.ca).encode()
+        ca = read_text(given.ca).encode()
         try:
             parsing.digest(ca)
         except ValueError:
-            raise _NotAskedError(f"{given.ca}: contains no PEM certificate") from None
+            raise UnusableFileError(f"{given.ca}: contains no PEM certificate") from None
         if values.settings.tls.mode == "SelfManaged":
             ca = parsing.bundle([ca])
     return PreviewInputs(
@@ -123,22 +111,14 @@ def _known(given: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
     )
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else "is not text"
-        raise _NotAskedError(f"{file}: {said}") from None
-
-
-def _checked(names: list[str]) -> "tuple[Checker, int]":
+def _checked(names: list[str], values: "ChartValues | None") -> "tuple[Checker, int]":
     """Return the policies and the exit code; prints their errors."""
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
     from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.cli.reports.lint_text import finding_lines
 
-    checker = Checker(custom=custom_strategies())
+    checker = Checker(custom=custom_strategies(), settings=None if values is None else values.settings)
     notes, unreadable = read_into(checker, names)
     report = checker.finish()
     for note in notes:

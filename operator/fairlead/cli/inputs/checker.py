@@ -2,7 +2,7 @@
 
 from collections import abc
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fairlead.api.errors import FieldPath, render_path
@@ -24,6 +24,7 @@ from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.lint.rule_checks import why_on_engine
 from fairlead.policy.lint.symbolic import can_be_together
+from fairlead.render.operator_settings import OperatorSettings
 from fairlead.strategies.contract import Strategy
 from fairlead.strategies.registry import installed, policy_with
 
@@ -104,6 +105,8 @@ class Checker:
     """Clock for the time that a policy takes to compile."""
     custom: abc.Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies."""
+    settings: OperatorSettings | None = None
+    """The operator's settings, if they are known: they say which Prometheus servers and annotations may be named."""
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
@@ -112,6 +115,9 @@ class Checker:
     def __post_init__(self) -> None:
         strategies = {strategy.name: strategy for strategy in installed()}
         self._rules = CompileOptions(strategies, custom=self.custom, expression_cache={}, clock=self.clock)
+        if (known := self.settings) is not None:
+            servers = {one.name: one.max_entries for one in known.prometheus}
+            self._rules = replace(self._rules, annotation_prefixes=known.annotation_prefixes, servers=servers)
         self._model = policy_with(strategies.values())
 
     def check(self, file: str, data: bytes) -> None:

@@ -119,6 +119,8 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
             return unread
         value = value if step is None else rounded(value, step)
         written = None if annotation is None else _written(annotation, held)
+        if written is not None and written < (node.metadata.creationTimestamp or 0):
+            return nothing  # of an earlier node of this name
         if max_age is None:
             return value, None, written
         # A value without a time may be of any age.

@@ -46,6 +46,24 @@ def test_a_good_file_says_little_and_succeeds(capsys: pytest.CaptureFixture[str]
     assert _lint(capsys, "a.yaml") == (0, want, "")
 
 
+def test_settings_say_what_policies_may_name(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    entry = "data: [{name: load, prometheus: {server: %s, query: load, nodeLabel: node}}]\n"
+    for server in ("default", "other"):
+        Path(f"{server}.yaml").write_text(spec(entry % server + "scores: [{name: s, expression: data.load}]\n"))
+    Path("values.yaml").write_text("replicas: 3\nprometheus: [{name: default, url: 'https://prometheus:9090'}]\n")
+    assert _lint(capsys, "other.yaml")[0] == 0
+    assert _lint(capsys, "--settings", "values.yaml", "default.yaml")[0] == 0
+    code, out, _ = _lint(capsys, "--settings", "values.yaml", "other.yaml")
+    assert (code, 'there is no server "other"; there are default' in out) == (1, True)
+    Path("values.yaml").write_text("prometheus: 1\n")
+    assert _lint(capsys, "--settings", "values.yaml", "other.yaml") == (
+        2,
+        "",
+        "fairlead lint: values.yaml: prometheus: must be a list, not 1; each item begins with '- ' and has its own name and url\n",
+    )
+    assert _lint(capsys, "--settings", "none.yaml", "other.yaml")[0] == 2
+
+
 def test_warnings_do_not_fail(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     Path("a.yaml").write_text(spec("filters: [{name: a, expression: 'true'}]\n"))
     code, out, _ = _lint(capsys, "a.yaml")

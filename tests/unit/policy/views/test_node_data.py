@@ -53,7 +53,7 @@ READ: dict[str, tuple[dict[str, Any], dict[str, str], float | str]] = {
     "written in RFC 3339": (TIMED, {"v": "1", "t": "2027-01-15T07:59:30Z"}, 1.0),
     "and with an offset": (TIMED, {"v": "1", "t": "2027-01-15T08:59:30.123456789+01:00"}, 1.0),
     "stale": (TIMED, {"v": "1", "t": "2027-01-15T07:58:59Z"}, "data d is stale"),
-    "never a default for a stale one": (TIMED | {"default": 9.0}, {"v": "1", "t": "0"}, "data d is stale"),
+    "never a default for a stale one": (TIMED | {"default": 9.0}, {"v": "1", "t": "2026-06-01T00:00:00Z"}, "data d is stale"),
     "by a clock that is ahead": (TIMED, {"v": "1", "t": "2027-01-15T08:05:00Z"}, 1.0),
     "from the future": (TIMED, {"v": "1", "t": "2027-01-15T08:05:01Z"}, "data d has a time in the future"),
     "rounded": (ANNOTATION | {"factor": 0.1, "round": 0.5}, {"v": "7.4"}, 0.5),
@@ -62,7 +62,7 @@ READ: dict[str, tuple[dict[str, Any], dict[str, str], float | str]] = {
     "with a time that is none": (TIMED, {"v": "1", "t": "yesterday"}, "data d is stale"),
     "a time without a value": (TIMED | {"default": 9.0}, {"t": "0"}, 9.0),
     "value comma time": (COMMA, {"v": f"0.25,{AT}"}, 0.25),
-    "value comma old time": (COMMA, {"v": "0.25,2020-01-01T00:00:00Z"}, "data d is stale"),
+    "value comma old time": (COMMA, {"v": "0.25,2026-06-01T00:00:00Z"}, "data d is stale"),
     "value comma nothing": (COMMA, {"v": "0.25,"}, "data d is stale"),
     "comma time": (COMMA, {"v": f",{AT}"}, "data d is no number"),
 }
@@ -77,6 +77,13 @@ def test_a_value_is_read_or_said_to_be_missing_or_stale(name: str) -> None:
     fields, held, want = READ[name]
     where: dict[str, Any] = {"labels": held} if "nodeLabel" in fields else {"annotations": held}
     found = with_data(node(**where), [entry(**fields)], NOW, Nodes()).data("d")
+    assert (str(found) if isinstance(found, Unknown) else found) == want
+
+
+@pytest.mark.parametrize(("age_s", "want"), [(9, 1.0), (10, 1.0), (11, "data d is missing")])
+def test_a_value_of_an_earlier_node_is_none(age_s: int, want: object) -> None:
+    view = node(annotations={"v": "1", "t": str(NOW // SECOND - age_s)}, created="2027-01-15T07:59:50Z")
+    found = with_data(view, [entry(**TIMED)], NOW, Nodes()).data("d")
     assert (str(found) if isinstance(found, Unknown) else found) == want
 
 
