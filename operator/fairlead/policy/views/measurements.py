@@ -224,6 +224,11 @@ class Measurements:
     def __init__(self) -> None:
         self.tables: Final[dict[TableKey, MeasuredValues]] = {}
         self.expires = NEVER
+        """Next moment at which a value may become stale or valid; 0: not computed."""
+        self.checked = 0
+        """When that was computed: from then until `expires`, values change by publications alone."""
+        self.version = 0
+        """Number of changes so far."""
 
     def entries(self, entries: Iterable[DataEntry]) -> list[MeasuredEntry]:
         """Return the measured ones of a policy's entries, with their tables."""
@@ -247,6 +252,7 @@ class Measurements:
         for table in self.tables.values():
             table.clear(slot)
         self.expires = 0
+        self.version += 1
 
     def publish(
         self, readings: Mapping[Poll, Reading], slots: Mapping[str, int], created: Sequence[int], now: int
@@ -255,6 +261,7 @@ class Measurements:
         for key, table in self.tables.items():
             if (reading := readings.get(key.poll)) is not None:
                 table.grow(len(created))
+                self.version += 1
                 before = table.times[:]
                 yield table, before, table.take(reading, slots, created, now)
         self.expires = 0
@@ -262,12 +269,13 @@ class Measurements:
     def expire(self, created: Sequence[int], now: int) -> list[Published]:
         """Return which slots changed because time has passed."""
         found = list[Published]()
-        self.expires = NEVER
+        self.expires, self.checked = NEVER, now
         for table in self.tables.values():
             table.grow(len(created))
             if now >= table.expires:
                 mask = table.expired(created, now)
                 if 1 in mask:
+                    self.version += 1
                     found.append(Published(table.sources, bytes(mask)))
             self.expires = min(self.expires, table.expires)
         return found

@@ -8,13 +8,14 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.data_views import DataViews, measured
 from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Published, Source, bounded
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import Poll, Reading
-from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import EVERY, Change, Reads
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
@@ -46,6 +47,8 @@ class Nodes:
     """Nodes that are measured, if these are a simulation's; a node that is not among them has no measurements."""
     _created: "array[int]" = field(default_factory=lambda: array("q"))
     _unused: list[int] = field(default_factory=list)
+    _with_data: "WeakValueDictionary[tuple[object, ...], DataViews]" = field(default_factory=WeakValueDictionary)
+    """Views that some rule uses, by the policy, its entries and their tables."""
 
     @property
     def head(self) -> int:
@@ -136,6 +139,12 @@ class Nodes:
             return lambda slot, _now: views[slot]
         values = self.data.setdefault(policy, [])
         found = (self.measured_for or self).measurements.entries(entries)
+        if self.measured_for is None:
+            key = (policy, *entries, *(id(entry.table) for entry in found))
+            shared = self._with_data.get(key)
+            if shared is None:
+                shared = self._with_data[key] = DataViews(views, values, found, self.measurements)
+            return shared.view
 
         def view(slot: int, now: int) -> NodeView | None:
             held = views[slot]
@@ -172,17 +181,7 @@ class Nodes:
             known = home.views[slot] if slot >= 0 else None
             if known is None or known.uid != view.uid:
                 slot = -1
-        values, missing, times = dict[str, float](data), {**data.missing}, {**data.times}
-        created = view.created
-        for entry in found:
-            value = entry.of_stranger() if slot < 0 else entry.read(slot, created, now)
-            if isinstance(value, Unknown):
-                missing[entry.name] = value
-            else:
-                values[entry.name] = value
-                if (at := entry.time(slot)) is not None:
-                    times[entry.name] = at
-        return Data(values, missing, times)
+        return measured(found, data, slot, view, now)
 
     def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_ns: int) -> bytearray:
         """Return a mask of the slots on which pods were placed that were not in the values, and now are."""

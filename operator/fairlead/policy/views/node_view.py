@@ -39,6 +39,7 @@ class NodeView:
     __slots__ = (
         "_derived",
         "_entries",
+        "_fresh",
         "_since",
         "allocatable",
         "data",
@@ -73,6 +74,7 @@ class NodeView:
         self._entries = entries
         self._since = since
         self._derived = _Derived()
+        self._fresh: dict[tuple[str, int], FreshPods] = {}
 
     @property
     def free(self) -> Amounts:
@@ -108,16 +110,11 @@ class NodeView:
 
     def fresh(self, name: str, lag_s: int) -> FreshPods:
         """Return the pods that were placed later than this long before the time of an entry's value."""
-        at = self.data.times.get(name)
-        if at is None:
-            return NONE_FRESH
-        after = at - lag_s * _SECOND
-        found = list[Entry]()
-        for placed_at, one in self._timed():
-            if placed_at <= after:
-                break
-            found.append(one)
-        return FreshPods(found) if found else NONE_FRESH
+        key = name, lag_s
+        known = self._fresh.get(key)
+        if known is None:
+            known = self._fresh[key] = self._placed_since(name, lag_s)
+        return known
 
     def placed(self, after: int) -> Sequence[Placement]:
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
@@ -211,7 +208,20 @@ class NodeView:
         other.victim = victim
         other.newest_placed = self.newest_placed
         other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
+        other._fresh = {}  # noqa: SLF001  of other data
         return other
+
+    def _placed_since(self, name: str, lag_s: int) -> FreshPods:
+        at = self.data.times.get(name)
+        if at is None:
+            return NONE_FRESH
+        after = at - lag_s * _SECOND
+        found = list[Entry]()
+        for placed_at, one in self._timed():
+            if placed_at <= after:
+                break
+            found.append(one)
+        return FreshPods(found) if found else NONE_FRESH
 
     def _limits(self) -> tuple[Amounts, Mapping[str, int]]:
         limits = self._derived.limits

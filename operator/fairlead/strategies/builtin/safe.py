@@ -97,7 +97,7 @@ def compile_safe_filter(params: SafeFilter) -> Filter:
     """Compile the rule; everything that does not depend on the pod is done here."""
     tolerance = params.tolerance_percent / 100.0
     rejections = {one.name: Reject(OVERLOAD_RISK.format(name=one.name)) for one in params.resources}
-    risks = [(one.name, _risk(params, one)) for one in params.resources]
+    risks = [(one.name, _risk(params, one, is_rated=False)) for one in params.resources]
 
     def for_pod(pod: PodFacts) -> Decide:
         parts = [(name, risk_for(pod.request.get(name, 0.0)), rejections[name]) for name, risk_for in risks]
@@ -136,9 +136,17 @@ def compile_safe_score(params: SafeScore) -> Score:
     return Score(reads=_reads(params), for_pod=for_pod)
 
 
-def _risk(params: SafeFilter, resource: ForecastResource) -> _RateFor:
-    """Return a function for the probability that the load exceeds the limit."""
+def _risk(params: SafeFilter, resource: ForecastResource, *, is_rated: bool) -> _RateFor:
+    """Return a function for the probability that the load exceeds the limit.
+
+    Without notes it returns 1 for a probability that is certainly above the tolerance and, if risks are not rated but
+    only compared with the tolerance, 0 for one that is certainly below. Cantelli's inequality bounds the probability
+    for every distribution, and is much cheaper than the exact one.
+    """
     limit, above = params.limit_percent / 100.0, (100 - params.limit_percent) / 100.0
+    tolerance = params.tolerance_percent / 100.0
+    # Away from the tolerance by more than the exact probability can be wrong.
+    surely_below, surely_above = 0.999 * tolerance, 1.001 * tolerance
     load_for = _load(params, resource)
 
     def for_request(request: float) -> RateResource:
@@ -149,6 +157,14 @@ def _risk(params: SafeFilter, resource: ForecastResource) -> _RateFor:
             if isinstance(load, Unknown):
                 return load
             mu, sigma = load
+            if notes is None and sigma >= LEAST_DEVIATION:
+                variance, distance = sigma * sigma, limit - mu
+                tail = variance / (variance + distance * distance)
+                if distance < 0.0:
+                    if 1.0 - tail > surely_above:
+                        return 1.0
+                elif tail < surely_below and not is_rated:
+                    return 0.0
             shape = fitted(mu, sigma)
             if shape is None:
                 risk = 0.0 if at_most(mu, limit) else 1.0
@@ -167,7 +183,7 @@ def _risk(params: SafeFilter, resource: ForecastResource) -> _RateFor:
 
 def _overload(params: SafeScore, resource: ForecastResource) -> _RateFor:
     tolerance = params.tolerance_percent / 100.0
-    risk_for = _risk(params, resource)
+    risk_for = _risk(params, resource, is_rated=True)
 
     def for_request(request: float) -> RateResource:
         risk_of = risk_for(request)
