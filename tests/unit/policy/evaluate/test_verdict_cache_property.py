@@ -103,6 +103,7 @@ MEASURED = compile_policy(
             ],
             filters={
                 "idle": "data.load < 0.8",
+                "calm": "data.load < 0.3 || pod.metadata.labels[?'gpu'].orValue('') != 'a'",
                 "even": {"expression": "data.steps < 1.2", "onError": "Pass"},
                 "known": "!has(data.price) || data.price < 3.0",
             },
