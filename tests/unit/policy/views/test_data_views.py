@@ -17,9 +17,8 @@ from support.policy import INSTALLED, NOW, SECOND, node, obj
 
 def _entries(**more: float) -> list[DataEntry]:
     load = {"name": "load", "prometheus": {"query": "load"}, "maxAge": "20s", **more}
-    return list(
-        parse_policy(obj("p", data=[load], filters={"any": "true"}), policy_with(INSTALLED.values())).spec.data or ()
-    )
+    written = obj("p", data=[load], filters={"any": "true"})
+    return list(parse_policy(written, policy_with(INSTALLED.values())).spec.data or ())
 
 
 ENTRIES = _entries()
@@ -73,7 +72,12 @@ def _annotated(nodes: Nodes) -> int:
     return NOW
 
 
-@pytest.mark.parametrize("change", [_published, _published_the_same, _replaced, _came_again, _annotated])
+def _listed_anew(nodes: Nodes) -> int:
+    nodes.put(nodes.views[0])  # type: ignore[arg-type]
+    return NOW
+
+
+@pytest.mark.parametrize("change", [_listed_anew, _published, _published_the_same, _replaced, _came_again, _annotated])
 @pytest.mark.parametrize("expires", [True, False])
 def test_a_change_ends_a_view(change: Callable[[Nodes], int], expires: bool) -> None:
     nodes, view = _steady()
@@ -98,6 +102,7 @@ def test_a_view_ends_when_its_value_becomes_stale_though_nothing_was_noted() -> 
 
 def test_a_view_counts_only_from_when_it_was_checked() -> None:
     nodes, view = _steady()
+    view(0, NOW)
     nodes.expire(NOW + 20 * SECOND + 1)
     stale, before = view(0, NOW + 21 * SECOND), view(0, NOW + SECOND)
     assert stale is not None
