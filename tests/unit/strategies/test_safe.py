@@ -476,3 +476,14 @@ def test_tenths_are_compared_as_they_are_written(used: int, request: int, fresh:
     node = measured(float(cores), mean=used / 10, fresh=fresh / 10)
     found = a_filter(NO_DEVIATION, limitPercent=limit).for_pod(asking(request / 10))(node, NOW)
     assert found == (PASS if limit == 100 or 10 * (used + request + fresh) <= cores * limit else REFUSED)
+
+
+@settings(derandomize=True, database=None, max_examples=500)
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(1, 100), st.integers(1, 100))
+def test_a_bound_of_the_risk_decides_what_the_risk_itself_decides(
+    used: float, deviation: float, limit: int, tolerance: int
+) -> None:
+    node, params = measured(1, mean=used, deviation=deviation), {"limitPercent": limit, "tolerancePercent": tolerance}
+    for rule in (a_filter(**params), a_score(**params)):
+        decide = rule.for_pod(Pod())
+        assert decide(node, NOW) == decide(node, NOW, Notes())
