@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from demo import measured
 from demo.nodes import nodes as wanted_nodes
 from testbed import build, images, nodes, operator_image, sandbox
 from testbed.api import Api, Object, wait_for
@@ -54,6 +55,11 @@ class Ground:
         nodes.ensure(self.folder, self.kubeconfig, made)
         return made
 
+    @cached_property
+    def load(self) -> measured.Load | None:
+        """Return the load of nodes that Prometheus measures; None if the demo has no Prometheus here."""
+        return measured.of_cluster(self.provider)
+
     @property
     def kubeconfig(self) -> Path:
         """Return the administrator's kubeconfig."""
@@ -77,9 +83,9 @@ class Ground:
         """Run helm, and return its output. Raises ClusterError with its message if it fails."""
         return self._call("helm", arguments, "")
 
-    def explain(self, pod: str, namespace: str) -> str:
-        """Run this checkout's `fairlead explain` for a pod, with the kubeconfig's permissions."""
-        command = [sys.executable, "-m", "fairlead", "explain", f"pod/{pod}", "--namespace", namespace]
+    def fairlead(self, *arguments: str) -> str:
+        """Run this checkout's `fairlead`, with the kubeconfig's permissions, and return its output."""
+        command = [sys.executable, "-m", "fairlead", *arguments]
         return self._run([*command, "--kubeconfig", str(self.kubeconfig)], "", dict(os.environ))
 
     def bring_images(self) -> str:
@@ -99,7 +105,9 @@ class Ground:
     def install(self, tag: str) -> None:
         """Install or upgrade the chart with that image."""
         repository, _, version = tag.rpartition(":")
-        values = {"image": {"registry": "", "repository": repository, "tag": version}}
+        values: Object = {"image": {"registry": "", "repository": repository, "tag": version}}
+        if self.load is not None:
+            values["prometheus"] = [{"name": "default", "url": self.load.url}]
         given = [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
         where = (f"--namespace={NAMESPACE}", "--create-namespace")
         self.helm("upgrade", "--install", "fairlead", str(_CHART), *where, *given)
@@ -117,14 +125,14 @@ class Ground:
 
         wait_for("the operator's pods to be ready", ready, timeout_s=_WITHIN_S)
 
-    def wait_for_policy(self, name: str, hear: Hear) -> None:
-        """Wait until the policy is Ready."""
+    def wait_for_policy(self, name: str, hear: Hear, *, condition: str = "Ready") -> None:
+        """Wait until the policy has the condition Ready, or another one."""
         path = f"/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies/{name}"
 
         def ready() -> bool:
             found = self.api.get(path)
             conditions = found.get("status", {}).get("conditions", ())
-            one = next((one for one in conditions if one["type"] == "Ready"), None)
+            one = next((one for one in conditions if one["type"] == condition), None)
             if one is None or one.get("observedGeneration") != found["metadata"]["generation"]:
                 return False
             hear(f"{name}: {one['reason']}: {one['message']}")

@@ -7,12 +7,14 @@ import yaml
 
 from demo import ending
 from demo.ground import CHECKOUT, NAMESPACE, Ground
+from demo.measured import obstacle
 from demo.nodes import CLASS, row
 from demo.pods import Pod, Pods
 from demo.screen import Screen
 from testbed.errors import ClusterError
 
 _POLICIES = {name: CHECKOUT / "examples" / f"{name}.yaml" for name in ("gpu-class", "tenant-nodes")}
+_COOL = CHECKOUT / "demo" / "cool.yaml"
 _DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kube-scheduler-fairlead"
 _STAND_IN = f"|| (variables.wanted == 'b200' && node.metadata.labels[?'{CLASS}'].orValue('') == 'h100')"
 _WOKEN_WITHIN_S = 30.0
@@ -30,6 +32,7 @@ def show(ground: Ground, screen: Screen) -> None:
     waits = _rejected(ground, pods, screen)
     _edited(ground, pods, waits, screen)
     _mistaken(ground, screen)
+    _measured(ground, pods, screen)
     screen.chapter(f"Done, in {time.monotonic() - began:.0f} s")
     ending.tell(ground.provider.cluster, screen)
 
@@ -54,6 +57,7 @@ def _operator(ground: Ground, screen: Screen) -> None:
 
 def _policies(ground: Ground, pods: Pods, screen: Screen) -> None:
     screen.chapter("3. Two policies")
+    ground.kubectl("delete", "sep", "cool", "--ignore-not-found")  # of an earlier demo
     pods.clear()
     for file in _POLICIES.values():
         screen.command(f"kubectl apply -f {file.relative_to(CHECKOUT)}")
@@ -109,7 +113,7 @@ def _rejected(ground: Ground, pods: Pods, screen: Screen) -> Pod:
     screen.quote(said)
     screen.promise("the reason is the rule's own: wrong class of GPU", holds="wrong class of GPU" in said, found=said)
     screen.command(f"fairlead explain pod/{pod.name} --namespace {pod.namespace}")
-    said = ground.explain(pod.name, pod.namespace)
+    said = ground.fairlead("explain", f"pod/{pod.name}", "--namespace", pod.namespace)
     screen.output(said)
     screen.promise("explain shows the compared values: 'a100' against 'b200'", holds="'b200'" in said, found=said)
     return pod
@@ -147,6 +151,46 @@ def _mistaken(ground: Ground, screen: Screen) -> None:
         said = ""
     screen.quote(said)
     screen.promise("the message names the place and the fix", holds="did you mean `labels`?" in said, found=said)
+
+
+def _measured(ground: Ground, pods: Pods, screen: Screen) -> None:
+    screen.chapter("8. Measured load: pods avoid a node while it is hot")
+    if ground.load is None:
+        screen.tell(f"Left out: {obstacle(ground.provider)}.")
+        return
+    hot = {"red-1": 0.95, "red-2": 0.9}
+    with screen.waiting("a Prometheus that measures the load of nodes"):
+        ground.load.up(hot)
+    screen.command(f"kubectl apply -f {_COOL.relative_to(CHECKOUT)}")
+    ground.kubectl("apply", "-f", str(_COOL))
+    screen.tell(f"    {_purpose(_COOL.read_text())}")
+    with screen.waiting("the policy ready, and its values there") as hear:
+        for condition in ("Ready", "DataReady"):
+            ground.wait_for_policy("cool", hear, condition=condition)
+    pod = Pod("report", namespace="red")
+    pods.make(pod)
+    with screen.waiting(f"every node rejected for {pod.name}, because both nodes of tenant red are hot"):
+        said = pods.rejection(pod)
+    screen.quote(said)
+    screen.promise("the reason is that of the measured load", holds="load is too high" in said, found=said)
+    asked = ("explain", f"pod/{pod.name}", "--namespace", pod.namespace, "--prometheus", f"default={ground.load.url}")
+    screen.command(f"fairlead {' '.join(asked)}")
+    said = ground.fairlead(*asked)
+    screen.output(said)
+    screen.promise("explain shows the measured value and its limit", holds="value 0.95" in said, found=said)
+    screen.command("fairlead data cool")
+    said = ground.fairlead("data", "cool")
+    screen.output(said)
+    screen.promise("data shows how old the values are", holds="cool: DataReady" in said, found=said)
+    ground.load.set(hot | {"red-2": 0.3})
+    with screen.waiting("red-2 cools down to 0.3, and the pod is retried"):
+        node = pods.placed(pod)
+    screen.promise(f"{pod.name} is on red-2", holds=node == "red-2", found=node)
+    after = Pod("next-report", namespace="red")
+    pods.make(after)
+    node = pods.placed(after)
+    screen.promise("the next pod avoids red-1 too, which is still hot", holds=node == "red-2", found=node)
+    screen.tell(f"The load of the nodes is in {ground.load.page}: edit it to see pods move.")
 
 
 def _edit(more: str) -> dict[str, Any]:

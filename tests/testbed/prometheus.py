@@ -17,6 +17,7 @@ from testbed.api import wait_for
 from testbed.errors import ClusterError
 from testbed.layout import free_ports
 from testbed.phases import say
+from testbed.process import Component
 
 PACKAGE = "prometheus"
 _READY = "Server is ready to receive web requests"
@@ -81,16 +82,7 @@ def running(folder: Path, targets: Sequence[str], *, web: Any = None, port: int 
     One in the folder and on the port of another that has ended goes on from its data.
     """
     port = port or free_ports(1)[0]
-    scrape = {"job_name": "some", "static_configs": [{"targets": [*targets]}]}
-    document = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
-    command = [
-        str(program()),
-        f"--config.file={folder}/prometheus.yml",
-        f"--storage.tsdb.path={folder}/data",
-        "--storage.tsdb.retention.time=1h",
-        f"--web.listen-address=127.0.0.1:{port}",
-    ]
+    command = _command(folder, targets, f"127.0.0.1:{port}")
     if web is not None:
         (folder / "web.yml").write_text(yaml.safe_dump(web))
         command.append(f"--web.config.file={folder}/web.yml")
@@ -102,6 +94,25 @@ def running(folder: Path, targets: Sequence[str], *, web: Any = None, port: int 
         finally:
             process.kill()
             process.wait(_ENDS_S)
+
+
+def component(folder: Path, target: str, listen: str, *, path: str) -> Component:
+    """A server that outlives this process and scrapes a page of one address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return Component(PACKAGE, _command(folder, [target], listen, path))
+
+
+def _command(folder: Path, targets: Sequence[str], listen: str, path: str = "/metrics") -> list[str]:
+    scrape = {"job_name": "some", "metrics_path": path, "static_configs": [{"targets": [*targets]}]}
+    document = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
+    return [
+        str(program()),
+        f"--config.file={folder}/prometheus.yml",
+        f"--storage.tsdb.path={folder}/data",
+        "--storage.tsdb.retention.time=1h",
+        f"--web.listen-address={listen}",
+    ]
 
 
 def _is_ready(process: "subprocess.Popen[bytes]", log: Path) -> bool:
