@@ -1,7 +1,7 @@
 """Policies, nodes and pods in few words, so that a test says only what matters to it."""
 
 from support.policy.asking import Clock, Cluster, Endless
-from support.policy.building import INSTALLED, MODEL, NOW, SECOND, faults, node, ns, obj, placed, pod, policy
+from support.policy.building import INSTALLED, MODEL, NOW, SECOND, faults, node, ns, obj, on_node, placed, pod, policy
 
 __all__ = [
     "INSTALLED",
@@ -15,6 +15,7 @@ __all__ = [
     "node",
     "ns",
     "obj",
+    "on_node",
     "placed",
     "pod",
     "policy",

@@ -1,16 +1,19 @@
 """Objects of the API, and what they become as policies, pods and nodes."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Final
 
 from fairlead import strategies
 from fairlead.api.parse import parse_policy
+from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
+from fairlead.policy.views.pod_usage import NO_USAGE
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.registry import policy_with
 
@@ -112,3 +115,10 @@ def placed(
 ) -> PlacedPod:
     metadata = {"name": name, "namespace": namespace, "uid": f"u-{name}", "labels": dict(labels or {})}
     return placed_pod({"metadata": metadata, "spec": spec, "status": {"phase": phase}})
+
+
+def on_node(name: str, at: int) -> Any:
+    """Return what a node keeps of a pod that was placed at a time and requests a core."""
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp_to_string(at)}
+    whole = {"metadata": {"name": name, "uid": name}, "spec": {}, "status": {"conditions": [condition]}}
+    return SimpleNamespace(pod=placed_pod(whole), request=SimpleNamespace(amounts={"cpu": 1.0}, usage=NO_USAGE))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 from hypothesis import HealthCheck, settings
@@ -12,7 +11,6 @@ from pydantic import Field
 
 from fairlead.api.params import DataName, Params
 from fairlead.api.parse import parse_policy
-from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import Classes
@@ -21,14 +19,12 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.placed_pod import placed_pod
-from fairlead.policy.views.pod_usage import NO_USAGE
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, PrometheusPoll, Reading
 from fairlead.strategies.contract import Reads, Score, Strategy, Use
 from fairlead.strategies.reads import Change
 from fairlead.strategies.registry import policy_with
-from support.policy import INSTALLED, NOW, SECOND, Clock, Endless, node, obj, placed, pod, policy
+from support.policy import INSTALLED, NOW, SECOND, Clock, Endless, node, obj, on_node, placed, pod, policy
 from support.policy.asking import filtered, scored
 
 NEVER = 1 << 62
@@ -131,13 +127,6 @@ readings = st.fixed_dictionaries(dict.fromkeys([*NAMES[:3], "stranger"], numbers
 )
 
 
-def _on_node(name: str, at: int) -> Any:
-    """A pod that was placed at a time."""
-    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp_to_string(at)}
-    whole = {"metadata": {"name": name, "uid": name}, "spec": {}, "status": {"conditions": [condition]}}
-    return SimpleNamespace(pod=placed_pod(whole), request=SimpleNamespace(amounts={"cpu": 1.0}, usage=NO_USAGE))
-
-
 def _at(seconds: int) -> str:
     return str(NOW // SECOND + seconds)
 
@@ -161,7 +150,7 @@ class Comparison(RuleBasedStateMachine):
         held.update(changed)
         plain = {key: value for key, value in held.items() if key != "placed"}
         seen = node(name, cpu=6.0, **plain)
-        entries = [_on_node(f"{name}-{at}", at) for at in held.get("placed", ())]
+        entries = [on_node(f"{name}-{at}", at) for at in held.get("placed", ())]
         newest = max(held.get("placed", ()), default=0)
         return NodeView(
             seen.node,
@@ -298,7 +287,7 @@ class MeasuredEqualsFresh(Comparison):
     @rule(name=st.sampled_from(NAMES), age=st.integers(0, 40))
     def a_pod_is_placed(self, name: str, age: int) -> None:
         before = self.objects.get(name, {}).get("placed", ())
-        one = _on_node("new", self.now - age * SECOND).pod
+        one = on_node("new", self.now - age * SECOND).pod
         self._change(name, Change(pods=(one,)), placed=(*before, self.now - age * SECOND))
 
 
