@@ -1,4 +1,8 @@
-"""A real Prometheus: the package of Debian or Ubuntu, unpacked into the cache; nothing is installed."""
+"""A real Prometheus: the package of Debian or Ubuntu, unpacked into the cache; nothing is installed.
+
+`FAIRLEAD_PROMETHEUS=3.5.1` has that version built from Go modules instead, which takes minutes: the package of Debian
+12 is older than 2.43, the first version that honours `lookback_delta`.
+"""
 
 import os
 import shutil
@@ -12,12 +16,14 @@ from typing import Any
 
 import yaml
 
-from testbed import cache
+from testbed import build, cache
 from testbed.api import wait_for
 from testbed.errors import ClusterError
 from testbed.layout import free_ports
 from testbed.phases import say
 from testbed.process import Component
+from testbed.versions import PROMETHEUS
+from testbed.versions import program as built_from
 
 PACKAGE = "prometheus"
 _READY = "Server is ready to receive web requests"
@@ -27,13 +33,15 @@ _ENDS_S = 30
 
 def obstacle() -> str:
     """Why none can be started on this machine; empty when one can."""
-    if shutil.which(PACKAGE) or all(map(shutil.which, ("apt-get", "dpkg-deb"))):
+    if _wanted() or shutil.which(PACKAGE) or all(map(shutil.which, ("apt-get", "dpkg-deb"))):
         return ""
     return "there is neither a prometheus here nor apt-get and dpkg-deb to fetch one"
 
 
 def program() -> Path:
-    """The cached program, fetched on the first call; the machine's own where there are no packages."""
+    """The cached program, fetched or built on the first call; the machine's own where there are no packages."""
+    if _wanted():
+        return build.build([built_from(PACKAGE)])[PACKAGE]
     if not shutil.which("apt-get"):
         return Path(shutil.which(PACKAGE) or PACKAGE)
     home = cache.binaries() / PACKAGE / "package"
@@ -41,6 +49,16 @@ def program() -> Path:
         if not home.exists():
             _fetch(home)
     return home / PACKAGE
+
+
+def _wanted() -> str:
+    """The version to build; empty for the package."""
+    wanted = os.environ.get("FAIRLEAD_PROMETHEUS", "")
+    if wanted not in ("", PROMETHEUS):
+        raise ClusterError(
+            f"Prometheus {wanted} cannot be built", cure=f"set FAIRLEAD_PROMETHEUS to {PROMETHEUS}, or leave it out"
+        )
+    return wanted
 
 
 def _fetch(home: Path) -> None:

