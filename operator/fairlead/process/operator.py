@@ -8,7 +8,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -30,7 +30,7 @@ from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
-from fairlead.process.settings_file import SettingsError, SettingsFile, loaded_settings
+from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, loaded_settings
 from fairlead.process.tasks import every, listening, nothing, told_to_stop
 from fairlead.replica_state import DataEntryState
 from fairlead.webhook.admission.admission_server import AdmissionServer
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger(__name__)
 SWITCH_S: Final = 0.0005
 """Switch interval of threads: reconciling must not delay serving."""
-_SETTINGS_S: Final = 2.0
 _REMEMBER_S: Final = 10.0
 _ASIDE_S: Final = 1.0
 
@@ -150,7 +149,7 @@ class OperatorReplica:
             ).observe,
         )
         self.admission_port = 0
-        self._settings_faults: Mapping[str, str] = {}
+        self.settings_reloader = SettingsReloader(file, self._settings_changed)
         self._process = uuid4().hex
         self.replica = Replica(
             core,
@@ -160,7 +159,7 @@ class OperatorReplica:
             [
                 Runnable(self._managed.run),
                 Runnable(self.secrets.run, begin=self.own.begin if self.own else nothing),
-                Runnable(every(_SETTINGS_S, self.reload_settings)),
+                Runnable(every(SETTINGS_S, self.settings_reloader.reload)),
                 Runnable(every(_ASIDE_S, self._check_aside)),
                 Runnable(begin=self._open_admission, stop=self.admission.stop),
             ],
@@ -171,7 +170,7 @@ class OperatorReplica:
                 replica_state.DATA_PATH: self._data_values,
             },
             rejected=self.rejected,
-            faults=lambda: self._settings_faults,
+            faults=lambda: self.settings_reloader.faults,
         )
         self.aside = StepAside(self._measured, self._set_aside)
         self.replica.parts.aside = lambda: self.aside.reason
@@ -213,22 +212,12 @@ class OperatorReplica:
                 extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}
                 LOG.warning("certificates_before.write_failed", extra=extra)
 
-    async def reload_settings(self) -> None:
-        """Reload the settings file."""
-        file, policies = str(self.file.path), self.core.policies
-        try:
-            if self.file.reload():
-                LOG.info("settings.loaded")
-                self.core.node_data.set_servers(self.file.settings.prometheus)
-                if self._compile_options() != policies.options:
-                    policies.set_compile_options(self._compile_options())
-                    self.core.reloader.wake()
-        except SettingsError as error:
-            if self._settings_faults.get(file) != str(error):
-                LOG.warning("settings.invalid", extra={"error": str(error)})
-            self._settings_faults = {file: str(error)}
-        else:
-            self._settings_faults = {}
+    def _settings_changed(self) -> None:
+        policies = self.core.policies
+        self.core.node_data.set_servers(self.file.settings.prometheus)
+        if self._compile_options() != policies.options:
+            policies.set_compile_options(self._compile_options())
+            self.core.reloader.wake()
 
     def operator_context(self) -> ssl.SSLContext:
         """Return the TLS context with which the operator calls its replicas. Thread-safe. Raises TlsError."""

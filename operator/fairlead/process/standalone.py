@@ -6,12 +6,12 @@ from dataclasses import replace
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.kube.access.access import find_access
 from fairlead.kube.http.client import Client
-from fairlead.process.replica import Replica
+from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import AllowedCallers, Settings
-from fairlead.process.settings_file import SettingsFile, loaded_settings
-from fairlead.process.tasks import told_to_stop
+from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, loaded_settings
+from fairlead.process.tasks import every, told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.policy_files import PolicyFolder
@@ -46,14 +46,29 @@ class StandaloneReplica:
         """`file`: the settings, of which only the Prometheus servers apply; None for none."""
         self.file = file or SettingsFile(None)
         self.core = ServingCore(settings, client, "files")
-        servers = self.file.settings.prometheus
-        self.core.node_data.set_servers(servers)
-        self.core.policies.set_compile_options(
-            replace(self.core.policies.options, servers={one.name: one.max_entries for one in servers})
+        self._use_servers()
+        self.settings_reloader = SettingsReloader(self.file, self._settings_changed)
+        self.policies = policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
+        self.replica = Replica(
+            self.core,
+            ListedCallers(settings.callers, self.core.reloader),
+            CertificateFiles(Tls(settings.tls)),
+            policies,
+            [Runnable(every(SETTINGS_S, self.settings_reloader.reload))],
+            faults=lambda: {**policies.faults, **self.settings_reloader.faults},
         )
-        self.policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
-        callers = ListedCallers(settings.callers, self.core.reloader)
-        self.replica = Replica(self.core, callers, CertificateFiles(Tls(settings.tls)), self.policies)
+
+    def _settings_changed(self) -> None:
+        self._use_servers()
+        self.core.reloader.wake()
+
+    def _use_servers(self) -> None:
+        """Ask the servers of the settings, and compile the policies against their names."""
+        servers, policies = self.file.settings.prometheus, self.core.policies
+        self.core.node_data.set_servers(servers)
+        options = replace(policies.options, servers={one.name: one.max_entries for one in servers})
+        if options != policies.options:
+            policies.set_compile_options(options)
 
 
 async def serve(settings: Settings) -> None:

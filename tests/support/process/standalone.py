@@ -16,6 +16,7 @@ from fairlead.kube.http.client import Client
 from fairlead.process.health import FRESH_S
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import Address, Settings
+from fairlead.process.settings_file import SettingsFile
 from fairlead.process.standalone import StandaloneReplica
 from fairlead.strategies.contract import Strategy
 from scripted.server import Server
@@ -132,7 +133,12 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    folder: Path, world: World | None = None, *, drain_s: float = 0.0, custom: Mapping[str, Strategy] | None = None
+    folder: Path,
+    world: World | None = None,
+    *,
+    drain_s: float = 0.0,
+    custom: Mapping[str, Strategy] | None = None,
+    file: SettingsFile | None = None,
 ) -> AsyncIterator[Running]:
     world = world or World({"nodes": [node("a"), node("b")], "pods": [waiting("x")]})
     ground, policies = Ground(Path(mkdtemp(dir=folder))), folder / "policies"
@@ -147,7 +153,7 @@ async def running(
         custom=custom or {},
     )
     async with Server(world.serve) as server, Client(server.access()) as client:
-        app, stop = StandaloneReplica(settings, client), asyncio.Event()
+        app, stop = StandaloneReplica(settings, client, file), asyncio.Event()
         task = asyncio.create_task(app.replica.run(stop))
         one = Running(app, ground, policies, world, stop, task)
         try:

@@ -60,6 +60,6 @@ async def test_so_it_does_after_its_settings_have_changed(tmp_path: Path) -> Non
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, custom=_CUSTOM)
     operator = OperatorReplica(settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(file))
     file.write_text("annotationPrefixes: [example.com/]\n")
-    await operator.reload_settings()
+    await operator.settings_reloader.reload()
     options = operator.core.policies.options
     assert (options.annotation_prefixes, options.custom) == (("example.com/",), _CUSTOM)
