@@ -93,6 +93,31 @@ def test_a_replica_that_may_not_bind_says_so(replica: Replica) -> None:
         let_go(api, "binds")
 
 
+def test_a_replica_that_may_not_read_the_usage_of_nodes_says_so_of_policies_that_need_it(replica: Replica) -> None:
+    missing, api = "cluster: nodes", replica.cluster.api
+    set_rule(replica.cluster, replica.namespace, missing, has=False)
+    replica.begin()
+    wait_for("it to be ready", replica.is_ready)
+    assert replica.lacks() == "", "nobody needs it yet"
+    replica.put(
+        "usage",
+        data=[{"name": "busy", "nodeMetrics": {"resource": "cpu"}, "default": 0.5}],
+        filters=[{"name": "idle", "expression": "data.busy < 0.9"}],
+    )
+
+    def told() -> str:
+        return next((one.error for one in replica.state().policies["usage"].data), "")
+
+    try:
+        wait_for("the rule to be told", lambda: says(told(), missing, ""))
+        wait_for("the rule to be logged", lambda: says(replica.log(), missing, ""))
+        set_rule(replica.cluster, replica.namespace, missing, has=True)  # there is no metrics API here
+        wait_for("it to be over", lambda: told() and not says(told(), missing, ""), timeout_s=90)
+    finally:
+        replica.kill()  # one that leads would hold the policy again
+        let_go(api, "usage")
+
+
 def waiting(api: Api, scheduler: str) -> str:
     """A pod that waits for it; its UID."""
     wait_for("a service account", lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
