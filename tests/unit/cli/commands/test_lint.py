@@ -56,11 +56,8 @@ def test_settings_say_what_policies_may_name(capsys: pytest.CaptureFixture[str],
     code, out, _ = _lint(capsys, "--settings", "values.yaml", "other.yaml")
     assert (code, 'there is no server "other"; there are default' in out) == (1, True)
     Path("values.yaml").write_text("prometheus: 1\n")
-    assert _lint(capsys, "--settings", "values.yaml", "other.yaml") == (
-        2,
-        "",
-        "fairlead lint: values.yaml: prometheus: must be a list, not 1; each item begins with '- ' and has its own name and url\n",
-    )
+    code, _, err = _lint(capsys, "--settings", "values.yaml", "other.yaml")
+    assert (code, err.startswith("fairlead lint: values.yaml: prometheus: must be a list, not 1")) == (2, True)
     assert _lint(capsys, "--settings", "none.yaml", "other.yaml")[0] == 2
 
 

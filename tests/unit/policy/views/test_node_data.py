@@ -53,7 +53,11 @@ READ: dict[str, tuple[dict[str, Any], dict[str, str], float | str]] = {
     "written in RFC 3339": (TIMED, {"v": "1", "t": "2027-01-15T07:59:30Z"}, 1.0),
     "and with an offset": (TIMED, {"v": "1", "t": "2027-01-15T08:59:30.123456789+01:00"}, 1.0),
     "stale": (TIMED, {"v": "1", "t": "2027-01-15T07:58:59Z"}, "data d is stale"),
-    "never a default for a stale one": (TIMED | {"default": 9.0}, {"v": "1", "t": "2026-06-01T00:00:00Z"}, "data d is stale"),
+    "never a default for a stale one": (
+        TIMED | {"default": 9.0},
+        {"v": "1", "t": "2026-06-01T00:00:00Z"},
+        "data d is stale",
+    ),
     "by a clock that is ahead": (TIMED, {"v": "1", "t": "2027-01-15T08:05:00Z"}, 1.0),
     "from the future": (TIMED, {"v": "1", "t": "2027-01-15T08:05:01Z"}, "data d has a time in the future"),
     "rounded": (ANNOTATION | {"factor": 0.1, "round": 0.5}, {"v": "7.4"}, 0.5),
