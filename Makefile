@@ -10,10 +10,10 @@ ONLY ?=
 LASTS ?= 300
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help demo demo-down setup check format test test-matrix test-prometheus bench crds compare fuzz drills lock cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz drills lock cluster cluster-down clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## see it work: a cluster, the operator, policies, pods
 	@$(BIN)/python -m demo
@@ -44,9 +44,6 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 	  $(BIN)/python -m testbed build --kubernetes $$version && $(BIN)/pytest tests/integration tests/e2e --kubernetes $$version \
 	    || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed on:$$failed"; exit 1; }
-
-test-prometheus: setup ## the tests that need a Prometheus, on version 3, which it builds: minutes
-	FAIRLEAD_PROMETHEUS=3.5.1 $(BIN)/pytest tests/integration/test_prometheus.py tests/e2e/test_measured_values.py tests/e2e/test_load_spread.py
 
 bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
 	@$(BIN)/python -m bench $(ONLY)

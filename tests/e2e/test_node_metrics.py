@@ -1,8 +1,8 @@
-"""The usage of a real node, from its kubelet through metrics-server to what polls are told."""
+"""The usage of a real node and of kwok nodes, through metrics-server to what polls are told."""
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from time import time_ns
 
 import pytest
@@ -17,14 +17,18 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.poll_error import PollError
-from testbed.api import wait_for
+from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
+from testbed.layout import load
+from testbed.metered_nodes import MeteredNodes
 from testbed.metrics_server import NODES, MetricsServer
 from testbed.node_config import NODE
+from testbed.node_template import equal
 
 SECOND = 1_000_000_000
 CPU, MEMORY = NodeMetricsPoll("cpu", "Base", 30), NodeMetricsPoll("memory", "Base", 30)
 CPU_RATIO, MEMORY_RATIO = NodeMetricsPoll("cpu", "Ratio", 30), NodeMetricsPoll("memory", "Ratio", 30)
+_MEASURED_S = 120
 _TOP = re.compile(rf"^{NODE}\s+(\d+m)\s+\d+%\s+(\d+Mi)\s", re.MULTILINE)
 
 
@@ -69,6 +73,54 @@ def test_cores_bytes_ratios_and_times_are_those_that_kubectl_top_shows(
         assert reading.times[NODE] % SECOND == 0
         assert 0 <= time_ns() - reading.times[NODE] < 90 * SECOND
         assert (reading.several, reading.no_number, reading.note) == (frozenset(), frozenset(), "")
+
+
+@pytest.fixture
+def metered(cluster: Cluster, metrics_server: MetricsServer) -> Iterator[MeteredNodes]:
+    layout = load(cluster.provider.cluster)
+    assert layout is not None, "metrics-server would not be here without"
+    made = MeteredNodes(layout, cluster.api)
+    yield made
+    made.down()
+
+
+def test_usage_of_several_nodes_is_what_their_pods_use_and_follows_it(
+    cluster: Cluster, namespace: str, metered: MeteredNodes
+) -> None:
+    names = busy, calm = metered.up(2, equal(cpu="8", memory="16Gi", name="metered"))
+    pods, accounts = (f"/api/v1/namespaces/{namespace}/{kind}" for kind in ("pods", "serviceaccounts/default"))
+    wait_for("the namespace's account", lambda: cluster.api.exists(accounts))
+    using = (busy, "6", "12Gi"), (busy, "500m", "1Gi"), (calm, "1", "1Gi")
+    *_, changing = [cluster.api.create(pods, _pod(*one))["metadata"]["name"] for one in using]
+
+    def used(poll: NodeMetricsPoll) -> list[float]:
+        found = _poll(cluster)[poll].values
+        return [found.get(name, -1.0) for name in names]
+
+    before, after = ([pytest.approx(one, abs=0.01) for one in ratios] for ratios in ((6.5 / 8, 1 / 8), (6.5 / 8, 0.5)))
+    wait_for("usage", lambda: used(CPU_RATIO) == before or None, timeout_s=_MEASURED_S)
+    assert used(CPU) == pytest.approx([6.5, 1.0], abs=0.1)
+    assert used(MEMORY) == pytest.approx([13 * 2**30, 2**30])
+    assert used(MEMORY_RATIO) == pytest.approx([13 / 16, 1 / 16])
+
+    cluster.api.patch(f"{pods}/{changing}", {"metadata": {"annotations": _usage("4", "1Gi")}})
+    wait_for("it to follow", lambda: used(CPU_RATIO) == after or None, timeout_s=_MEASURED_S)
+
+
+def _usage(cpu: str, memory: str) -> dict[str, str]:
+    return {"kwok.x-k8s.io/usage-cpu": cpu, "kwok.x-k8s.io/usage-memory": memory}
+
+
+def _pod(node: str, cpu: str, memory: str) -> Object:
+    """A pod on a node, which kwok runs."""
+    return {
+        "metadata": {"generateName": "uses-", "annotations": _usage(cpu, memory)},
+        "spec": {
+            "nodeName": node,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "c", "image": "none.example/none"}],
+        },
+    }
 
 
 def test_without_metrics_server_the_poll_fails_and_says_what_to_look_at(
