@@ -61,12 +61,12 @@ class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def has_value(self) -> bool:
-        """Whether a node has a usable value, or a default."""
+        """Return whether a node has a usable value, or a default."""
         return sum(fault.nodes for fault in self.faults) < self.nodes
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the last poll failed and no node has a usable value."""
+        """Return whether the last poll failed and no node has a usable value."""
         return bool(self.error) and self.nodes > 0 and not self.has_value
 
 

@@ -104,7 +104,7 @@ def test_a_replica_that_alone_cannot_reach_its_server_steps_aside(
 
     def is_aside(one: Operating) -> bool:
         status, said = one.probe("readyz")
-        return status == http.client.SERVICE_UNAVAILABLE and "[-] aside: stepped aside, because" in said
+        return status == http.client.SERVICE_UNAVAILABLE and "[-] serving: stepped aside, because" in said
 
     with ExitStack() as parts, ExitStack() as server, ExitStack() as other:
         parts.enter_context(exporting(f'load{{node="{node}"}} 0.2\n', exporter_port))

@@ -128,8 +128,6 @@ class Components:
     faults: Callable[[], Mapping[str, str]]
     """Returns the errors in files of policies or settings, by file name."""
     node_data: NodeDataFeed
-    aside: Callable[[], str] = lambda: ""
-    """Returns why the replica has stepped aside; "" if it has not."""
     certificates: str = ""
     """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
@@ -145,7 +143,8 @@ class Components:
 
 def checks(parts: Components) -> Iterator[Check]:
     """Yield the checks that decide whether calls can be answered, then remarks, which never fail."""
-    yield Check("serving", ok=not parts.server.draining, text="stopping" if parts.server.draining else "")
+    why_not = "stopping" if parts.server.draining else parts.server.aside
+    yield Check("serving", ok=not why_not, text=why_not)
     for name, one in parts.reflectors.items():
         text = one.state.last_error
         if one.state.synced:
@@ -157,8 +156,6 @@ def checks(parts: Components) -> Iterator[Check]:
     yield Check("policies", state is not None, generation)
     if (data := parts.node_data.readiness()) is not None:
         yield Check("data", *data)
-    if why := parts.aside():
-        yield Check("aside", ok=False, text=why)
     for name, text in _remarks(parts):
         yield Check(name, ok=True, text=text)
 

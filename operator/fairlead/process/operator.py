@@ -173,7 +173,6 @@ class OperatorReplica:
             faults=lambda: self.settings_reloader.faults,
         )
         self.aside = StepAside(self._measured, self._set_aside)
-        self.replica.parts.aside = lambda: self.aside.reason
         if lead is not None:
             self._add_candidate(lead(self))
 
@@ -246,8 +245,8 @@ class OperatorReplica:
             for entries in self.core.data.entries().values():
                 yield from entries
 
-    def _set_aside(self, is_aside: bool) -> None:  # noqa: FBT001
-        self.replica.server.aside = is_aside
+    def _set_aside(self, why: str) -> None:
+        self.replica.server.aside = why
 
     def _data_values(self, caller: str, path: str) -> bytes | None:
         """Return the values at /data/POLICY/ENTRY. Raises LookupError if no serving policy has that entry."""

@@ -49,7 +49,7 @@ def kubectl(answer: str) -> Ground:
 
 
 def explains(answer: str) -> Ground:
-    return cast("Ground", SimpleNamespace(explain=lambda *_: answer))
+    return cast("Ground", SimpleNamespace(fairlead=lambda *_: answer))
 
 
 WRONG = "0/7 nodes are available: 5 wrong class of GPU"

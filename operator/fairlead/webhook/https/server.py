@@ -68,8 +68,8 @@ class WebhookServer:
     age_s: float = AGE_S
     limits: Limits = WEBHOOK
     draining: bool = False
-    aside: bool = False
-    """Whether others are to be called instead: each reply is the last of its connection."""
+    aside: str = ""
+    """Why others are to be called instead, so that each reply is the last of its connection; "" if none are."""
     pages: Mapping[str, Page] = field(default_factory=dict)
     """Pages for GET, by path; a path that ends with / stands for all below it."""
     identity_error: IdentityCheck | None = None

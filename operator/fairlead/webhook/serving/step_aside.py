@@ -25,15 +25,13 @@ class StepAside:
     def __init__(
         self,
         entries: Callable[[], Iterable[DataEntryState]],
-        on_change: Callable[[bool], None],
+        on_change: Callable[[str], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """`entries` returns the measured entries; `on_change` is told whether the replica is aside."""
+        """`entries` returns the measured entries; `on_change` is told why the replica is aside, or "" if it is not."""
         self._entries, self._on_change, self._clock = entries, on_change, clock
         self._since: float | None = None
         self._until = self._not_before = 0.0
-        self.reason = ""
-        """Why the replica is aside; "" if it is not."""
 
     def ask(self) -> None:
         """Step aside, or stay aside, if values are lacking."""
@@ -43,9 +41,9 @@ class StepAside:
         self._until = now + ASKED_S
         if self._since is None:
             self._since = now
-            self.reason = f"stepped aside, because other replicas have the values of {lacking}, and this one has none"
-            LOG.warning("replica.stepped_aside", extra={"entries": lacking})
-            self._on_change(True)  # noqa: FBT003
+            why = f"stepped aside, because other replicas have the values of {lacking}, and this one has none"
+            LOG.warning("replica.stepped_aside", extra={"reason": why})
+            self._on_change(why)
 
     def check(self) -> None:
         """Come back if the values are there again, if nobody asks any more, or after the longest time."""
@@ -54,10 +52,11 @@ class StepAside:
         now = self._clock()
         is_too_long = now >= self._since + LONGEST_S
         if is_too_long or now >= self._until or not self._lacking():
-            self._since, self.reason = None, ""
+            self._since = None
             self._not_before = now + REST_S if is_too_long else 0.0
-            LOG.info("replica.came_back", extra={"after_longest_time": is_too_long})
-            self._on_change(False)  # noqa: FBT003
+            why = "it was aside for the longest time" if is_too_long else "it has values, or is asked no more"
+            LOG.info("replica.came_back", extra={"reason": why})
+            self._on_change("")
 
     def _lacking(self) -> str:
         return ", ".join(sorted({f"{one.name} ({one.source})" for one in self._entries() if one.is_cut_off}))
