@@ -21,7 +21,7 @@ OFFERED: dict[str, tuple[list[str], list[str], int]] = {
     "a value out of some": (["lint", "-o", ""], ["table", "json", "yaml"], NO_FILES),
     "a value that has begun": (["lint", "--output", "j"], ["json"], NO_FILES),
     "what comes after a value": (["lint", "-o", "json", ""], [], FILES),
-    "what comes after a value with an equals sign": (["lint", "--output=json", "-"], ["--help", "--settings"], NO_FILES),
+    "what comes after an equals sign and value": (["lint", "--output=json", "-"], ["--help", "--settings"], NO_FILES),
     "a file as a value": (["render", "--settings", ""], [], FILES),
     "a value of which nothing is known": (["render", "--kubernetes-version", ""], [], NO_FILES),
     "one of some": (["completion", "z"], ["zsh"], NO_FILES),
