@@ -288,6 +288,23 @@ def test_the_last_calls_are_answered_and_ask_to_connect_elsewhere(tmp_path: Path
     told(tmp_path, story)
 
 
+def test_while_others_are_to_be_called_each_reply_ends_its_connection(tmp_path: Path) -> None:
+    async def story(one: Running) -> None:
+        kept, idle = await one.connect(), await one.connect()
+        await kept.call("/filter")
+        await idle.call("/filter")
+        one.server.aside = "another replica has the values"
+        for connection in (kept, await one.connect()):
+            reply = await connection.call("/filter", b"{}")
+            assert (reply.status, reply.body, reply.headers["connection"]) == (200, b"{}", "close")
+            assert await connection.is_closed()
+        one.server.aside = ""
+        for _ in range(2):
+            assert "connection" not in (await idle.call("/filter")).headers, "one that was idle meanwhile is kept"
+
+    told(tmp_path, story)
+
+
 def test_many_idle_connections_are_kept(tmp_path: Path) -> None:
     async def story(one: Running) -> None:
         context = one.ground.client()
