@@ -166,7 +166,7 @@ class OperatorReplica:
             background={"policy objects": policies.objects} | ({} if self.own else {"certificates": self.secrets}),
             pages={
                 replica_state.PATH: self._state,
-                replica_state.ASIDE_PATH: self._aside,
+                replica_state.ASIDE_PATH: self._state,
                 replica_state.DATA_PATH: self._data_values,
             },
             rejected=self.rejected,
@@ -229,13 +229,11 @@ class OperatorReplica:
         servers = {one.name: one.max_entries for one in self.file.settings.prometheus}
         return CompileOptions(self.core.strategies, prefixes, custom, servers, clock=thread_time)
 
-    def _state(self, caller: str, _path: str) -> bytes | None:
-        return replica_state.encode(self.report()) if caller == OPERATOR else None
-
-    def _aside(self, caller: str, path: str) -> bytes | None:
-        if caller == OPERATOR:
-            self.aside.ask()
-        return self._state(caller, path)
+    def _state(self, caller: str, path: str) -> bytes | None:
+        if caller != OPERATOR:
+            return None
+        (self.aside.ask if path == replica_state.ASIDE_PATH else self.aside.end)()
+        return replica_state.encode(self.report())
 
     async def _check_aside(self) -> None:
         self.aside.check()

@@ -45,6 +45,11 @@ class StepAside:
             LOG.warning("replica.stepped_aside", extra={"reason": why})
             self._on_change(why)
 
+    def end(self) -> None:
+        """Come back: the leader has polled, and does not ask any more."""
+        self._until = self._clock()
+        self.check()
+
     def check(self) -> None:
         """Come back if the values are there again, if nobody asks any more, or after the longest time."""
         if self._since is None:

@@ -72,6 +72,14 @@ def test_a_request_ends_by_itself(replica: Replica) -> None:
     assert replica.is_aside, "a new one counts at once"
 
 
+def test_it_comes_back_when_the_leader_asks_no_more(replica: Replica) -> None:
+    replica.state.ask()
+    replica.state.end()
+    assert not replica.is_aside
+    replica.state.ask()
+    assert replica.is_aside
+
+
 def test_it_comes_back_after_the_longest_time_and_stays_for_a_while(replica: Replica) -> None:
     replica.state.ask()
     assert replica.pass_time(LONGEST_S - 1, asked=True)
