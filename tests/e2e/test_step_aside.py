@@ -13,6 +13,7 @@ from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.replica_state import ASIDE_PATH
+from scripted.loop import run_to_its_end
 from support.kube.crd import let_all_go, policies_served
 from support.process.operating import Operating
 from support.webhook.exporter import exporting
@@ -89,7 +90,7 @@ def leader_of(replicas: list[Operating], namespace: str) -> Callable[[], frozens
         port=replicas[0].ports[0],
         context=context,  # type: ignore[arg-type]
     )
-    return lambda: asyncio.run(poll())
+    return lambda: run_to_its_end(poll())
 
 
 @pytest.mark.usefixtures("prometheus_program")
