@@ -10,7 +10,7 @@ ONLY ?=
 LASTS ?= 300
 OLDER := 1.36.3 1.35.4
 
-.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz drills lock cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills lock cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ compare: setup ## lowered expressions with the engine: CASES of them (1,000,000)
 fuzz: setup ## broken requests, attacks on the server, evaluations: CASES (1,000,000), a fiftieth, a tenth
 	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) \
 		--evaluations $$(( $(CASES) / 10 )) --seed $(SEED)
+
+grants-cases: setup ## interleavings of replicas that grant devices: CASES of them (1,000,000), on one core
+	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants --cases $(CASES) --seed $(SEED)
 
 drills: setup ## a flood of the ports, an author of hostile policies, and pods all the while: LASTS (300) seconds each
 	$(BIN)/python -m testbed build

@@ -1,0 +1,197 @@
+"""Batches: requests for grants on one node that come together share a write.
+
+One task for each node with requests takes all that wait, plans, writes, and answers them. A request that is given up,
+because its time is over or its caller has gone, is left out of what is planned later; an entry that was already written
+for it stays until it is over, like any other.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from fairlead.grants.beginning import AskOf, first_entries
+from fairlead.grants.commit import Answer, Granted, GrantRequest, Plan, Refused, plan
+from fairlead.grants.entry import Entry, UnreadableEntry
+from fairlead.grants.ledger import Ledger, create_body
+from fairlead.grants.over import EntryState, is_newer, judge, judge_read
+from fairlead.grants.server import Failed, Missing, Server, Views
+
+READS_MAX: Final = 16
+"""Pods that are read to make room in one round."""
+NO_TIME: Final = Failed("no time was left to write the ledger")
+LeftS: TypeAlias = Callable[[], float]
+"""Returns the seconds that are left for a commit."""
+
+
+class _Waiting:
+    __slots__ = ("answer", "left_s", "request")
+
+    def __init__(self, request: GrantRequest, left_s: LeftS) -> None:
+        self.request, self.left_s = request, left_s
+        self.answer: asyncio.Future[Answer | Failed] = asyncio.get_running_loop().create_future()
+
+    def settle(self, answer: Answer | Failed) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+
+class Ledgers:
+    """Ledgers of all nodes, as this process writes them."""
+
+    def __init__(self, server: Server, views: Views, ask_of: AskOf) -> None:
+        self._server, self._views, self._ask_of = server, views, ask_of
+        self._nodes: dict[str, _NodeLedger] = {}
+
+    async def commit(self, node: str, request: GrantRequest, left_s: LeftS) -> Answer | Failed:
+        """Return the answer to a request, once the ledger says so."""
+        found = self._nodes.get(node)
+        if found is None:
+            found = self._nodes[node] = _NodeLedger(node, self._server, self._views, self._ask_of)
+        waiting = _Waiting(request, left_s)
+        found.add(waiting)
+        try:
+            await asyncio.wait((waiting.answer,), timeout=max(0.0, left_s()))
+            return waiting.answer.result() if waiting.answer.done() else NO_TIME
+        finally:
+            waiting.answer.cancel()
+
+    def forget(self, node: str) -> None:
+        """Drop what is kept of a node that was deleted."""
+        if (found := self._nodes.get(node)) is not None and found.idle:
+            del self._nodes[node]
+
+
+class _NodeLedger:
+    """Ledger of one node: the newest version that this process knows, and who waits for a newer one."""
+
+    def __init__(self, node: str, server: Server, views: Views, ask_of: AskOf) -> None:
+        self._node, self._server, self._views, self._ask_of = node, server, views, ask_of
+        self._known: Ledger | None = None
+        self._queue: list[_Waiting] = []
+        self._over: dict[tuple[str, str], EntryState] = {}
+        """What reads have told of entries, by UID and version; a fact about an entry stays true."""
+        self._checked = set[tuple[str, str]]()
+        """Entries whose pods were read since somebody was answered."""
+        self._confirmed = False
+        """True if the API server has told the newest version since requests came in."""
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        return self._task is None
+
+    def add(self, waiting: _Waiting) -> None:
+        self._queue.append(waiting)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._alive():
+                await self._round()
+        except Exception as error:
+            self._settle_all(Failed(f"no devices were chosen because of an error: {error!r}"))
+            raise
+        finally:
+            self._task, self._confirmed = None, False
+            self._checked.clear()
+            self._settle_all(NO_TIME)
+            self._queue.clear()
+
+    def _alive(self) -> list[_Waiting]:
+        for one in self._queue:
+            if one.left_s() <= 0:
+                one.settle(NO_TIME)
+        self._queue = [one for one in self._queue if not one.answer.done()]
+        return self._queue
+
+    def _left_s(self) -> float:
+        return max((one.left_s() for one in self._queue), default=0.0)
+
+    async def _round(self) -> None:
+        """Take one step for all that wait: read what is missing, or write, or answer."""
+        if (ledger := self._newest()) is None:
+            await self._read()
+            return
+        batch = list(self._queue)
+        made = plan(ledger, [one.request for one in batch], self._views.node(self._node), self._state_of)
+        if made.put:
+            await self._write(made, batch)
+        elif not self._confirmed:
+            await self._read()  # no answer without a write stands on a watch, which may be behind
+        elif unread := {uid: one for uid, one in made.unclear.items() if (uid, one.rv) not in self._checked}:
+            await self._read_pods(unread)
+        else:
+            self._checked.clear()
+            for one, answer in zip(batch, made.answers, strict=True):
+                one.settle(answer)
+
+    async def _write(self, made: Plan, batch: list[_Waiting]) -> None:
+        outcome = await self._server.patch_ledger(self._node, made.patch, self._left_s())
+        if isinstance(outcome, Ledger):
+            self._known, self._confirmed = outcome, True
+            for one, answer in zip(batch, made.answers, strict=True):
+                if isinstance(answer, Granted):
+                    one.settle(_as_written(outcome, one.request))
+        elif isinstance(outcome, Failed):
+            self._settle_all(outcome)
+        else:
+            # What the ledger says is so: an entry that was written is found there, and is the grant.
+            await self._read()
+
+    async def _read(self) -> None:
+        """Read the newest ledger, and create it if there is none."""
+        read = await self._server.read_ledger(self._node, self._left_s())
+        found = await self._create() if isinstance(read, Missing) else read
+        self._known = found if isinstance(found, Ledger) else None
+        self._confirmed = self._known is not None
+        if isinstance(found, Failed):
+            self._settle_all(found)
+
+    async def _create(self) -> Ledger | Failed | None:
+        """Create the ledger; None if it has to be read again, because it was created by others, or may have been."""
+        pods = await self._server.list_pods(self._node, self._left_s())
+        if isinstance(pods, Failed):
+            return pods
+        body = create_body(self._node, first_entries(self._node, pods, self._ask_of))
+        made = await self._server.create_ledger(body, self._left_s())
+        if isinstance(made, Ledger | Failed):
+            return made
+        return Failed("the operator's namespace is missing") if isinstance(made, Missing) else None
+
+    def _newest(self) -> Ledger | None:
+        """Return the newest version known, without asking: a write that names an old one is refused."""
+        shown = self._views.ledger(self._node)
+        if self._known is None or (shown is not None and is_newer(shown.rv, self._known.rv)):
+            self._known = shown
+        return self._known
+
+    def _state_of(self, uid: str, entry: Entry | UnreadableEntry) -> EntryState:
+        if isinstance(entry, Entry) and (told := self._over.get((uid, entry.rv))) is not None:
+            return told
+        name = entry.pod if isinstance(entry, Entry) else ""
+        return judge(uid, entry, self._node, self._views.seen(uid, name))
+
+    async def _read_pods(self, unread: Mapping[str, Entry]) -> None:
+        """Read the pods of these entries, all at the same time."""
+        asked = [*unread.items()][:READS_MAX]
+        reads = (self._server.read_pod(entry.pod, self._left_s()) for _, entry in asked)
+        told = dict[tuple[str, str], EntryState]()
+        for (uid, entry), found in zip(asked, await asyncio.gather(*reads), strict=True):
+            self._checked.add((uid, entry.rv))
+            if not isinstance(found, Failed) and (state := judge_read(uid, entry, self._node, found)).is_over:
+                told[uid, entry.rv] = state
+        kept = {} if self._known is None else self._known.entries
+        self._over = {key: state for key, state in self._over.items() if key[0] in kept} | told
+
+    def _settle_all(self, answer: Failed) -> None:
+        for one in self._queue:
+            one.settle(answer)
+
+
+def _as_written(ledger: Ledger, request: GrantRequest) -> Answer:
+    """Return the answer by what the API server has stored."""
+    entry = ledger.entries.get(request.uid)
+    if entry is None or entry.rv != request.rv:
+        return Refused("the ledger does not have the entry that was written")
+    return Granted(entry)

@@ -1,0 +1,197 @@
+"""Commits: what a batch of requests for grants on one node makes of a version of its ledger.
+
+Three rules hold here, whoever chooses devices: an entry is added only if all entries and the new one fit every device
+of the version that the write names; an entry is removed or changed only if it is over; and the entry of a pod at one
+version is its grant, however often it is asked for.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from fairlead.grants.entry import Entry, Grant, GrantedDevice, UnreadableEntry
+from fairlead.grants.ledger import Ledger, merge_patch
+from fairlead.grants.over import EntryState, PodState, is_newer
+from fairlead.grants.room import Ask, Capacity, Room, answers
+
+NEWER: Final = "granted by a newer version: roll all replicas to one version of Fairlead"
+
+
+class Refused(Struct, frozen=True):
+    """Answer that no devices are granted."""
+
+    why: str
+
+
+class Outdated(Struct, frozen=True):
+    """Answer that the pod has to be read, as the ledger knows another version of it."""
+
+
+class Granted(Struct, frozen=True):
+    """Answer that an entry stands in the ledger."""
+
+    entry: Entry
+
+
+Answer: TypeAlias = Granted | Refused | Outdated
+Choose: TypeAlias = Callable[[Room, Mapping[str, Entry]], Grant | Refused]
+"""Chooses devices by the room that they have, which is its own to change, and by the entries that hold, by UID.
+
+Among these is the pod's former entry, whose devices it should keep if they have room. It is not trusted: what it
+returns is checked.
+"""
+
+
+class Wish(Struct, frozen=True, eq=False):
+    """Devices that a policy wants for a pod, and how it chooses among those of a node."""
+
+    by: str
+    ask: Ask
+    choose: Choose
+
+
+class GrantRequest(Struct, frozen=True, eq=False):
+    """Request for devices of one node, of a pod that is unplaced at this version."""
+
+    uid: str
+    pod: str
+    rv: str
+    wish: Wish
+
+
+class NodeFacts(Struct, frozen=True):
+    """Devices of a node, and its pods."""
+
+    capacity: Capacity | Refused
+    """Its devices, without resources whose layout is not known; or why no request can be answered."""
+    placed: Sequence[PodState] = ()
+    """Pods on it that have not ended, as the mirror shows them."""
+
+
+StateOf: TypeAlias = Callable[[str, Entry | UnreadableEntry], EntryState]
+
+
+class Plan(Struct, frozen=True):
+    """Change of one version of a ledger, and the answers that it gives once it is written."""
+
+    ledger: Ledger
+    put: Mapping[str, Entry]
+    drop: frozenset[str]
+    answers: Sequence[Answer]
+    """One for each request, in their order."""
+    unclear: Mapping[str, Entry]
+    """Entries whose pods, once they are read, may make room for a request that was refused."""
+
+    @property
+    def patch(self) -> dict[str, object]:
+        """Return the merge patch. What is over is removed with it, and never by a write of its own."""
+        return merge_patch(self.ledger, self.put, self.drop)
+
+
+def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, state_of: StateOf) -> Plan:
+    """Answer requests by this version of a ledger."""
+    if ledger.newer or isinstance(facts.capacity, Refused):
+        refused = facts.capacity if isinstance(facts.capacity, Refused) else Refused(NEWER)
+        return Plan(ledger, {}, frozenset(), [_standing(ledger, one) or refused for one in requests], {})
+    draft = _Draft(ledger, facts, facts.capacity, state_of)
+    found = [draft.answer(one) for one in requests]
+    wanting = any(not isinstance(one, Granted) for one in found)
+    drop = draft.over if draft.put else frozenset[str]()
+    return Plan(ledger, draft.put, drop - draft.put.keys(), found, draft.unclear if wanting else {})
+
+
+def foreign(placed: Iterable[PodState], ledger: Ledger, capacity: Capacity) -> list[PodState]:
+    """Return the pods on a node that ask for its devices, and have no entry."""
+    known = ledger.entries.keys() | ledger.unreadable.keys() | ledger.newer.keys()
+    return [
+        one for one in placed if one.uid not in known and any(one.request.get(resource, 0) > 0 for resource in capacity)
+    ]
+
+
+def charged(ledger: Ledger, facts: NodeFacts, capacity: Capacity, over: frozenset[str]) -> Room:
+    """Return the room on a node: what entries, unreadable ones and foreign pods leave of its devices.
+
+    For advice, such as a filter's, entries that are unclear count as over: only a bind reads their pods, so that a pod
+    must come that far. What is granted is decided without this optimism.
+    """
+    room = Room(capacity)
+    requested = {one.uid: one.request for one in facts.placed}
+    for uid, entry in ledger.entries.items():
+        if uid not in over:
+            room.charge(entry.grant)
+    for uid in ledger.unreadable.keys() - over:
+        if uid in requested:
+            room.charge_everywhere(requested[uid])
+        else:
+            room.close()
+    for one in foreign(facts.placed, ledger, capacity):
+        room.charge_everywhere(one.request)
+    return room
+
+
+def _standing(ledger: Ledger, request: GrantRequest) -> Granted | None:
+    entry = ledger.entries.get(request.uid)
+    return Granted(entry) if entry is not None and entry.rv == request.rv else None
+
+
+class _Draft:
+    """Ledger in the making."""
+
+    def __init__(self, ledger: Ledger, facts: NodeFacts, capacity: Capacity, state_of: StateOf) -> None:
+        self.ledger = ledger
+        self.put: dict[str, Entry] = {}
+        states = {uid: state_of(uid, one) for uid, one in ledger.entries.items()}
+        states |= {uid: state_of(uid, one) for uid, one in ledger.unreadable.items()}
+        self.over = frozenset(uid for uid, state in states.items() if state.is_over)
+        self.unclear = {uid: one for uid, one in ledger.entries.items() if states[uid] is EntryState.UNCLEAR}
+        self.held = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}
+        self.order = max((one.order for one in self.held.values()), default=0)
+        self.room = charged(ledger, facts, capacity, self.over)
+
+    def answer(self, request: GrantRequest) -> Answer:
+        if request.uid in self.ledger.unreadable and request.uid not in self.over:
+            return Refused(f"the entry {request.uid} of the ledger cannot be read; remove it once the pod is gone")
+        if (standing := _standing(self.ledger, request)) is not None:
+            # One that is over may be removed with this write; the pod is on a node, gone, or has a newer version.
+            return Outdated() if request.uid in self.over else standing
+        if (planned := self.put.get(request.uid)) is not None:
+            return Granted(planned) if planned.rv == request.rv else Outdated()
+        before = self.ledger.entries.get(request.uid)
+        if before is not None and is_newer(before.rv, request.rv):
+            return Outdated()
+        if before is not None and request.uid not in self.over:
+            # The request knows the pod unplaced at its version: that is a view like any other.
+            if not is_newer(request.rv, before.rv):
+                self.unclear[request.uid] = before
+                return Outdated()
+            self.room = _without(self.room, before.grant)
+            self.over |= {request.uid}
+            del self.held[request.uid]
+        known = self.held if before is None else {**self.held, request.uid: before}
+        grant = request.wish.choose(self.room.copy(), MappingProxyType(known))
+        if isinstance(grant, Refused):
+            return grant
+        if (wrong := self._wrong(grant, request)) is not None:
+            return Refused(f"the policy {request.wish.by} cannot be followed: {wrong}")
+        self.room.charge(grant)
+        self.order += 1
+        entry = Entry(request.pod, request.rv, request.wish.by, grant, self.order)
+        self.put[request.uid] = self.held[request.uid] = entry
+        return Granted(entry)
+
+    def _wrong(self, grant: Grant, request: GrantRequest) -> str | None:
+        return (
+            self.room.lacking(grant) if answers(grant, request.wish.ask) else "its choice is not what the pod asks for"
+        )
+
+
+def _without(room: Room, grant: Grant) -> Room:
+    """Return the room once a grant is over: charge its amounts with the opposite sign."""
+    opposite = {
+        name: tuple(GrantedDevice(one.id, {key: -amount for key, amount in one.amounts.items()}) for one in devices)
+        for name, devices in grant.items()
+    }
+    room.charge(opposite)
+    return room

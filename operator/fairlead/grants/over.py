@@ -1,0 +1,107 @@
+"""State of an entry: it is over by four facts about its pod, each of which stays true once it is true.
+
+Because they stay true, they may be taken from a view of any age. What a view does not show is no fact: the mirror may
+not have heard of the pod yet. Then the pod is read from the API server, and a read that began after the entry was seen
+tells more, because the version that the entry names is not in the read's future.
+"""
+
+import re
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.grants.entry import Entry, Resources, UnreadableEntry
+
+_NUMBER: Final = re.compile("[1-9][0-9]*")
+
+
+class PodState(Struct, frozen=True):
+    """A pod at one of its versions."""
+
+    uid: str
+    pod: str
+    """Namespace and name, with a slash between them."""
+    rv: str
+    """Empty where a view does not keep it, which it need not for placed pods."""
+    node: str = ""
+    """Node that it is placed on; empty while there is none."""
+    ended: bool = False
+    """True if its phase is Succeeded or Failed."""
+    request: Resources = {}
+    """Amounts that it requests, as the scheduler counts them."""
+    copy: str | None = None
+    """Its annotation of granted devices: a copy, which others may have written."""
+
+
+class Gone(Struct, frozen=True):
+    """Fact that a pod is gone: its deletion was heard, or the API server answered 404."""
+
+
+GONE: Final = Gone()
+
+
+class EntryState(Enum):
+    """State of an entry."""
+
+    HOLDS = "its Binding may land, or has landed"
+    UNCLEAR = "its pod has to be read"
+    POD_GONE = "its pod is gone"
+    POD_ENDED = "its pod has ended"
+    POD_ELSEWHERE = "its pod is placed on another node"
+    POD_CHANGED = "its pod is unplaced and has a newer version, so that its Binding is refused"
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the entry may be removed, or given other devices."""
+        return self not in (EntryState.HOLDS, EntryState.UNCLEAR)
+
+
+def is_newer(version: str, than: str) -> bool | None:
+    """Return whether a resourceVersion is newer than another one of the same kind; None if nobody can tell.
+
+    Since Kubernetes 1.35 they are numbers that may be compared (KEP-5504).
+    """
+    if version == than:
+        return False
+    if _NUMBER.fullmatch(version) and _NUMBER.fullmatch(than):
+        return (len(version), version) > (len(than), than)
+    return None
+
+
+def judge(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+    """Return the state of an entry by a view of any age: what it shows of this UID, else under the pod's name."""
+    if seen is None:
+        return EntryState.UNCLEAR
+    rv = entry.rv if isinstance(entry, Entry) else ""
+    if isinstance(seen, PodState) and seen.uid != uid:
+        # An older pod of that name would tell nothing: the view may not have heard of this one yet.
+        return EntryState.POD_GONE if rv and is_newer(seen.rv, rv) else EntryState.UNCLEAR
+    if (fact := _lasting(node, seen)) is not None:
+        return fact
+    if not rv:
+        return EntryState.HOLDS  # reading the pod would not tell which version it names
+    newer = is_newer(seen.rv, rv) if isinstance(seen, PodState) else None
+    if newer is None:
+        return EntryState.UNCLEAR
+    return EntryState.POD_CHANGED if newer else EntryState.HOLDS
+
+
+def judge_read(uid: str, entry: Entry, node: str, read: PodState | Gone) -> EntryState:
+    """Return the state of an entry by a consistent read of its pod's name that began after the entry was seen."""
+    if isinstance(read, Gone) or read.uid != uid:
+        return EntryState.POD_GONE
+    if (fact := _lasting(node, read)) is not None:
+        return fact
+    return EntryState.HOLDS if read.rv == entry.rv else EntryState.POD_CHANGED
+
+
+def _lasting(node: str, seen: PodState | Gone) -> EntryState | None:
+    """Return what holds whatever version the entry names; None if the pod is unplaced."""
+    if isinstance(seen, Gone):
+        return EntryState.POD_GONE
+    if seen.ended:
+        return EntryState.POD_ENDED
+    if seen.node:
+        return EntryState.HOLDS if seen.node == node else EntryState.POD_ELSEWHERE
+    return None

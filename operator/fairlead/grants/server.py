@@ -1,0 +1,81 @@
+"""The API server as binds with grants call it: outcomes are values, because each of them decides what comes next."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from fairlead.grants.commit import NodeFacts
+from fairlead.grants.ledger import Ledger
+from fairlead.grants.over import Gone, PodState
+
+
+class Written(Struct, frozen=True):
+    """Outcome of a Binding that was carried out."""
+
+
+class Missing(Struct, frozen=True):
+    """Outcome 404."""
+
+
+class Conflicting(Struct, frozen=True):
+    """Outcome 409: the version or UID that was named is another one now, or the object exists."""
+
+    why: str = ""
+
+
+class Uncertain(Struct, frozen=True):
+    """Outcome that is not known: the request may have been carried out, or may be later."""
+
+    why: str
+
+
+class Failed(Struct, frozen=True):
+    """Outcome that the request was refused, and will never be carried out; of a read: that it tells nothing."""
+
+    why: str
+
+
+WriteFailure: TypeAlias = Missing | Conflicting | Uncertain | Failed
+
+
+class Server(Protocol):
+    """Calls to the API server. None of them raises, and none is repeated inside."""
+
+    async def read_pod(self, pod: str, timeout_s: float) -> PodState | Gone | Failed:
+        """Read what is under this name, with all writes before the call in it."""
+
+    async def read_ledger(self, node: str, timeout_s: float) -> Ledger | Missing | Failed:
+        """Read a ledger, with all writes before the call in it."""
+
+    async def list_pods(self, node: str, timeout_s: float) -> Sequence[PodState] | Failed:
+        """List the pods on a node, with all writes before the call in it."""
+
+    async def create_ledger(self, body: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
+        """Create a ledger."""
+
+    async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
+        """Apply a merge patch to a ledger."""
+
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Written | WriteFailure:
+        """Post a Binding."""
+
+
+class Views(Protocol):
+    """Views of what watches have shown to this process, of any age."""
+
+    def ledger(self, node: str) -> Ledger | None:
+        """Return a version of the ledger of a node; None if no watch has shown one."""
+
+    def pod(self, pod: str) -> PodState | None:
+        """Return what is shown under this name."""
+
+    def seen(self, uid: str, pod: str) -> PodState | Gone | None:
+        """Return what is shown of a UID, that its deletion was heard, or else what is shown under the name.
+
+        The name is empty where it is not known. A deletion is heard by its event, or by a list that no longer has the
+        pod and is newer than what was seen of it. That a pod was never seen is None.
+        """
+
+    def node(self, node: str) -> NodeFacts:
+        """Return the devices of a node, and the pods on it."""

@@ -1,0 +1,360 @@
+"""Explorer of interleavings: a case is a list of numbers, each of which decides one step.
+
+What a number means depends on where the case is, so that any list of numbers is a case, and a part of it is one too.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final
+
+from fairlead.grants.bind import Bound
+from fairlead.grants.ledger import Ledger, create_body
+from support.grants.api_server import ApiServer, PromiseBrokenError, StuckError
+from support.grants.replica import DEVICES, RESOURCE, Call, Replica, Sent
+
+STEPS: Final = 90
+NODES: Final = ("node-1", "node-2")
+PODS: Final = ("ns/a", "ns/b", "ns/c")
+WRITERS: Final = ("A", "B", "C")
+_CALLS_MAX: Final = 6
+_AMOUNTS: Final = (4, 5, 6, 10)
+_BITS: Final = 48
+
+Step = Callable[["Case"], None]
+
+
+class Case:
+    """One interleaving, as far as it has come."""
+
+    def __init__(self, setup: int, trace: list[str] | None = None) -> None:
+        self.number, self._trace = setup, trace
+        devices = 1 + self.draw(3)
+        capacity = {RESOURCE: {str(one): 10 for one in range(devices)}}
+        self.server = ApiServer(dict.fromkeys(NODES, capacity), numbers=self.draw(6) > 0)
+        self.sent: list[Sent] = []
+        self.requests = {pod: {RESOURCE: _AMOUNTS[self.draw(len(_AMOUNTS))]} for pod in PODS}
+        if devices > 1 and self.draw(3) == 0:
+            self.requests[PODS[0]][DEVICES] = 2
+        for pod in PODS:
+            self.server.create_pod(pod, self.requests[pod])
+        for node in NODES[: self.draw(3)]:
+            self.server.create_ledger(create_body(node, {}))
+        self.forgets = self.draw(4) == 0
+        newest = len(self.server.pod_history) - 1
+        self.replicas = [Replica(name, self.server, self.sent, newest, 0) for name in WRITERS]
+        self.replicas[0].lies = self.draw(4) == 0
+        self.seen = Counter[str]()
+
+    def draw(self, below: int) -> int:
+        """Take a number from what is left of this step's number."""
+        self.number, found = divmod(self.number, below)
+        return found
+
+    def one_of(self, among: Sequence[Replica]) -> Replica:
+        return among[self.draw(len(among))]
+
+    def tell(self, text: Callable[[], str]) -> None:
+        if self._trace is not None:
+            self._trace.append(text())
+
+    def step(self, number: int) -> None:
+        self.number = number
+        _STEPS[self.draw(len(_STEPS))](self)
+
+    # what schedulers do
+
+    def bind(self) -> None:
+        replica = self.one_of(self.replicas)
+        pod = PODS[self.draw(len(PODS))]
+        # Mostly the pod that is there, sometimes one that its scheduler has not heard of being gone.
+        history = self.server.pod_history
+        known = history[-1 - self.draw(min(4, len(history)))] if self.draw(4) == 0 else history[-1]
+        calls = sum(1 for one in self.replicas for call in one.running if not call.task.done())
+        if (found := known.get(pod)) is None or calls >= _CALLS_MAX:
+            return
+        # Calls for one node meet more often than they would by chance.
+        node = NODES[max(0, self.draw(3) - 1)]
+        replica.start_bind(found, node)
+        self.tell(lambda: f"{replica.name} is asked to bind {found.uid} to {node}")
+
+    def hang_up(self) -> None:
+        replica = self.one_of(self.replicas)
+        calls = [one for one in replica.running if not one.task.done()]
+        if not calls:
+            return
+        call = calls[self.draw(len(calls))]
+        call.has_hung_up = True
+        if self.draw(2):
+            call.task.cancel()
+            replica.loop.run_ready()
+        self.tell(lambda: f"the caller of {replica.name} for {call.pod.uid} hangs up")
+
+    def failure_patch(self) -> None:
+        waiting = [one for one in self.server.pods.values() if not one.node]
+        if not waiting:
+            return
+        pod = waiting[self.draw(len(waiting))]
+        self.server.change_pod(pod.pod)
+        self.tell(lambda: f"a scheduler patches the status of {pod.uid}: version {self.server.pods[pod.pod].rv}")
+
+    # what happens to pods and nodes
+
+    def kubelet(self) -> None:
+        placed = [one for one in self.server.pods.values() if one.node and not one.ended]
+        if not placed:
+            return
+        pod = placed[self.draw(len(placed))]
+        self.server.change_pod(pod.pod, ended=self.draw(3) == 0)
+        self.tell(lambda: f"kubelet reports {pod.uid}, ended: {self.server.pods[pod.pod].ended}")
+
+    def delete_or_create(self) -> None:
+        pod = PODS[self.draw(len(PODS))]
+        if (found := self.server.pods.get(pod)) is None:
+            self.server.create_pod(pod, self.requests[pod])
+            self.tell(lambda: f"{self.server.pods[pod].uid} is created")
+            return
+        if self.draw(2):
+            return
+        self.server.delete_pod(pod)
+        self.tell(lambda: f"{found.uid} is deleted")
+
+    def node_leaves_or_comes(self) -> None:
+        node = NODES[self.draw(len(NODES))]
+        self.server.gone_nodes ^= {node}
+        self.tell(lambda: f"{node} {'leaves' if node in self.server.gone_nodes else 'comes'}")
+
+    # what the network does
+
+    def _on_its_way(self, *, carried_out: bool | None = None) -> Sent | None:
+        among = [one for one in self.sent if carried_out is None or one.carried_out is carried_out]
+        return among[self.draw(len(among))] if among else None
+
+    def serve(self) -> None:
+        """Carry out and answer a request, or answer one that was carried out before."""
+        if (one := self._on_its_way()) is None:
+            return
+        self.sent.remove(one)
+        if not one.carried_out:
+            self._carry_out(one, "")
+        self.tell(lambda: f"{one.owner.name} hears of its {one.verb}: {told(one.outcome)}")
+        one.answer(one.outcome)
+
+    def land(self) -> None:
+        """Carry out a request whose answer is on its way for longer, or has nobody to hear it."""
+        if (one := self._on_its_way(carried_out=False)) is None:
+            return
+        if one.answered:
+            self.sent.remove(one)
+        self._carry_out(one, ", and the answer takes its time")
+
+    def time_out(self) -> None:
+        if (one := self._on_its_way()) is None or one.answered:
+            return
+        one.give_up()
+        if one.carried_out:
+            self.sent.remove(one)
+        self.seen["timed out"] += 1
+        self.tell(lambda: f"times out: {one}")
+
+    def lose(self) -> None:
+        if (one := self._on_its_way(carried_out=False)) is None:
+            return
+        self.sent.remove(one)
+        one.give_up()
+        self.tell(lambda: f"is lost: {one}")
+
+    def timer(self) -> None:
+        replica = self.one_of(self.replicas)
+        if not replica.loop.timers:
+            return
+        replica.loop.fire(replica.loop.timers[self.draw(len(replica.loop.timers))])
+        replica.loop.run_ready()
+        self.tell(lambda: f"a timer of {replica.name} fires")
+
+    # what replicas are like
+
+    def see_pods(self) -> None:
+        replica = self.one_of(self.replicas)
+        replica.views.advance_pods(1 + self.draw(8))
+        self.tell(lambda: f"{replica.name} sees pods at {replica.views.pods_at} of {len(self.server.pod_history) - 1}")
+
+    def see_ledgers(self) -> None:
+        replica = self.one_of(self.replicas)
+        replica.views.advance_ledgers(1 + self.draw(4))
+        self.tell(
+            lambda: (
+                f"{replica.name} sees ledgers at {replica.views.ledgers_at} of {len(self.server.ledger_history) - 1}"
+            )
+        )
+
+    def crash(self) -> None:
+        at = self.draw(len(self.replicas))
+        killed = self.replicas[at]
+        killed.loop.stop_dead()
+        self.sent[:] = [one for one in self.sent if not (one.owner is killed and one.carried_out)]
+        pods_at = self.draw(len(self.server.pod_history))
+        ledgers_at = self.draw(len(self.server.ledger_history))
+        self.replicas[at] = Replica(killed.name, self.server, self.sent, pods_at, ledgers_at)
+        self.replicas[at].lies = killed.lies
+        self.tell(lambda: f"{killed.name} is killed, and starts with pods at {pods_at}, ledgers at {ledgers_at}")
+
+    def end_ledger(self) -> None:
+        if not self.server.gone_nodes:
+            return
+        replica, node = self.one_of(self.replicas), min(self.server.gone_nodes)
+        replica.start_end(node)
+        self.tell(lambda: f"{replica.name} would delete the ledger of {node}")
+
+    def _carry_out(self, one: Sent, how: str) -> None:
+        self.tell(lambda: f"{one}{how}")
+        one.carry_out(self.server)
+        self.seen[f"{one.verb} {type(one.outcome).__name__}"] += 1
+
+    def check_replicas(self) -> None:
+        for one in self.replicas:
+            if one.loop.errors:
+                raise PromiseBrokenError(f"{one.name}: {one.loop.errors[0]}")
+            for call in one.running:
+                if call.task.done() and not call.task.cancelled() and (error := call.task.exception()) is not None:
+                    raise error
+
+
+_WEIGHTS: Final[dict[Step, int]] = {
+    Case.bind: 12,
+    Case.hang_up: 1,
+    Case.failure_patch: 7,
+    Case.kubelet: 3,
+    Case.delete_or_create: 6,
+    Case.node_leaves_or_comes: 1,
+    Case.serve: 40,
+    Case.land: 5,
+    Case.time_out: 6,
+    Case.lose: 1,
+    Case.timer: 1,
+    Case.see_pods: 9,
+    Case.see_ledgers: 4,
+    Case.crash: 2,
+    Case.end_ledger: 2,
+}
+_STEPS: Final[list[Step]] = [step for step, weight in _WEIGHTS.items() for _ in range(weight)]
+
+
+def numbers_of(seed: str, steps: int = STEPS) -> list[int]:
+    """Return the case of a seed: the setup, and a number for each step."""
+    random = Random(seed)
+    return [random.getrandbits(_BITS) for _ in range(steps + 1)]
+
+
+def run_case(numbers: Sequence[int], seen: Counter[str], trace: list[str] | None = None) -> None:
+    """Run a case and then, without faults, see that what is free can be granted."""
+    case = Case(numbers[0], trace)
+    for number in numbers[1:]:
+        case.step(number)
+    case.check_replicas()
+    quieten(case)
+    case.check_replicas()
+    seen.update(case.seen)
+    seen["bindings"] += case.server.bindings
+
+
+def quieten(case: Case) -> None:
+    """Let everything arrive, and bind each pod that is left: it finds room if there is any."""
+    server, replica = case.server, case.replicas[0]
+    case.number = 0
+    for _ in range(1000):
+        if not case.sent:
+            break
+        case.serve()
+    else:
+        raise StuckError("requests follow each other without end")
+    case.tell(lambda: "from here on nothing goes wrong")
+    replica.lies = False
+    for pod in list(server.pods.values()):
+        if not pod.node:
+            server.change_pod(pod.pod)
+    if case.forgets:
+        for node in sorted(server.ledgers):
+            server.lost.add(node)
+            server.remove_ledger(node)
+            case.tell(lambda node=node: f"the ledger of {node} is deleted by hand")  # type: ignore[misc]
+    replica.views.advance_pods(len(server.pod_history))
+    for pod in list(server.pods.values()):
+        for node in NODES:
+            if not server.pods[pod.pod].node:
+                _bind_in_peace(case, replica, pod.pod, node)
+
+
+def _bind_in_peace(case: Case, replica: Replica, pod: str, node: str) -> None:
+    state = case.server.pods[pod]
+    amount, devices = state.request[RESOURCE], state.request.get(DEVICES, 1)
+    room = case.server.room(node)
+    free = [one for one in room.capacity[RESOURCE] if room.free(RESOURCE, one) >= amount // devices]
+    call: Call = replica.start_bind(state, node)
+    for _ in range(100):
+        if call.task.done():
+            break
+        case.serve()
+    if isinstance(call.result, Bound) != (len(free) >= devices):
+        raise StuckError(f"{state.uid} on {node}: {call.result}, though devices {free} are free")
+    if not isinstance(call.result, Bound):
+        case.server.change_pod(pod)
+    replica.views.advance_pods(len(case.server.pod_history))
+    case.seen["bound in the end" if isinstance(call.result, Bound) else "refused in the end"] += 1
+
+
+class Failure(AssertionError):  # noqa: N818  its text is a report
+    """A case that broke the promise: its seed, the shortest part of it that does, and what happens there."""
+
+
+def explore(seed: str, cases: int, first: int = 0) -> Counter[str]:
+    """Run cases one after the other; raise `Failure` at the first that breaks the promise."""
+    seen = Counter[str]()
+    for number in range(first, first + cases):
+        name = f"{seed}/{number}"
+        numbers = numbers_of(name)
+        try:
+            run_case(numbers, seen)
+        except Exception as error:
+            raise Failure(report(name, numbers)) from error
+    return seen
+
+
+def report(name: str, numbers: Sequence[int]) -> str:
+    """Return what to read of a case that failed: its name, by which it is run again, and what happens in it."""
+    least, trace = shrunk(numbers), list[str]()
+    why = broken_by(least, trace)
+    lines = "\n".join(f"{at:3} {told}" for at, told in enumerate(trace, 1))
+    return f"case {name} ({len(least) - 1} steps when shrunk): {type(why).__name__}: {why}\n{lines}"
+
+
+def broken_by(numbers: Sequence[int], trace: list[str] | None = None) -> Exception | None:
+    """Return how a case breaks the promise; None if it does not."""
+    try:
+        run_case(numbers, Counter(), trace)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is what the case found
+        return error
+    return None
+
+
+def shrunk(numbers: Sequence[int]) -> list[int]:
+    """Return a part of a case that fails alike, and no longer does without any of its steps."""
+    kind, least, size = type(broken_by(numbers)), list(numbers), max(1, len(numbers) // 2)
+    while True:
+        at, before = 1, len(least)
+        while at < len(least):
+            part = least[:at] + least[at + size :]
+            if type(broken_by(part)) is kind:
+                least = part
+            else:
+                at += size
+        if size == 1 and len(least) == before:
+            return least
+        size = max(1, size // 2)
+
+
+def told(outcome: object) -> str:
+    """Return an outcome in a line."""
+    if isinstance(outcome, Ledger):
+        return f"{outcome.node} at {outcome.rv}: {outcome.entries}"
+    return str(outcome)

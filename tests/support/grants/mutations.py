@@ -1,0 +1,105 @@
+"""Mutations of the core, each of which breaks one of the rules that the promise stands on. The explorer finds them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import pytest
+from msgspec.structs import replace
+
+from fairlead.grants import batch, bind, commit, over
+from fairlead.grants.bind import GrantedBind
+from fairlead.grants.commit import GrantRequest, NodeFacts, Plan, StateOf, plan
+from fairlead.grants.entry import Entry, UnreadableEntry
+from fairlead.grants.ledger import Ledger, merge_patch
+from fairlead.grants.over import EntryState, Gone, PodState, judge
+from fairlead.grants.room import Room
+
+Mutate = Callable[[pytest.MonkeyPatch], None]
+
+
+def no_resource_version(patch: pytest.MonkeyPatch) -> None:
+    """Write the ledger without a word of the version that was read."""
+
+    def without(ledger: Ledger, put: Mapping[str, Entry], drop: Any) -> dict[str, Any]:
+        return {**merge_patch(ledger, put, drop), "metadata": {}}
+
+    patch.setattr(commit, "merge_patch", without)
+
+
+def entry_dropped_on_time_out(patch: pytest.MonkeyPatch) -> None:
+    """Take a Binding for failed once its time is over, at the replica that gave it up."""
+    real = batch._NodeLedger._state_of
+
+    def impatient(self: Any, uid: str, entry: Entry | UnreadableEntry) -> EntryState:
+        if isinstance(entry, Entry) and (uid, entry.rv) in self._views.timed_out:
+            return EntryState.POD_CHANGED
+        return real(self, uid, entry)
+
+    patch.setattr(batch._NodeLedger, "_state_of", impatient)
+
+
+def gone_by_the_mirror(patch: pytest.MonkeyPatch) -> None:
+    """Take a pod for gone that the mirror does not show."""
+
+    def hasty(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+        return EntryState.POD_GONE if seen is None else judge(uid, entry, node, seen)
+
+    patch.setattr(batch, "judge", hasty)
+
+
+def over_by_inequality(patch: pytest.MonkeyPatch) -> None:
+    """Take any other version of a pod for a newer one."""
+    patch.setattr(over, "is_newer", lambda version, than: version != than)
+
+
+def checked_before_the_newest(patch: pytest.MonkeyPatch) -> None:
+    """Choose devices by the version known before, and name the newest one in the write."""
+    before = WeakKeyDictionary[object, Ledger]()
+
+    def early(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, state_of: StateOf) -> Plan:
+        writer: object = state_of.__self__  # type: ignore[attr-defined]
+        checked = before.get(writer, ledger)
+        before[writer] = ledger
+        return replace(plan(checked, requests, facts, state_of), ledger=ledger)
+
+    patch.setattr(batch, "plan", early)
+
+
+def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
+    """Take a pod for gone as soon as a view shows another one under its name, which may be the one before it."""
+
+    def hasty(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+        another = isinstance(seen, PodState) and seen.uid != uid
+        return EntryState.POD_GONE if another else judge(uid, entry, node, seen)
+
+    patch.setattr(batch, "judge", hasty)
+
+
+def binding_of_any_version(patch: pytest.MonkeyPatch) -> None:
+    """Post Bindings that name no version of the pod."""
+    real = bind.binding_of
+
+    def without(call: GrantedBind, entry: Entry) -> dict[str, Any]:
+        made = real(call, entry)
+        del made["metadata"]["resourceVersion"]
+        return made
+
+    patch.setattr(bind, "binding_of", without)
+
+
+def choice_is_trusted(patch: pytest.MonkeyPatch) -> None:
+    """Write what was chosen without checking it."""
+    patch.setattr(Room, "lacking", lambda _self, _grant: None)
+
+
+MUTATIONS: Final[Sequence[Mutate]] = (
+    no_resource_version,
+    entry_dropped_on_time_out,
+    gone_by_the_mirror,
+    over_by_inequality,
+    checked_before_the_newest,
+    another_uid_of_any_age,
+    binding_of_any_version,
+    choice_is_trusted,
+)

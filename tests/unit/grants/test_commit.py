@@ -1,0 +1,223 @@
+"""Plans: what a version of a ledger becomes by a batch of requests."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from fairlead.grants.commit import (
+    NEWER,
+    Choose,
+    Granted,
+    GrantRequest,
+    NodeFacts,
+    Outdated,
+    Plan,
+    Refused,
+    Wish,
+    charged,
+    plan,
+)
+from fairlead.grants.entry import Entry, Grant, GrantedDevice, NewerEntry, UnreadableEntry
+from fairlead.grants.ledger import Ledger
+from fairlead.grants.over import EntryState, PodState
+from fairlead.grants.room import DeviceAsk, Room
+
+MEM = "example.org/mem"
+FACTS = NodeFacts({MEM: {"0": 10, "1": 10}})
+FULL = Refused("no device free")
+
+
+def grant(device: str, amount: int) -> Grant:
+    return {"gpu": (GrantedDevice(device, {MEM: amount}),)}
+
+
+def first_free(amount: int) -> Choose:
+    def choose(room: Room, _entries: Mapping[str, Entry]) -> Grant | Refused:
+        free = [one for one in room.capacity[MEM] if room.free(MEM, one) >= amount]
+        return grant(free[0], amount) if free else FULL
+
+    return choose
+
+
+def always(given: Grant) -> Choose:
+    return lambda _room, _entries: given
+
+
+def request(uid: str, amount: int, rv: str = "20", choose: Choose | None = None) -> GrantRequest:
+    ask = (DeviceAsk("gpu", 1, {MEM: amount}),)
+    return GrantRequest(uid, f"ns/{uid}", rv, Wish("policy", ask, choose or first_free(amount)))
+
+
+def entry(uid: str, device: str, amount: int, rv: str = "10", order: int = 1) -> Entry:
+    return Entry(f"ns/{uid}", rv, "policy", grant(device, amount), order)
+
+
+def planned(
+    requests: list[GrantRequest],
+    entries: Mapping[str, Entry] | None = None,
+    states: Mapping[str, EntryState] | None = None,
+    facts: NodeFacts = FACTS,
+    **others: Mapping[str, object],
+) -> Plan:
+    ledger = Ledger("node-1", "u", "9", entries or {}, **others)  # type: ignore[arg-type]
+    return plan(ledger, requests, facts, lambda uid, _entry: (states or {}).get(uid, EntryState.HOLDS))
+
+
+def devices(found: Plan) -> dict[str, str]:
+    return {uid: one.grant["gpu"][0].id for uid, one in found.put.items()}
+
+
+def test_a_batch_shares_a_version_and_its_room() -> None:
+    found = planned([request("a", 6), request("b", 6), request("c", 6), request("d", 4)])
+    assert devices(found) == {"a": "0", "b": "1", "d": "0"}
+    assert found.answers == [Granted(found.put["a"]), Granted(found.put["b"]), FULL, Granted(found.put["d"])]
+    assert found.patch["metadata"] == {"resourceVersion": "9"}
+    assert [found.put[one].order for one in "abd"] == [1, 2, 3]
+
+
+def test_an_entry_of_this_version_is_the_grant_however_often_it_is_asked_for() -> None:
+    stands = entry("a", "1", 6, rv="20")
+    found = planned([request("a", 6, choose=always(grant("0", 6)))], {"a": stands})
+    assert found.answers == [Granted(stands)]
+    assert (found.put, found.drop) == ({}, frozenset())
+
+
+def test_two_calls_for_one_pod_get_one_grant() -> None:
+    found = planned([request("a", 6), request("a", 6)])
+    assert found.answers[0] == found.answers[1] == Granted(found.put["a"])
+
+
+def test_two_versions_of_one_pod_do_not_meet_in_one_write() -> None:
+    found = planned([request("a", 6), request("a", 6, rv="21")])
+    assert found.put["a"].rv == "20"
+    assert found.answers[1] == Outdated()
+
+
+def test_a_pod_may_keep_its_devices_while_they_have_room() -> None:
+    entries = {"a": entry("a", "1", 6)}
+
+    def keep(room: Room, known: Mapping[str, Entry]) -> Grant | Refused:
+        return known["a"].grant if room.lacking(known["a"].grant) is None else first_free(6)(room, known)
+
+    kept = planned([request("a", 6, choose=keep)], entries)
+    assert (devices(kept), kept.drop) == ({"a": "1"}, frozenset())
+    assert devices(planned([request("a", 6, choose=keep)], {**entries, "b": entry("b", "1", 5)})) == {"a": "0"}
+    assert "its choice is not" in str(planned([request("a", 7, choose=keep)], entries).answers[0])
+
+
+@pytest.mark.parametrize("rv", ["5", "x"])
+def test_a_request_that_is_not_known_to_be_the_newer_one_reads_the_pod(rv: str) -> None:
+    found = planned([request("a", 6, rv=rv)], {"a": entry("a", "1", 6)})
+    assert (found.answers, found.put) == ([Outdated()], {})
+    assert ("a" in found.unclear) == (rv == "x"), "what versions do not tell, reading the pod does"
+
+
+def test_what_is_over_makes_room_and_goes_with_the_write() -> None:
+    entries = {"a": entry("a", "0", 10), "b": entry("b", "1", 10)}
+    found = planned([request("c", 6)], entries, {"b": EntryState.POD_GONE})
+    assert (devices(found), {*found.drop}) == ({"c": "1"}, {"b"})
+
+
+def test_nothing_is_written_only_to_clean_up() -> None:
+    entries = {"a": entry("a", "0", 10), "b": entry("b", "1", 10)}
+    found = planned([request("c", 11)], entries, {"b": EntryState.POD_GONE})
+    assert (found.answers, found.put, found.drop) == ([FULL], {}, frozenset())
+
+
+def test_an_entry_that_is_over_is_no_grant_even_for_its_own_version() -> None:
+    found = planned([request("a", 6, rv="10")], {"a": entry("a", "0", 6)}, {"a": EntryState.POD_CHANGED})
+    assert found.answers == [Outdated()]
+
+
+def test_what_is_unclear_holds_and_is_worth_reading_only_where_room_is_missing() -> None:
+    entries = {"a": entry("a", "0", 10), "b": entry("b", "1", 6)}
+    unclear = {"a": EntryState.UNCLEAR}
+    refused = planned([request("c", 6)], entries, unclear)
+    assert (refused.answers, [*refused.unclear]) == ([FULL], ["a"])
+    granted = planned([request("c", 4)], entries, unclear)
+    assert (devices(granted), granted.unclear) == ({"c": "1"}, {})
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"),
+    [
+        (grant("0", 6), "device 0 has no room for 6 of example.org/mem"),
+        (grant("7", 6), "there is no device 7 with example.org/mem"),
+        (grant("1", 5), "its choice is not what the pod asks for"),
+        ({}, "its choice is not what the pod asks for"),
+    ],
+)
+def test_who_chooses_is_not_trusted(choice: Grant, why: str) -> None:
+    found = planned([request("c", 6, choose=always(choice))], {"a": entry("a", "0", 5)})
+    assert found.answers == [Refused(f"the policy policy cannot be followed: {why}")]
+    assert found.put == {}
+
+
+def test_who_chooses_may_charge_what_it_likes_in_its_own_room() -> None:
+    def wild(room: Room, _entries: Mapping[str, Entry]) -> Grant:
+        room.charged[MEM]["0"] = -1000
+        room.close()
+        return grant("0", 6)
+
+    found = planned([request("c", 6, choose=wild)], {"a": entry("a", "0", 5)})
+    assert isinstance(found.answers[0], Refused)
+    assert isinstance(planned([request("c", 6, choose=wild)]).answers[0], Granted)
+
+
+def test_who_chooses_sees_the_entries_that_hold_and_those_of_its_batch() -> None:
+    told: list[set[str]] = []
+
+    def curious(_room: Room, entries: Mapping[str, Entry]) -> Grant:
+        told.append({*entries})
+        return grant("0", 1)
+
+    entries = {"a": entry("a", "0", 1), "b": entry("b", "0", 1)}
+    planned([request("c", 1, choose=curious), request("d", 1, choose=curious)], entries, {"b": EntryState.POD_ENDED})
+    assert told == [{"a"}, {"a", "c"}]
+
+
+def test_the_order_is_greater_than_that_of_all_that_stand() -> None:
+    entries = {"a": entry("a", "0", 1, order=7), "b": entry("b", "0", 1, order=50)}
+    assert planned([request("c", 1)], entries, {"b": EntryState.POD_GONE}).put["c"].order == 8
+
+
+def test_a_foreign_pod_is_charged_to_every_device() -> None:
+    pods = [PodState("f", "ns/f", "5", "node-1", request={MEM: 7}), PodState("g", "ns/g", "5", "node-1")]
+    facts = NodeFacts(FACTS.capacity, pods)
+    assert planned([request("c", 4)], facts=facts).answers == [FULL]
+    assert devices(planned([request("c", 3)], facts=facts)) == {"c": "0"}
+    with_entry = planned([request("c", 4)], {"f": entry("f", "0", 7)}, facts=facts)
+    assert devices(with_entry) == {"c": "1"}, "its entry says where it is"
+
+
+def test_an_unreadable_entry_is_charged_to_every_device() -> None:
+    unreadable = {"x": UnreadableEntry("why")}
+    assert planned([request("c", 1)], unreadable=unreadable).answers == [FULL]
+    known = NodeFacts(FACTS.capacity, [PodState("x", "ns/x", "5", "node-1", request={MEM: 7})])
+    assert planned([request("c", 4)], unreadable=unreadable, facts=known).answers == [FULL]
+    assert devices(planned([request("c", 3)], unreadable=unreadable, facts=known)) == {"c": "0"}
+    gone = planned([request("c", 10)], states={"x": EntryState.POD_GONE}, unreadable=unreadable)
+    assert (devices(gone), {*gone.drop}) == ({"c": "0"}, {"x"})
+
+
+def test_the_pod_of_an_unreadable_entry_gets_no_other_one() -> None:
+    found = planned([request("x", 1)], unreadable={"x": UnreadableEntry("why")})
+    assert found.answers == [Refused("the entry x of the ledger cannot be read; remove it once the pod is gone")]
+
+
+def test_an_entry_of_a_newer_version_closes_the_node() -> None:
+    found = planned(
+        [request("c", 1)], {"b": entry("b", "0", 1)}, {"b": EntryState.POD_GONE}, newer={"x": NewerEntry(2)}
+    )
+    assert (found.answers, found.put, found.drop) == ([Refused(NEWER)], {}, frozenset())
+
+
+def test_a_node_whose_devices_are_not_known_says_why() -> None:
+    unknown = Refused("no device of this kind")
+    assert planned([request("c", 1)], facts=NodeFacts(unknown)).answers == [unknown]
+
+
+def test_advice_does_not_wait_for_what_only_a_bind_reads() -> None:
+    ledger = Ledger("node-1", "u", "9", {"a": entry("a", "0", 10), "b": entry("b", "1", 4)})
+    room = charged(ledger, FACTS, {MEM: {"0": 10, "1": 10}}, frozenset("a"))
+    assert (room.free(MEM, "0"), room.free(MEM, "1")) == (10, 6)

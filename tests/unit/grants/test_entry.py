@@ -1,0 +1,106 @@
+"""Entries as text: what is written is read, and what cannot be read is told apart from what is newer."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.grants.entry import (
+    AMOUNT_MAX,
+    Entry,
+    Grant,
+    GrantedDevice,
+    NewerEntry,
+    UnreadableEntry,
+    decode_copy,
+    decode_entry,
+    encode_copy,
+    encode_entry,
+)
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NAMES = TEXTS.filter(lambda one: "/" not in one and one != "")
+DEVICES = st.builds(
+    GrantedDevice,
+    TEXTS,
+    st.dictionaries(TEXTS.filter(lambda one: one != "id"), st.integers(0, AMOUNT_MAX), max_size=3),
+)
+GRANTS: st.SearchStrategy[Grant] = st.dictionaries(
+    TEXTS.filter(lambda one: one != "v"), st.lists(DEVICES, max_size=3).map(tuple), max_size=3
+)
+ENTRIES = st.builds(
+    Entry,
+    st.builds("{}/{}".format, NAMES, NAMES),
+    TEXTS.filter(bool),
+    TEXTS,
+    GRANTS,
+    st.integers(0, AMOUNT_MAX),
+)
+GOOD = {
+    "v": 1,
+    "pod": "ns/name",
+    "rv": "4711",
+    "by": "policy",
+    "g": {"gpu": [{"id": "2", "aliyun.com/gpu-mem": 16}]},
+}
+
+
+def test_an_entry_is_written_as_the_specification_says() -> None:
+    entry = Entry("ns/name", "4711", "policy", {"gpu": (GrantedDevice("2", {"aliyun.com/gpu-mem": 16}),)})
+    assert json.loads(encode_entry(entry)) == {**GOOD, "n": 0}
+    assert decode_entry(json.dumps(GOOD)) == entry
+
+
+@given(ENTRIES)
+def test_what_is_written_is_read(entry: Entry) -> None:
+    assert decode_entry(encode_entry(entry)) == entry
+
+
+@given(GRANTS)
+def test_a_copy_is_what_was_granted(grant: Grant) -> None:
+    assert decode_copy(encode_copy(grant)) == grant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        '"\ud800"',
+        "[" * 100_000,
+        json.dumps({key: one for key, one in GOOD.items() if key != "v"}),
+        json.dumps({key: one for key, one in GOOD.items() if key != "rv"}),
+        json.dumps({**GOOD, "v": 0}),
+        json.dumps({**GOOD, "v": "1"}),
+        json.dumps({**GOOD, "pod": "name"}),
+        json.dumps({**GOOD, "rv": ""}),
+        json.dumps({**GOOD, "g": {"gpu": [{"amount": 1}]}}),
+        json.dumps({**GOOD, "g": {"gpu": [{"id": 2, "amount": 1}]}}),
+        json.dumps({**GOOD, "g": {"gpu": [{"id": "2", "amount": "1"}]}}),
+        json.dumps({**GOOD, "g": {"gpu": [{"id": "2", "amount": -1}]}}),
+        json.dumps({**GOOD, "g": {"gpu": [{"id": "2", "amount": 1.5}]}}),
+        json.dumps({**GOOD, "g": {"gpu": [{"id": "2", "amount": True}]}}),
+        json.dumps({**GOOD, "g": {"gpu": [{"id": "2", "amount": AMOUNT_MAX + 1}]}}),
+    ],
+)
+def test_what_cannot_be_read_is_an_entry_all_the_same(text: str) -> None:
+    assert isinstance(decode_entry(text), UnreadableEntry)
+
+
+@given(st.text())
+def test_no_text_raises(text: str) -> None:
+    assert isinstance(decode_entry(text), Entry | NewerEntry | UnreadableEntry)
+    decode_copy(text)
+
+
+@pytest.mark.parametrize("rest", [{}, {"g": 4}, {"pod": None}])
+def test_a_newer_entry_need_not_look_like_ours(rest: dict[str, object]) -> None:
+    assert decode_entry(json.dumps({**rest, "v": 2})) == NewerEntry(2)
+
+
+@pytest.mark.parametrize("text", ['{"v":2,"gpu":[]}', '{"gpu":[]}', '{"v":1,"gpu":[{"id":1}]}', "2", "[[0,1]]"])
+def test_an_annotation_of_others_is_no_copy(text: str) -> None:
+    assert decode_copy(text) is None
