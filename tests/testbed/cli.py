@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from testbed import (
     build,
     control_plane,
+    device_plugin,
     metrics_server,
     node_template,
     node_template_file,
@@ -174,7 +175,7 @@ def _build(options: argparse.Namespace) -> None:
     names = [*control_plane.PROGRAMS, "kubectl", "kwok", "helm", "pod"]
     if sandbox.is_possible():
         packages.ensure(packages.NODE)
-        names += [*RealNode.PROGRAMS, metrics_server.NAME]
+        names += [*RealNode.PROGRAMS, metrics_server.NAME, device_plugin.NAME]
     paths = build.build(versions.program(name, options.kubernetes) for name in names)
     for path in paths.values():
         print(path)

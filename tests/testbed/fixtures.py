@@ -16,6 +16,7 @@ import yaml
 
 from testbed import build, cache, node_template, nodes, process, prometheus, sandbox
 from testbed.api import Api, Object
+from testbed.device_plugin import DevicePlugin
 from testbed.errors import ClusterError
 from testbed.layout import Layout, folder_of, free_ports, load
 from testbed.metrics_server import MetricsServer
@@ -228,6 +229,17 @@ def metrics_server(cluster: Cluster) -> Iterator[MetricsServer]:
         pytest.skip("only beside a cluster of processes does metrics-server run on this machine")
     made = MetricsServer(layout, cluster.api)
     made.up()
+    yield made
+    made.down()
+
+
+@pytest.fixture
+def device_plugin(cluster: Cluster) -> Iterator[DevicePlugin]:
+    """A device plugin of the real node, which a test starts; its cards are well, and it is gone when the test ends."""
+    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
+    if layout is None:
+        pytest.skip("only the kubelet that is a process here can be given a device plugin")
+    made = DevicePlugin(layout, cluster.api)
     yield made
     made.down()
 

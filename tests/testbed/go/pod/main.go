@@ -29,7 +29,9 @@ const usage = `usage:
   pod get URL          print what the URL answers, trying for 15 s; exit 1 when that is not 200
   pod resolve NAME     print the addresses that the cluster's DNS gives for a name; exit 1 when it does not
   pod sleep SECONDS    exit 0 after that time
-  pod exit CODE        exit with that code`
+  pod exit CODE        exit with that code
+  pod env NAME         print that environment variable; exit 1 when it is not set
+  pod cat FILE         print that file`
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "pause" {
@@ -49,6 +51,18 @@ func main() {
 		time.Sleep(time.Duration(number(argument)) * time.Second)
 	case "exit":
 		os.Exit(number(argument))
+	case "env":
+		value, set := os.LookupEnv(argument)
+		if !set {
+			fail(argument + " is not set")
+		}
+		fmt.Println(value)
+	case "cat":
+		content, err := os.ReadFile(argument)
+		if err != nil {
+			fail(err.Error())
+		}
+		os.Stdout.Write(content)
 	default:
 		fail(usage)
 	}
