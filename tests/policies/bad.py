@@ -7,7 +7,7 @@ something, `server` is what it says and `offline` what we say.
 from dataclasses import dataclass
 
 from fairlead.strategies import installed
-from policies.good import Object, data, policy
+from policies.good import Object, data, device_share, policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ def rule(**fields: object) -> Object:
 def score(**fields: object) -> Object:
     """Return a policy with a score of these fields, which is good without them."""
     return policy(scores=[{"name": "a", "expression": "1.0"} | fields])
+
+
+def shares(*entries: Object) -> Object:
+    """Return a policy with these entries of binding.deviceShare."""
+    return policy(binding={"deviceShare": [*entries]})
 
 
 def selector(*expressions: Object, **labels: str) -> Object:
@@ -524,5 +529,55 @@ BAD: dict[str, Bad] = {
         "spec.binding.annotations[0].onError",
         'supported values: "Omit", "Reject"',
         "is not one of Omit, Reject",
+    ),
+    "an annotation that only grants write": Bad(
+        policy(binding={"annotations": [{"key": "fairlead.dev/devices.gpu", "expression": "'0'"}]}),
+        "spec.binding.annotations[0].key",
+        "only grants write annotations that begin like this: choose another key",
+    ),
+    "an annotation of the gpushare plugin": Bad(
+        policy(binding={"annotations": [{"key": "ALIYUN_COM_GPU_MEM_IDX", "expression": "'0'"}]}),
+        "spec.binding.annotations[0].key",
+        "only grants write annotations that begin like this: choose another key",
+    ),
+    "several cards for a plugin that gives one": Bad(
+        shares(device_share(record="Gpushare", cards="2")),
+        "spec.binding.deviceShare[0].cards",
+        "Gpushare gives a pod one device: leave cards out, or record Fairlead",
+    ),
+    "several shares for a plugin that knows one": Bad(
+        shares(device_share(record="Gpushare", shares=[{"resource": "a.io/b"}, {"resource": "a.io/c"}])),
+        "spec.binding.deviceShare[0].shares",
+        "Gpushare has one share: list one resource, or record Fairlead",
+    ),
+    "unequal devices for a plugin that knows equal ones": Bad(
+        shares(device_share(record="Gpushare", layout={"annotation": "devices"})),
+        "spec.binding.deviceShare[0].layout",
+        "Gpushare has equal devices: give layout.count, or record Fairlead",
+    ),
+    "a layout from nowhere": Bad(
+        shares(device_share(layout={})),
+        "spec.binding.deviceShare[0].layout",
+        "give exactly one of count, annotation; found none",
+    ),
+    "a resource that no device plugin offers": Bad(
+        shares(device_share(shares=[{"resource": "memory"}])),
+        "spec.binding.deviceShare[0].shares[0].resource",
+        "write an extended resource with its domain, such as example.org/gpu-mem",
+    ),
+    "a resource that two entries share": Bad(
+        shares(device_share(), device_share(name="again")),
+        "spec.binding.deviceShare",
+        "a resource may be shared by one entry only: remove it from the others",
+    ),
+    "a device share with the name of a version": Bad(
+        shares(device_share(name="v")),
+        "spec.binding.deviceShare[0].name",
+        "v is the version in the annotation fairlead.dev/devices: choose another name",
+    ),
+    "more device shares than there may be": Bad(
+        shares(*(device_share(name=f"g{at}", shares=[{"resource": f"a.io/g{at}"}]) for at in range(9))),
+        "spec.binding.deviceShare",
+        "must have at most 8 items",
     ),
 }

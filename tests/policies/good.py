@@ -77,6 +77,13 @@ COUNTED: Object = {
     "resource": "cpu",
 }
 
+
+def device_share(**fields: object) -> Object:
+    """Return an entry of binding.deviceShare with these fields, which is good without them."""
+    shares = [{"resource": "aliyun.com/gpu-mem"}]
+    return {"name": "gpu", "shares": shares, "layout": {"count": "aliyun.com/gpu-count"}} | fields
+
+
 GOOD: dict[str, Object] = {
     "everything that a policy can say": EVERYTHING,
     "nothing at all": policy(),
@@ -170,6 +177,27 @@ GOOD: dict[str, Object] = {
                 "telemetry": {"value": "heat", "prefer": "Lowest", "range": {"from": -10, "to": 80.5}},
             },
         ],
+    ),
+    "device shares with as little and with as much as they can say": policy(
+        binding={
+            "deviceShare": [
+                device_share(),
+                device_share(name="g" * 40, shares=[{"resource": "a.io/b"}], record="Gpushare", split="Each"),
+                {
+                    "name": "fpga",
+                    "shares": [{"resource": f"example.org/part-{at}"} for at in range(4)],
+                    "layout": {"annotation": "example.org/devices"},
+                    "cards": "int(pod.metadata.annotations[?'example.org/cards'].orValue('1'))",
+                    "split": "Even",
+                    "unhealthy": {"configMap": {"namespace": "fpga", "prefix": "sick-", "key": "ids"}},
+                    "choose": "WorstFit",
+                    "record": "Fairlead",
+                },
+                device_share(name="npu", shares=[{"resource": "c.io/d"}], unhealthy={"annotation": "sick"}),
+            ]
+        },
+        filters=[{"name": "room", "deviceShare": {"name": "gpu"}, "resolvable": True}],
+        scores=[{"name": "fill", "deviceShare": {"name": "gpu", "objective": "Pack"}}],
     ),
     "strategies that no CRD knows": policy(
         filters=[{"name": "a", "custom": {"name": "spread", "params": {"max": 2.5, "of": [{"key": "a"}, "b", True]}}}],

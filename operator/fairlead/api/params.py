@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from fairlead.api.values import VALIDATIONS, Identifier
+from fairlead.api.values import VALIDATIONS, Identifier, ShortName
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
 PRESERVED = "x-kubernetes-preserve-unknown-fields"
@@ -214,6 +214,24 @@ class DataName(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(cls, handler.generate_schema(Identifier))
+
+
+class DeviceShareName(str):
+    """Name of an entry of the policy's `binding.deviceShare`; the compiler checks that the entry exists."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # With `devices.` before it, it is the name of an annotation, which has at most 63 characters.
+        return core_schema.no_info_after_validator_function(cls, handler.generate_schema(ShortName))
+
+
+def device_share_names(value: Params) -> Iterator[tuple[tuple[str | int, ...], DeviceShareName]]:
+    """Yield every name of a device share in parameters, with its path."""
+    for name, field in type(value).model_fields.items():
+        if isinstance(found := getattr(value, name), DeviceShareName):
+            yield (field.alias or name,), found
 
 
 def data_names(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], DataName]]:

@@ -131,8 +131,8 @@ def _places(model: type[Params]) -> Mapping[str, list[FieldPath]]:
             for field in here.model_fields.values():
                 name = field.alias or ""
                 found.setdefault(name, []).append(path)
-                # The fields of strategies are their own, and people do not write the status.
-                if name != "status" and name not in getattr(here, "strategies", ()):
+                # The fields of strategies and of device shares are their own, and people do not write the status.
+                if name not in ("status", "deviceShare") and name not in getattr(here, "strategies", ()):
                     inner = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]
                     below += [((*path, name), one) for one in inner[:1]]
         level = below

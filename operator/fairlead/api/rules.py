@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from fairlead.api.devices import RESERVED_ANNOTATIONS, DeviceShare
 from fairlead.api.params import AnyFields, Check, Listed, Params, exactly_one_of
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import Expression, Identifier, Name, QualifiedKey, StrategyName
@@ -143,9 +144,47 @@ class Annotation(Params):
     """Result if the value cannot be computed: Omit binds the pod without the annotation, Reject does not bind it. Omit
     when absent."""
 
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """Refuse the annotations that only grants write."""
+        return (
+            Check(
+                rule=" && ".join(f"!self.key.startsWith('{one}')" for one in RESERVED_ANNOTATIONS),
+                holds=lambda self: not self.key.startswith(RESERVED_ANNOTATIONS),
+                message="only grants write annotations that begin like this: choose another key",
+                field="key",
+            ),
+        )
+
 
 class Binding(Params):
     """Actions when a pod is bound. They need failurePolicy Fail."""
 
     annotations: Annotated[Listed[Annotation], Field(max_length=16)] = ()
     """Annotations to write on the pod. An existing annotation is never replaced."""
+    device_share: Annotated[Listed[DeviceShare], Field(max_length=8)] = ()
+    """Shares of single devices to grant to the pod. Annotations that record them replace those that the pod has."""
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """Require that each resource is shared by one entry."""
+        return (
+            Check(
+                rule="!has(self.deviceShare) || self.deviceShare.all(a, self.deviceShare.all(b, a.name == b.name"
+                " || !a.shares.exists(one, b.shares.exists(other, one.resource == other.resource))))",
+                holds=lambda self: not self._shared_twice(),
+                message="a resource may be shared by one entry only: remove it from the others",
+                field="deviceShare",
+                below=lambda self: (next(iter(self._shared_twice())), "shares"),
+            ),
+        )
+
+    def _shared_twice(self) -> list[int]:
+        """Return the positions of the entries that share a resource of an earlier one."""
+        owner: dict[str, str] = {}
+        return [
+            at
+            for at, entry in enumerate(self.device_share)
+            for resource in entry.resources
+            if owner.setdefault(resource, entry.name) != entry.name
+        ]

@@ -160,6 +160,8 @@ _SUBDOMAIN = Shape(
 
 Name = Annotated[str, Field(min_length=1, max_length=63), _DNS_LABEL]
 """Name of a rule, an item, a namespace or an object."""
+ShortName = Annotated[str, Field(min_length=1, max_length=40), _DNS_LABEL]
+"""Name that is a part of another name."""
 ObjectName = Annotated[str, Field(min_length=1, max_length=63), _SUBDOMAIN]
 """Name of an object of the cluster."""
 Identifier = Annotated[str, Field(min_length=1, max_length=63), _IDENTIFIER]

@@ -39,6 +39,7 @@ class Want:
 
 BOOL: Final = Want("a bool", ("bool",), "compare it with something")
 NUMBER: Final = Want("a number", ("int", "uint", "double"), "use `condition ? 100.0 : 0.0`, or double(...)")
+INT: Final = Want("an int", ("int",), "convert it with int(...)")
 STRING: Final = Want("a string", ("string",), "convert it with string(...)")
 VALUE: Final = Want("a value", (), "end it with orValue(...)")
 

@@ -12,19 +12,26 @@ A strategy imports everything it needs from here.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from fairlead.api.devices import DeviceShare
 from fairlead.api.params import Params
 from fairlead.strategies.facts import (
     Amounts,
+    Askers,
+    Asking,
     Condition,
     Controller,
+    DeviceGrant,
     Fresh,
+    Granted,
     NodeFacts,
+    Nominated,
     Placement,
     PodFacts,
     PodOnNode,
@@ -40,16 +47,23 @@ __all__ = [
     "LABELS",
     "PASS",
     "Amounts",
+    "Askers",
+    "Asking",
     "CompiledFilter",
     "CompiledScore",
+    "CompiledShare",
+    "CompiledShares",
     "Condition",
     "Controller",
     "Decide",
+    "DeviceGrant",
     "Filter",
     "Fresh",
+    "Granted",
     "NodeFacts",
     "NodeFilter",
     "NodeScorer",
+    "Nominated",
     "Normalize",
     "Pass",
     "Path",
@@ -158,8 +172,29 @@ Filter: TypeAlias = CompiledFilter[PodFacts, NodeFacts]
 Decide: TypeAlias = NodeFilter[NodeFacts]
 Score: TypeAlias = CompiledScore[PodFacts, NodeFacts]
 
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledShare:
+    """Compiled entry of a policy's `binding.deviceShare`."""
+
+    entry: DeviceShare
+    cards: Callable[[PodFacts], int | Unknown]
+    """Returns the number of devices that a pod needs."""
+    reads: Reads
+    """Facts about the pod that `cards` reads."""
+
+
+CompiledShares = Mapping[str, CompiledShare]
+"""Compiled entries by their names."""
 _P = TypeVar("_P", bound=Params)
 _R = TypeVar("_R", bound="Filter | Score")
+
+
+_Made = TypeVar("_Made", covariant=True)
+
+
+class _Compile(Protocol[_Made]):
+    def __call__(self, given: Params, shares: CompiledShares = ..., /) -> _Made: ...
 
 
 class Use(Generic[_R]):
@@ -168,17 +203,27 @@ class Use(Generic[_R]):
     __slots__ = ("compile", "params")
 
     def __init__(self, params: type[_P], compile: Callable[[_P], _R]) -> None:  # noqa: A002  the field's word for it
+        self._set(params, lambda given, _shares: compile(given))
+
+    @classmethod
+    def of_shares(cls, params: type[_P], compile: Callable[[_P, CompiledShares], _R]) -> "Use[_R]":  # noqa: A002
+        """Return a use whose parameters name device shares of the policy, which the function gets, too."""
+        made = cls.__new__(cls)
+        made._set(params, compile)  # noqa: SLF001
+        return made
+
+    def _set(self, params: type[_P], function: Callable[[_P, CompiledShares], _R]) -> None:
         written: object = params
         if not (isinstance(written, type) and issubclass(written, Params)):
             raise TypeError(f"the parameters of a strategy are a class of Params, not {written!r}")
 
-        def compiled(given: Params) -> _R:
+        def compiled(given: Params, shares: CompiledShares = MappingProxyType({}), /) -> _R:
             if not isinstance(given, params):
                 raise TypeError(f"parameters are of type {type(given).__name__}, not {params.__name__}")
-            return compile(given)
+            return function(given, shares)
 
-        self.params: Final[type[Params]] = params
-        self.compile: Final[Callable[[Params], _R]] = compiled
+        self.params: type[Params] = params
+        self.compile: _Compile[_R] = compiled
 
 
 class Strategy:

@@ -70,6 +70,41 @@ class Fresh(Protocol):
         """Return the sum of what is expected of them."""
 
 
+class Askers(NamedTuple):
+    """Containers of a pod that ask for a resource."""
+
+    containers: int = 0
+    init_containers: int = 0
+    """Those that run before the others, sidecars included."""
+
+
+class DeviceGrant(NamedTuple):
+    """Amounts of one device that were granted to a pod."""
+
+    id: str
+    amounts: Mapping[str, int]
+
+
+class Granted(NamedTuple):
+    """Grant of devices of a node to a pod that is bound to it, or is being bound."""
+
+    uid: str
+    grants: tuple[DeviceGrant, ...] | None
+    """None if the entry cannot be read."""
+    taken: bool = True
+    """Whether the device plugin has given the pod its device, as far as is known."""
+    assumed_at: int = 0
+    """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
+
+
+class Asking(NamedTuple):
+    """Placed pod that requests a resource."""
+
+    uid: str
+    amount: float
+    deleting: bool
+
+
 class PodFacts(Protocol):
     """Facts about the pod to be placed."""
 
@@ -103,6 +138,24 @@ class PodFacts(Protocol):
 
     def predicted(self, resource: str) -> Predicted:
         """Return what usage is expected of it."""
+
+    @property
+    def priority(self) -> int:
+        """Its priority."""
+
+    @property
+    def nominated(self) -> str:
+        """Node on which pods were evicted for it; empty if there is none."""
+
+    def askers(self, resource: str) -> Askers:
+        """Return how many of its containers ask for a resource."""
+
+
+class Nominated(NamedTuple):
+    """Unplaced pod that is nominated to a node, because pods were evicted for it there."""
+
+    pod: PodFacts
+    created: int
 
 
 class PodOnNode(Protocol):
@@ -224,3 +277,17 @@ class NodeFacts(Protocol):
 
     def placed(self, after: int) -> Sequence[Placement]:
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
+
+    @property
+    def granted(self) -> Sequence[Granted]:
+        """Grants of its devices that are in force or may become so, in no particular order."""
+
+    def asking(self, resource: str) -> Sequence[Asking]:
+        """Return the placed pods that request a resource and have not ended."""
+
+    @property
+    def nominated(self) -> Sequence[Nominated]:
+        """Unplaced pods that are nominated to it, in no particular order."""
+
+    def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
+        """Return the text in its ConfigMap of unhealthy devices; empty if there is none."""

@@ -48,6 +48,8 @@ class Change(Struct, frozen=True):
     data: frozenset[str] = frozenset()
     timed: frozenset[str] = frozenset()
     """Entries of `data` that were measured at another time than before."""
+    devices: bool = False
+    """Whether grants of its devices, the pods nominated to it, or its unhealthy devices changed."""
 
 
 class Reads(Struct, frozen=True):
@@ -73,6 +75,8 @@ class Reads(Struct, frozen=True):
     """Measurements of which the rule reads the pods that are not in them yet."""
     placements: frozenset[PodsRead] = frozenset()
     """Pods of which the rule reads when they were placed."""
+    devices: frozenset[str] = frozenset()
+    """Resources of which the rule reads who has, asks for or waits for how much of which device."""
     now: bool = False
 
     def __or__(self, other: "Reads") -> "Reads":
@@ -84,7 +88,8 @@ class Reads(Struct, frozen=True):
             any(overlap(read, path) for path in change.node for read in self.node)
             or any(read.covers(pod) for pod in change.pods for read in self.pods)
             or any(read.covers(pod) for pod in change.pods for read in self.placements)
-            or (bool(change.pods) and bool(self.fresh or self.limits))
+            or (bool(change.pods) and bool(self.fresh or self.limits or self.devices))
+            or (change.devices and bool(self.devices))
             or _shared(self.data, change.data)
             or any(name in change.timed for name, _ in self.fresh)
             or _shared(self.requested, change.requested)
@@ -96,12 +101,13 @@ class Reads(Struct, frozen=True):
     @property
     def of_pod(self) -> bool:
         """True if the verdict depends on the pod; if not, all pods are equivalent."""
-        return bool(self.pod or self.namespace or self.request or self.limit)
+        return bool(self.pod or self.namespace or self.request or self.limit or self.devices)
 
     @property
     def of_pods(self) -> bool:
         """True if evicting pods from the node can change the verdict."""
-        return bool(self.pods or self.free or self.requested or self.limits or self.fresh or self.placements)
+        read = self.pods or self.free or self.requested or self.limits or self.fresh or self.placements
+        return bool(read or self.devices)
 
 
 def union(several: Iterable[Reads]) -> Reads:

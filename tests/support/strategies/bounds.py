@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
-from fairlead.api.params import DataName, Params
-from fairlead.api.values import Duration, Identifier, Quantity, Shape, parse_duration
+from fairlead.api.params import DataName, DeviceShareName, Params
+from fairlead.api.values import Duration, Identifier, Quantity, Shape, ShortName, parse_duration
 
 Path = tuple[str | int, ...]
 Json = dict[str, Any]
@@ -78,6 +78,8 @@ def _plain(kind: object, metadata: list[object]) -> tuple[object, list[object]]:
     while True:
         if kind is DataName:
             kind = Identifier
+        if kind is DeviceShareName:
+            kind = ShortName
         if get_origin(kind) is Annotated:
             kind, *more = get_args(kind)
             metadata = [*metadata, *more]

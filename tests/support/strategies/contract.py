@@ -22,12 +22,13 @@ from fairlead.strategies.contract import (
 )
 from support.strategies.facts import Notes
 from support.strategies.generated import Scene
+from support.strategies.samples import SHARES
 from support.strategies.watched import WatchedNode, WatchedPod
 
 
 def keeps_contract(use: Use[Any], params: Params, scene: Scene) -> None:
     """All of it, for one scene."""
-    rule, again = use.compile(params), use.compile(params)
+    rule, again = use.compile(params, SHARES), use.compile(params, SHARES)
     answer = _ask(rule, scene.pod, scene.node, scene.now)
     _sound(rule, answer)
     assert answer == _ask(again, scene.pod, scene.node, scene.now), "same facts, another answer"

@@ -5,8 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from fairlead.strategies.contract import (
     Amounts,
+    Askers,
+    Asking,
     Condition,
     Controller,
+    Granted,
+    Nominated,
     Placement,
     PodOnNode,
     Predicted,
@@ -27,6 +31,12 @@ class Pod:
     request: Amounts = field(default_factory=dict)
     limit: Amounts = field(default_factory=dict)
     expected: Mapping[str, Predicted] = field(default_factory=dict)
+    priority: int = 0
+    nominated: str = ""
+    askers_of: Mapping[str, Askers] = field(default_factory=dict)
+
+    def askers(self, resource: str) -> Askers:
+        return self.askers_of.get(resource, Askers(containers=1 if self.request.get(resource) else 0))
 
     def predicted(self, resource: str) -> Predicted:
         return self.expected.get(resource, Predicted())
@@ -82,6 +92,19 @@ class Node:
     requested: Amounts = field(default_factory=dict)
     limits: Amounts = field(default_factory=dict)
     unlimited: Mapping[str, int] = field(default_factory=dict)
+    granted: Sequence[Granted] = ()
+    nominated: Sequence[Nominated] = ()
+    unhealthy_texts: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def asking(self, resource: str) -> Sequence[Asking]:
+        return [
+            Asking(pod.uid, pod.request[resource], pod.deleting)
+            for pod in self.pods
+            if pod.request.get(resource, 0.0) > 0 and pod.phase not in ("Succeeded", "Failed")
+        ]
+
+    def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
+        return self.unhealthy_texts.get((namespace, prefix, key), Unknown("the list", "is not read"))
 
     def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
         return [pod for pod in self.pods if pod.namespace == namespace and pod.controller == controller]
@@ -111,7 +134,8 @@ class Node:
         return sorted(found, key=lambda one: -one.at)
 
     def without(self, *uids: str) -> "Node":
-        return replace(self, pods=[pod for pod in self.pods if pod.uid not in uids])
+        left = [pod for pod in self.pods if pod.uid not in uids]
+        return replace(self, pods=left, granted=[one for one in self.granted if one.uid not in uids])
 
 
 class Notes:

@@ -1,5 +1,6 @@
 """Facts made up by hypothesis: of the words of a rule's parameters, so that they often matter, and of junk."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -7,7 +8,18 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from fairlead.api.params import Params
-from fairlead.strategies.contract import Condition, Controller, Predicted, Reads, Unknown
+from fairlead.strategies.contract import (
+    ANNOTATIONS,
+    Askers,
+    Condition,
+    Controller,
+    DeviceGrant,
+    Granted,
+    Nominated,
+    Predicted,
+    Reads,
+    Unknown,
+)
 from support.strategies.facts import Node, OnNode, Pod
 
 _JUNK = ("", "other", "True", "False", " ", "a,b", "ünï/cødé", "x" * 300)
@@ -118,10 +130,83 @@ def scenes(params: Params, reads: Reads = _READS_NOTHING) -> st.SearchStrategy[S
             },
         }
     )
+    if reads.devices:
+        pod, node = _with_devices(pod, node, reads)
     asked = st.fixed_dictionaries({what: _each(getattr(reads, what), amounts) for what in ("request", "limit")})
     pod = st.builds(_with, pod, st.just({}) | asked)
     node = st.builds(_with, node, st.just({}) | read)
     return st.builds(_scene, pod, node, times, st.integers(0, 4000 * _SECOND), st.sets(st.integers(0, 5)))
+
+
+def _with_devices(
+    pod: st.SearchStrategy[Pod], node: st.SearchStrategy[Node], reads: Reads
+) -> tuple[st.SearchStrategy[Pod], st.SearchStrategy[Node]]:
+    """Some devices with little room, so that it is often short."""
+    resources = sorted(reads.devices)
+    small = st.integers(0, 12)
+    few = st.fixed_dictionaries({name: small.map(float) for name in resources})
+    ids = st.sampled_from(["0", "1", "2", "gone"])
+    grant = st.builds(DeviceGrant, ids, st.fixed_dictionaries(dict.fromkeys(resources, small)))
+    listed = st.lists(
+        st.fixed_dictionaries(
+            {"id": ids, "capacity": st.fixed_dictionaries(dict.fromkeys(resources, small)), "healthy": st.booleans()}
+        ),
+        max_size=4,
+        unique_by=lambda one: str(one["id"]),
+    ).map(json.dumps)
+    texts = listed | listed | st.sampled_from(["", "[", "{}", "0", "0,1"])
+    uids = [f"u{at}" for at in range(4)]
+    askers = st.fixed_dictionaries(
+        {name: st.builds(Askers, st.integers(0, 2), st.integers(0, 1)) for name in resources}
+    )
+    some_pod = st.builds(
+        lambda pod, request, priority, nominated, asked: replace(
+            pod, request={**pod.request, **request}, priority=priority, nominated=nominated, askers_of=asked
+        ),
+        pod,
+        few,
+        st.integers(0, 2),
+        st.sampled_from(["", "n1"]),
+        askers,
+    )
+    on_node = st.lists(
+        st.builds(OnNode, uid=st.sampled_from(uids), request=few, deleting=st.booleans()),
+        max_size=3,
+        unique_by=lambda one: one.uid,
+    )
+    granted = st.lists(
+        st.builds(Granted, st.sampled_from(uids), st.lists(grant, max_size=2).map(tuple) | st.none(), st.booleans()),
+        max_size=4,
+        unique_by=lambda one: one.uid,
+    )
+    annotations = [path[-1] for path in reads.node if path[:2] == ANNOTATIONS]
+    numbers = {name: st.integers(0, 40 if name in resources else 4).map(float) for name in reads.capacity}
+    some_node = st.builds(
+        lambda node, texts, capacity, is_whole, allocatable, pods, granted, nominated: replace(
+            node,
+            name="n1",
+            annotations={**node.annotations, **texts},
+            capacity=capacity,
+            allocatable=capacity if is_whole else allocatable,
+            pods=pods,
+            granted=granted,
+            nominated=[Nominated(replace(one, uid=f"w{at}"), at) for at, one in enumerate(nominated)],
+        ),
+        node,
+        st.fixed_dictionaries(dict.fromkeys(annotations, texts)),
+        st.fixed_dictionaries(numbers),
+        st.booleans(),
+        st.fixed_dictionaries(numbers),
+        on_node,
+        granted,
+        st.lists(some_pod, max_size=2),
+    )
+    return some_pod, _mostly(some_node, node)
+
+
+def _mostly(often: st.SearchStrategy[_T], seldom: st.SearchStrategy[_T]) -> st.SearchStrategy[_T]:
+    """Facts of the first kind, and sometimes of the second."""
+    return st.integers(0, 9).flatmap(lambda tenth: often if tenth else seldom)
 
 
 def _each(names: Iterable[str], values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from fairlead.api.devices import DeviceShare
+from fairlead.strategies.contract import CompiledShare, CompiledShares, Reads
+from fairlead.strategies.reads import ANNOTATIONS
+
 SAMPLES: dict[str, list[dict[str, Any]]] = {
     "allocation score": [
         {
@@ -20,6 +24,13 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"value": "congestion", "max": 0.1},
         {"value": "congestion", "max": 1e-9},
         {"value": "congestion", "max": 1e18},
+    ],
+    "deviceShare filter": [{"name": "gpu"}, {"name": "cards"}, {"name": "v100"}, {"name": "lowest"}],
+    "deviceShare score": [
+        {"name": "gpu", "objective": "Pack"},
+        {"name": "cards", "objective": "Pack"},
+        {"name": "cards", "objective": "Spread"},
+        {"name": "v100", "objective": "Spread"},
     ],
     "hotSpot filter": [
         {
@@ -206,3 +217,31 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         },
     ],
 }
+
+_MEM, _CORE, _COUNT = "example.org/gpu-mem", "example.org/gpu-core", "example.org/gpus"
+_CARDS = "example.org/cards"
+
+
+def device_share(**fields: Any) -> CompiledShare:
+    """An entry of binding.deviceShare; pods say in an annotation how many cards they need."""
+    given = {"name": "gpu", "shares": [{"resource": _MEM}], "layout": {"count": _COUNT}} | fields
+    return CompiledShare(
+        entry=DeviceShare.model_validate(given),
+        cards=lambda pod: int(pod.annotations[_CARDS]) if pod.annotations.get(_CARDS, "").isdigit() else 1,
+        reads=Reads(pod=frozenset({(*ANNOTATIONS, _CARDS)})),
+    )
+
+
+SHARES: CompiledShares = {
+    "gpu": device_share(record="Gpushare"),
+    "cards": device_share(
+        shares=[{"resource": _MEM}, {"resource": _CORE}],
+        layout={"annotation": "example.org/devices"},
+        unhealthy={"annotation": "example.org/sick"},
+    ),
+    "v100": device_share(split="Each", choose="WorstFit", unhealthy={"annotation": "example.org/sick"}),
+    "lowest": device_share(
+        choose="Lowest", unhealthy={"configMap": {"namespace": "gpu", "prefix": "unhealthy-", "key": "ids"}}
+    ),
+}
+"""Device shares that the samples name."""

@@ -8,10 +8,14 @@ from fairlead.strategies.contract import (
     CONDITIONS,
     LABELS,
     Amounts,
+    Askers,
+    Asking,
     Condition,
     Controller,
     Fresh,
+    Granted,
     NodeFacts,
+    Nominated,
     Placement,
     PodFacts,
     PodOnNode,
@@ -70,7 +74,7 @@ class WatchedAmounts(Mapping[str, float]):
 
 class WatchedPod:
     def __init__(self, pod: PodFacts, reads: Reads) -> None:
-        self._pod, self._paths, self._limit = pod, reads.pod, reads.limit
+        self._pod, self._paths, self._limit, self._devices = pod, reads.pod, reads.limit, reads.devices
         self.request = WatchedAmounts("request", pod.request, reads.request, [])
         self.limit = WatchedAmounts("limit", pod.limit, reads.limit, [])
         self.labels = WatchedMap(pod.labels, LABELS, reads.pod, [])
@@ -96,6 +100,20 @@ class WatchedPod:
         if resource not in self._limit:
             raise UndeclaredError(f"read of limit {resource} is not declared")
         return self._pod.predicted(resource)
+
+    @property
+    def priority(self) -> int:
+        allow(("spec", "priority"), self._paths)
+        return self._pod.priority
+
+    @property
+    def nominated(self) -> str:
+        allow(("status", "nominatedNodeName"), self._paths)
+        return self._pod.nominated
+
+    def askers(self, resource: str) -> Askers:
+        of_devices(resource, self._devices)
+        return self._pod.askers(resource)
 
 
 class WatchedOnNode:
@@ -213,6 +231,24 @@ class WatchedNode:
             for one in found
         ]
 
+    @property
+    def granted(self) -> Sequence[Granted]:
+        of_devices(EVERY, self._reads.devices)
+        return self._node.granted
+
+    @property
+    def nominated(self) -> Sequence[Nominated]:
+        of_devices(EVERY, self._reads.devices)
+        return self._node.nominated
+
+    def asking(self, resource: str) -> Sequence[Asking]:
+        of_devices(resource, self._reads.devices)
+        return self._node.asking(resource)
+
+    def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
+        of_devices(EVERY, self._reads.devices)
+        return self._node.unhealthy(namespace, prefix, key)
+
     def _watched(self, pod: PodOnNode) -> WatchedOnNode:
         return WatchedOnNode(pod, covered=any(read.covers(pod) for read in self._reads.pods))
 
@@ -221,3 +257,9 @@ def allow(path: Path, declared: frozenset[Path]) -> None:
     """Fail unless the path or one that leads to it is declared."""
     if not any(len(one) <= len(path) and overlap(one, path) for one in declared):
         raise UndeclaredError(f"read of {'.'.join(path)} is not declared")
+
+
+def of_devices(resource: str, declared: frozenset[str]) -> None:
+    """Fail unless devices with this resource are declared, or any for EVERY."""
+    if not declared or (resource != EVERY and resource not in declared):
+        raise UndeclaredError(f"read of the devices with {resource} is not declared")

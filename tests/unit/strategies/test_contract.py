@@ -12,7 +12,7 @@ from fairlead.strategies.contract import Use
 from support.strategies.bounds import Edge, edges
 from support.strategies.contract import keeps_contract
 from support.strategies.generated import scenes
-from support.strategies.samples import SAMPLES
+from support.strategies.samples import SAMPLES, SHARES
 
 _USES: dict[str, Use[Any]] = {
     f"{strategy.name} {kind}": use
@@ -40,7 +40,7 @@ def test_a_strategy_keeps_its_contract(name: str) -> None:
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         params = data.draw(st.sampled_from(models))
-        keeps_contract(use, params, data.draw(scenes(params, use.compile(params).reads)))
+        keeps_contract(use, params, data.draw(scenes(params, use.compile(params, SHARES).reads)))
 
     holds()
 

@@ -64,6 +64,7 @@ _OF_NODE: Final = (
     "now",
 )
 CONDITION: Final = Scope("a condition of match", ("pod", "namespaceObject", "now"))
+CARDS: Final = Scope("the number of devices", ("pod", "namespaceObject"))
 RULE: Final = Scope("a rule", _OF_NODE)
 PROTECTION: Final = Scope("a protection", (*_OF_NODE, "victim"))
 

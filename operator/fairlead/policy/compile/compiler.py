@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
+from fairlead.api.devices import DeviceShare
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
 from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, finish, released, within
+from fairlead.policy.compile.device_rules import device_filters, device_shares
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
 from fairlead.policy.compile.model import (
     AnnotationRule,
     CompiledPolicy,
+    DeviceShareRule,
     ExpressionRule,
     FilterRule,
     Match,
@@ -107,13 +110,16 @@ class _Compiler:
         data = [entry.name for entry in policy.spec.data]
         self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=made)
         self.faults = self.expressions.faults
-        self.by_strategies = StrategyRules(rules.strategies, rules.custom, policy.spec.data, self.faults)
+        self.by_strategies = StrategyRules(
+            rules.strategies, rules.custom, policy.spec.data, self.faults, [one.name for one in _device_shares(policy)]
+        )
         self.reports: list[RuleReport] = []
         self.conditions: list[ExpressionRule] = []
         self.filters: list[FilterRule] = []
         self.scores: list[ScoreRule] = []
         self.protections: list[ExpressionRule] = []
         self.annotations: list[AnnotationRule] = []
+        self.device_shares: list[DeviceShareRule] = []
 
     def run(self) -> Steps[None]:
         spec = self.policy.spec
@@ -123,8 +129,13 @@ class _Compiler:
         for at, condition in enumerate(spec.match.conditions):
             made = yield from self._bool(("spec", "match", "conditions", at), condition, CONDITION, "Condition")
             self.conditions += made
+        self.device_shares = yield from device_shares(_device_shares(self.policy), self.expressions)
+        self.by_strategies.shares.update({one.name: one.share for one in self.device_shares})
         for at, rule in enumerate(spec.filters):
             yield from self._filter(("spec", "filters", at), rule)
+        for by_device in device_filters(self.device_shares, spec.filters):
+            self.filters.append(by_device)
+            self._report(by_device.name, "Filter", by_device.filter)
         for at, score in enumerate(spec.scores):
             yield from self._score(("spec", "scores", at), score)
         for at, protection in enumerate(spec.preemption.protect):
@@ -153,6 +164,7 @@ class _Compiler:
             scores=tuple(self.scores),
             protections=tuple(self.protections),
             annotations=tuple(self.annotations),
+            device_shares=tuple(self.device_shares),
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports),
         )
@@ -189,7 +201,8 @@ class _Compiler:
                 made.resolvable if rule.resolvable is None else rule.resolvable,
                 expression,
                 reason=rule.reason,
-                resolvable_per_verdict=rule.resolvable is None,
+                # What no eviction changes is not resolvable whatever the policy says of the rest.
+                resolvable_per_verdict=rule.resolvable is None or (rule.resolvable and bool(made.reads.devices)),
             )
         )
         self._report(rule.name, "Filter", expression or made)
@@ -237,11 +250,15 @@ class _Compiler:
             self.reports.append(RuleReport(name, kind, "Lowered", _uses(made)))
 
 
+def _device_shares(policy: SchedulerExtenderPolicy) -> tuple[DeviceShare, ...]:
+    return policy.spec.binding.device_share if policy.spec.binding else ()
+
+
 def _uses(rule: Filter | Score) -> tuple[str, ...]:
     reads = rule.reads
     objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
     fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
-    named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "data")
+    named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "devices", "data")
     amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
     amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.fresh]
     others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}

@@ -7,7 +7,8 @@ from typing import Literal
 from fairlead.api.data import DataEntry
 from fairlead.cel.analysis.expression_reads import OF_PODS
 from fairlead.policy.compile.expression import CompiledExpression, Evaluation
-from fairlead.strategies.contract import Filter, Normalize, Reject, Score, Verdict
+from fairlead.strategies.contract import CompiledShare, Filter, Normalize, Reject, Score, Verdict
+from fairlead.strategies.devices.record import recorded_in
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, Reads, union
 
@@ -66,6 +67,20 @@ class AnnotationRule:
     rejects_on_error: bool
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceShareRule:
+    """An entry of `binding.deviceShare`."""
+
+    share: CompiledShare
+    expression: CompiledExpression | None = None
+    """The number of devices, if the policy gives one."""
+
+    @property
+    def name(self) -> str:
+        """Name of the entry."""
+        return str(self.share.entry.name)
+
+
 Selector = Callable[[Mapping[str, str]], bool]
 """Reports whether an object with these labels is selected."""
 
@@ -108,6 +123,7 @@ class CompiledPolicy:
     scores: tuple[ScoreRule, ...] = ()
     protections: tuple[ExpressionRule, ...] = ()
     annotations: tuple[AnnotationRule, ...] = ()
+    device_shares: tuple[DeviceShareRule, ...] = ()
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
     reads: Reads = field(init=False)
@@ -130,15 +146,17 @@ class CompiledPolicy:
         of_rules += [rule.expression for rule in self.filters]
         of_rules += [rule.expression for rule in self.scores]
         of_rules += [rule.expression for rule in self.annotations]
+        of_rules += [rule.expression for rule in self.device_shares]
         found = [one for one in of_rules if one is not None]
         return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
 
     @property
     def pod_annotations(self) -> frozenset[str]:
-        """Return the annotations that expressions read of pods on a node; the mirror stores no others."""
+        """Return the annotations that are read of pods on a node; the mirror stores no others."""
         expressions: list[CompiledExpression | None] = [rule.expression for rule in self.filters]
         expressions += [rule.expression for rule in self.scores]
         expressions += [rule.expression for rule in self.protections]
         expressions += [rule.expression for rule in self.annotations]
         paths = (path for expression in expressions if expression is not None for path in expression.paths)
-        return frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
+        found = frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
+        return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))

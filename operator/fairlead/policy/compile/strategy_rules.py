@@ -6,18 +6,26 @@ authors are not ours: whatever such a strategy raises is a fault of the rule tha
 
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldPath, InvalidObjectError
-from fairlead.api.params import Params, data_names
+from fairlead.api.params import Params, data_names, device_share_names
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration
 from fairlead.policy.compile.policy_errors import Fault, in_field
-from fairlead.strategies.contract import CompiledFilter, CompiledScore, Filter, Score, Strategy, Use
+from fairlead.strategies.contract import (
+    CompiledFilter,
+    CompiledScore,
+    CompiledShare,
+    Filter,
+    Score,
+    Strategy,
+    Use,
+)
 from fairlead.strategies.reads import Reads
 
 _R = TypeVar("_R", bound=Filter | Score)
@@ -47,6 +55,10 @@ class StrategyRules:
     """Entries of data of the policy."""
     faults: list[Fault]
     """Faults are added here."""
+    declared_shares: Sequence[str] = ()
+    """Names of the policy's device shares, also of those that do not compile."""
+    shares: dict[str, CompiledShare] = field(default_factory=dict)
+    """Those that compile, by name."""
 
     def filter(self, path: FieldPath, rule: written.Filter) -> Filter | None:
         """Return the filter of a rule at a path; None if it has faults."""
@@ -86,16 +98,16 @@ class StrategyRules:
 
     def _compiled(self, one: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
         if isinstance(one.given, Params):
-            if self._has_unknown_data(one.at, one.given):
+            if self._has_unknown_names(one.at, one.given):
                 return None
-            made = use.compile(one.given)
+            made = use.compile(one.given, self.shares)
             self._check_lag(one.at, one.given, made.reads)
             return made
         try:
             params = parse_params(one.given, use.params, one.at)
-            if self._has_unknown_data(one.at, params):
+            if self._has_unknown_names(one.at, params):
                 return None
-            made = _sound(use.compile(params), kind)
+            made = _sound(use.compile(params, self.shares), kind)
         except InvalidObjectError as error:
             self.faults.extend(map(Fault, error.errors))
         except Exception as error:  # noqa: BLE001 - its author is told
@@ -105,6 +117,17 @@ class StrategyRules:
             self._check_lag(one.at, params, made.reads)
             return made
         return None
+
+    def _has_unknown_names(self, path: FieldPath, params: Params) -> bool:
+        """Add faults for names that the policy does not declare; report whether the rule cannot be compiled."""
+        has_unknown_data = self._has_unknown_data(path, params)
+        names = [*device_share_names(params)]
+        known = f"declared are {', '.join(sorted(self.declared_shares))}" if self.declared_shares else "it has none"
+        for where, name in names:
+            if name not in self.declared_shares:
+                said = f"there is no entry {name!s} in the policy's binding.deviceShare"
+                self.faults.append(in_field((*path, *where), said, known))
+        return has_unknown_data or any(name not in self.shares for _, name in names)
 
     def _has_unknown_data(self, path: FieldPath, params: Params) -> bool:
         """Add faults for parameters that name unknown entries of data."""

@@ -174,12 +174,14 @@ def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
     namespace = tuple(sorted(reads.namespace))
     request = tuple(sorted(reads.request))
     limit = tuple(sorted(reads.limit))
+    devices = tuple(sorted(reads.devices))
 
     def key(view: PodView) -> Key:
         parts = [_at(view.pod, path) for path in pod]
         parts += [_at(view.namespaceObject, path) for path in namespace]
         parts += _amounts(view.request, request)
         parts += [(view.limit.get(name), view.predicted(name)) for name in limit]
+        parts += [view.askers(name) for name in devices]
         return tuple(parts)
 
     return key

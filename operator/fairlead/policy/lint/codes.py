@@ -24,6 +24,7 @@ class LintCode(StrEnum):
     UNUSED_DATA = "UnusedData"
     POD_IDENTITY = "PodIdentity"
     RUNS_ON_ENGINE = "RunsOnEngine"
+    UNUSED_GRANT = "UnusedGrant"
     MEASURED_VALUES = "MeasuredValues"
     CONFLICT = "Conflict"
     SAME_NAME = "SameName"

@@ -68,7 +68,7 @@ def _refuses_daemons(
         return
     by_load = [
         at
-        for at, rule in enumerate(compiled.filters)
+        for at, rule in enumerate(compiled.filters[: len(spec.filters)])
         if _strategy(spec.filters[at]) == "safe" or _read(rule) & measured
     ]
     if by_load:

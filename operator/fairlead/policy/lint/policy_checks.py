@@ -12,8 +12,9 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cooperative import Steps, about, finish, gathered
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
+from fairlead.policy.lint.device_checks import check_device_shares
 from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_comparisons
 from fairlead.policy.lint.match_checks import check_match
 from fairlead.policy.lint.measured_checks import check_measured_values
@@ -48,7 +49,7 @@ def _of_each(
 ) -> Iterator[tuple[FieldPath, LintWarnings]]:
     """Yield the checks of each rule, not run yet."""
     spec = policy.spec
-    for at, filter_ in enumerate(compiled.filters):
+    for at, filter_ in enumerate(compiled.filters[: len(spec.filters)]):
         path: FieldPath = ("spec", "filters", at)
         yield path, check_filter(path, filter_, spec.filters[at].resolvable)
     for at, score in enumerate(compiled.scores):
@@ -61,6 +62,7 @@ def _of_each(
         path = ("spec", "binding", "annotations", at, "expression")
         yield path, check_engine(path, annotation.expression)
     absent = AbsentKeyChecks(compiled, spec.match)
+    yield ("spec", "binding"), check_device_shares(spec.binding.device_share if spec.binding else ())
     for path, expression in expressions.items():
         yield path, check_comparisons(path, expression)
         yield path, absent.check(path, expression)
@@ -109,15 +111,23 @@ def _expressions(
         *((("spec", "scores", at), rule.expression) for at, rule in enumerate(compiled.scores)),
         *((("spec", "preemption", "protect", at), rule.expression) for at, rule in enumerate(compiled.protections)),
         *((("spec", "binding", "annotations", at), rule.expression) for at, rule in enumerate(compiled.annotations)),
+        *((path, rule.expression) for path, rule in _cards(compiled, policy)),
     ]
     used: dict[str, CompiledExpression] = {}
     for path, expression in rules:
         if expression is not None:
             used |= expression.variables
-            yield (*path, "expression"), expression
+            yield path if path[-1] == "cards" else (*path, "expression"), expression
     for at, variable in enumerate(policy.spec.variables):
         if variable.name in used:
             yield ("spec", "variables", at, "expression"), used[variable.name]
+
+
+def _cards(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterator[tuple[FieldPath, DeviceShareRule]]:
+    entries = policy.spec.binding.device_share if policy.spec.binding else ()
+    at = {str(entry.name): at for at, entry in enumerate(entries)}
+    for rule in compiled.device_shares:
+        yield ("spec", "binding", "deviceShare", at[rule.name], "cards"), rule
 
 
 def _position(warning: LintWarning) -> tuple[int, ...]:

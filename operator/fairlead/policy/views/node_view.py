@@ -9,15 +9,27 @@ from typing import Any, Final, Protocol
 
 from fairlead.cel.functions.quantity import to_float
 from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
     NONE_FRESH,
     Entry,
     FreshPods,
+    asking,
     limits_of,
     newest_first,
     placements,
 )
-from fairlead.strategies.facts import Amounts, Condition, Controller, Placement, Stamped
+from fairlead.strategies.facts import (
+    Amounts,
+    Asking,
+    Condition,
+    Controller,
+    Granted,
+    Nominated,
+    Placement,
+    Stamped,
+    Unknown,
+)
 
 _SECOND: Final = 1_000_000_000
 
@@ -43,6 +55,7 @@ class NodeView:
         "_since",
         "allocatable",
         "data",
+        "devices",
         "newest_placed",
         "node",
         "pods",
@@ -62,6 +75,7 @@ class NodeView:
         since: Since = _NO_SINCE,
         victim: Any = None,
         newest_placed: int = 0,
+        devices: NodeDevices = NO_DEVICES,
     ) -> None:
         """`entries` are the pods with what they count for; none of them was placed later than `newest_placed`."""
         self.node = node
@@ -71,6 +85,7 @@ class NodeView:
         self.data = data if data is not None else Data()
         self.victim = victim
         self.newest_placed = newest_placed
+        self.devices = devices
         self._entries = entries
         self._since = since
         self._derived = _Derived()
@@ -119,6 +134,24 @@ class NodeView:
     def placed(self, after: int) -> Sequence[Placement]:
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
         return placements(self._timed(), after)
+
+    @property
+    def granted(self) -> Sequence[Granted]:
+        """Return the grants of its devices that are in force or may become so."""
+        return self.devices.granted
+
+    @property
+    def nominated(self) -> Sequence[Nominated]:
+        """Return the unplaced pods that are nominated to it."""
+        return self.devices.nominated
+
+    def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
+        """Return the text in its ConfigMap of unhealthy devices."""
+        return self.devices.unhealthy_text((namespace, prefix, key))
+
+    def asking(self, resource: str) -> Sequence[Asking]:
+        """Return the placed pods that request a resource and have not ended."""
+        return asking(self._entries, resource)
 
     def placed_between(self, after: int, until: int) -> bool:
         """Report whether a pod was placed after one moment and up to another."""
@@ -188,7 +221,14 @@ class NodeView:
             data=self.data,
             since=self._since,
             newest_placed=self.newest_placed,
+            devices=self.devices.without(uids),
         )
+
+    def with_devices(self, devices: NodeDevices) -> "NodeView":
+        """Return the node with other facts about its devices, such as the grants of a newer ledger."""
+        other = self._with(self.data, self.victim)
+        other.devices = devices
+        return other
 
     def with_victim(self, victim: Any) -> "NodeView":
         """Return this node with `victim` set to one of its pods."""
@@ -207,6 +247,7 @@ class NodeView:
         other.data = data
         other.victim = victim
         other.newest_placed = self.newest_placed
+        other.devices = self.devices
         other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
         other._fresh = {}  # noqa: SLF001  of other data
         return other

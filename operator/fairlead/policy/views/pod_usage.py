@@ -5,9 +5,10 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from fairlead.strategies.facts import Amounts, Placement, Predicted
+from fairlead.strategies.facts import Amounts, Asking, Placement, Predicted
 
 _DAEMONS: Final = ("DaemonSet", "Node")
+_ENDED: Final = ("Succeeded", "Failed")
 _DIGITS: Final = 9
 
 
@@ -97,6 +98,15 @@ def placements(timed: Sequence[tuple[int, Entry]], after: int) -> list[Placement
         if owner is None or owner.kind not in _DAEMONS:
             found.append(Placement(at, one.pod, one.request.amounts))
     return found
+
+
+def asking(entries: Sequence[Entry], resource: str) -> list[Asking]:
+    """Return the placed pods that request a resource and have not ended; pods from files may have no UID."""
+    return [
+        Asking(one.pod.uid or f"{one.pod.namespace}/{one.pod.name}", amount, one.pod.deleting)
+        for one in entries
+        if (amount := one.request.amounts.get(resource, 0.0)) > 0 and one.pod.phase not in _ENDED
+    ]
 
 
 def limits_of(entries: Sequence[Entry]) -> tuple[Amounts, Mapping[str, int]]:

@@ -1,14 +1,15 @@
 """The pod to place, as rules see it. Expressions and strategies read the same object."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.cel.values.schema import NAMESPACE
 from fairlead.cel.values.structs import empty
 from fairlead.policy.views.pod_usage import NO_USAGE, Usage
-from fairlead.strategies.facts import Amounts, Predicted
+from fairlead.strategies.facts import Amounts, Askers, Predicted
 
 _NO_AMOUNTS: Final[Amounts] = {}
+_ZERO: Final = frozenset({"", "0"})
 
 
 class PodView:
@@ -48,6 +49,21 @@ class PodView:
         return self.usage.of(resource)
 
     @property
+    def priority(self) -> int:
+        """Return the priority."""
+        return int(self.pod.spec.priority)
+
+    @property
+    def nominated(self) -> str:
+        """Return the node on which pods were evicted for it; empty if there is none."""
+        return str(self.pod.status.nominatedNodeName)
+
+    def askers(self, resource: str) -> Askers:
+        """Return how many of its containers ask for a resource."""
+        spec = self.pod.spec
+        return Askers(_asking(spec.containers, resource), _asking(spec.initContainers, resource))
+
+    @property
     def namespace(self) -> str:
         """Return the namespace, which is `default` if the object has none."""
         return str(self.pod.metadata.namespace) or "default"
@@ -73,3 +89,9 @@ class PodView:
         """Return the annotations."""
         annotations: Mapping[str, str] = self.pod.metadata.annotations
         return annotations
+
+
+def _asking(containers: Iterable[Any], resource: str) -> int:
+    # Of extended resources requests and limits are equal; of an object from a file one may be missing.
+    amounts = [(one.resources.requests, one.resources.limits) for one in containers]
+    return sum(any(listed.get(resource, "") not in _ZERO for listed in both) for both in amounts)

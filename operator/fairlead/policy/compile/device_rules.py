@@ -1,0 +1,60 @@
+"""Device shares of a policy: their numbers of devices, and the filters that they bring."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from fairlead.api.devices import DeviceShare
+from fairlead.api.rules import Filter as FilterField
+from fairlead.cel.check import INT
+from fairlead.cel.engine.environment import CARDS
+from fairlead.cooperative import Steps
+from fairlead.policy.compile.expression import CompiledExpression, as_reads
+from fairlead.policy.compile.expression_compiler import ExpressionCompiler
+from fairlead.policy.compile.expression_rules import error_verdict
+from fairlead.policy.compile.model import DeviceShareRule, FilterRule
+from fairlead.policy.views.faults import RAISED
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.rules import device_filter
+from fairlead.strategies.facts import PodFacts, Unknown
+from fairlead.strategies.reads import Reads
+
+FILTER_PREFIX: Final = "binding/"
+"""Beginning of the names of filters that device shares bring; the name of a filter in a policy has no slash."""
+_STRATEGY: Final = "deviceShare"
+
+
+def device_shares(entries: Sequence[DeviceShare], expressions: ExpressionCompiler) -> Steps[list[DeviceShareRule]]:
+    """Compile the entries of `binding.deviceShare`; faults are added to those of the expressions."""
+    made = list[DeviceShareRule]()
+    for at, entry in enumerate(entries):
+        if entry.cards is None:
+            made.append(DeviceShareRule(CompiledShare(entry=entry, cards=lambda _: 1, reads=Reads())))
+            continue
+        path = ("spec", "binding", "deviceShare", at, "cards")
+        cards = yield from expressions.compiled(path, entry.cards, CARDS, INT)
+        if cards is not None:
+            number, reads = _number_of(entry.name, cards), as_reads(cards.paths)
+            made.append(DeviceShareRule(CompiledShare(entry=entry, cards=number, reads=reads), cards))
+    return made
+
+
+def device_filters(shares: Iterable[DeviceShareRule], filters: Sequence[FilterField]) -> Iterator[FilterRule]:
+    """Yield the filters of the shares that no filter of the policy names."""
+    named = {getattr(one.strategy[1], "name", "") for one in filters if one.strategy and one.strategy[0] == _STRATEGY}
+    for one in shares:
+        if one.name not in named:
+            made = device_filter(one.share)
+            yield FilterRule(
+                f"{FILTER_PREFIX}{one.name}", made, rejects_on_error=True, resolvable=True, resolvable_per_verdict=True
+            )
+
+
+def _number_of(name: str, expression: CompiledExpression) -> Callable[[PodFacts], int | Unknown]:
+    def cards(pod: PodFacts) -> int | Unknown:
+        try:
+            found: int = expression.for_pod(pod)(None, 0)
+        except RAISED as error:
+            return error_verdict(error, rule=f"cards of {name}", written=expression.written)
+        return found
+
+    return cards

@@ -1,0 +1,96 @@
+"""Devices that the policies of a pod grant when it is bound, and layouts of policies that contradict each other."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.choice import Refusal, choose_grants
+from fairlead.strategies.devices.layout import layout_of
+from fairlead.strategies.devices.record import ShareGrant
+from fairlead.strategies.facts import Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenDevices:
+    """Devices for a pod on a node, or the reason why there are none."""
+
+    by: str = ""
+    """Policies that grant them, comma-separated."""
+    granted: tuple[ShareGrant, ...] = ()
+    refusal: str | None = None
+
+    @property
+    def entry(self) -> Mapping[str, list[dict[str, object]]]:
+        """Grants as the ledger writes them, by the names of the device shares."""
+        return {
+            one.share.entry.name: [{"id": grant.id, **grant.amounts} for grant in one.grants] for one in self.granted
+        }
+
+
+def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> ChosenDevices:
+    """Return the devices that a pod gets on a node; `node.granted` is what the newest ledger says.
+
+    Equal arguments give equal devices. The shares are those of all policies that match, so all of them have room or
+    none is granted.
+    """
+    found, by = list[ShareGrant](), dict[str, None]()
+    for policy, share in shares_of(matched):
+        chosen = choose_grants(share, pod, node)
+        if isinstance(chosen, Refusal):
+            return ChosenDevices(refusal=f"policy {policy}, {share.entry.name}: {chosen.reason}")
+        if isinstance(chosen, Unknown):
+            return ChosenDevices(refusal=f"policy {policy}, {share.entry.name}: {chosen}")
+        if chosen:
+            by[policy] = None
+            found.append(ShareGrant(share, chosen, _size(share, node, chosen[0].id)))
+    return ChosenDevices(",".join(by), tuple(found))
+
+
+def shares_of(matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]:
+    """Yield the device shares that hold for a pod, with their policies; a resource is granted once.
+
+    That is by the first policy that shares it, in the order of the policies. An entry of a later policy that names such
+    a resource is left out as a whole, and its other resources, too, if it has any: half an entry would not be what its
+    author meant.
+    """
+    taken, names = set[str](), set[str]()
+    for each in matched:
+        for rule in () if each.undecided else each.policy.device_shares:
+            resources = {*rule.share.entry.resources}
+            if taken.isdisjoint(resources) and rule.name not in names:
+                taken |= resources
+                names.add(rule.name)
+                yield each.policy.name, rule.share
+
+
+def _size(share: CompiledShare, node: NodeView, device_id: str) -> int:
+    devices = layout_of(share.entry, node)
+    if isinstance(devices, Unknown):
+        return 0
+    return next((one.capacity[share.entry.resources[0]] for one in devices if one.id == device_id), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutConflict:
+    """Two policies that read the devices with a resource in different ways; both grant from the same ledgers."""
+
+    resource: str
+    winner: str
+    loser: str
+
+
+def layout_conflicts(policies: Sequence[CompiledPolicy]) -> list[LayoutConflict]:
+    """Return the resources to which policies give different layouts, whatever schedulers and pods they are for."""
+    found = list[LayoutConflict]()
+    owner: dict[str, tuple[CompiledPolicy, CompiledShare]] = {}
+    for policy in sorted((policy for policy in policies if policy.enforced), key=lambda policy: policy.order):
+        for rule in policy.device_shares:
+            for resource in rule.share.entry.resources:
+                first, its_share = owner.setdefault(resource, (policy, rule.share))
+                if its_share.entry.layout != rule.share.entry.layout:
+                    found.append(LayoutConflict(resource, first.name, policy.name))
+    return found

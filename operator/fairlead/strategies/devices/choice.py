@@ -1,0 +1,175 @@
+"""Choice of devices for a pod: what it needs, which devices have room, and which of these it gets."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from fairlead.api.devices import ChooseDevices
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.charges import Charge, DeviceRoom, charges_of, rooms_of
+from fairlead.strategies.devices.layout import Devices, layout_of, natural_order
+from fairlead.strategies.facts import Askers, DeviceGrant, NodeFacts, Nominated, PodFacts, Unknown
+
+CARDS_MAX: Final = 16
+CARDS: Final = Unknown("the number of devices", f"is not a whole number from 1 to {CARDS_MAX}")
+
+NO_DEVICE: Final = "no device of this kind"
+TOO_LARGE: Final = "request is larger than any device"
+TOO_FEW_HEALTHY: Final = "too few healthy devices"
+NO_ROOM: Final = "no single device has room"
+TOO_FEW_HAVE_ROOM: Final = "too few devices have room"
+SEVERAL_CONTAINERS: Final = "more than one container asks for the share"
+WAITING: Final = "waiting for the device plugin to take a pod of the same size"
+RESOLVABLE: Final = frozenset({NO_ROOM, TOO_FEW_HAVE_ROOM})
+"""Reasons that evictions from the node can change."""
+REASONS: Final = (NO_DEVICE, TOO_LARGE, TOO_FEW_HEALTHY, NO_ROOM, TOO_FEW_HAVE_ROOM, SEVERAL_CONTAINERS)
+"""All reasons of the filter. WAITING is one of binding alone: it is over within seconds."""
+
+
+class Need(NamedTuple):
+    """Devices that a pod needs."""
+
+    cards: int
+    """Number of devices."""
+    amounts: Mapping[str, int]
+    """Amounts of each of them, by resource."""
+
+
+class Refusal(NamedTuple):
+    """Answer that no devices can be chosen, with one of the reasons."""
+
+    reason: str
+
+    @property
+    def resolvable(self) -> bool:
+        """Return whether evictions from the node can change it."""
+        return self.reason in RESOLVABLE
+
+
+def need_of(share: CompiledShare, pod: PodFacts) -> Need | Unknown | None:
+    """Return what a pod needs; None if it asks for none of the resources."""
+    entry = share.entry
+    asked = {name: math.ceil(pod.request.get(name, 0.0)) for name in entry.resources}
+    if not any(amount > 0 for amount in asked.values()):
+        return None
+    cards = share.cards(pod)
+    if isinstance(cards, Unknown):
+        return cards
+    if not 1 <= cards <= CARDS_MAX:
+        return CARDS
+    parts = cards if entry.split == "Even" else 1
+    return Need(cards, {name: -(-amount // parts) for name, amount in asked.items() if amount > 0})
+
+
+def refused_by_plugin(share: CompiledShare, pod: PodFacts) -> bool:
+    """Report whether the gpushare plugin cannot give a pod its device: it is asked once for each container."""
+    asked_by = [pod.askers(name) for name in share.entry.resources]
+    return share.entry.record == "Gpushare" and any(one != Askers(containers=1) for one in asked_by)
+
+
+def with_room(rooms: Sequence[DeviceRoom], need: Need) -> list[DeviceRoom] | Refusal:
+    """Return the devices that have room for a pod, at least as many as it needs."""
+    if not rooms:
+        return Refusal(NO_DEVICE)
+    large = [room for room in rooms if _is_enough(room.device.capacity, need.amounts)]
+    if not large:
+        return Refusal(TOO_LARGE)
+    healthy = [room for room in large if room.device.healthy]
+    if len(healthy) < need.cards:
+        return Refusal(TOO_FEW_HEALTHY)
+    found = [room for room in healthy if room.holds(need.amounts)]
+    if len(found) < need.cards:
+        return Refusal(NO_ROOM if need.cards == 1 else TOO_FEW_HAVE_ROOM)
+    return found
+
+
+def chosen_from(found: Iterable[DeviceRoom], need: Need, choose: ChooseDevices, first: str) -> list[DeviceRoom]:
+    """Return the devices that a pod gets of those that have room, ranked by what is free of the first resource."""
+    sign = {"BestFit": 1, "WorstFit": -1, "Lowest": 0}[choose]
+    ranked = sorted(found, key=lambda room: (sign * room.free(first), natural_order(room.device.id)))
+    return ranked[: need.cards]
+
+
+def rooms_for(
+    share: CompiledShare, devices: Devices, node: NodeFacts, nominated: Iterable[Nominated], own: str | None = None
+) -> list[DeviceRoom]:
+    """Return the devices with what pods hold, after the nominated pods have got theirs in thought.
+
+    Nothing is charged for the pod with the UID `own`.
+    """
+    charges = charges_of(node, share.entry.resources, but=own)
+    for one in sorted(nominated, key=_order):
+        need = need_of(share, one.pod)
+        if isinstance(need, Need):
+            charges += _in_thought(share, devices, charges, one.pod.uid, need)
+    return rooms_of(devices, charges)
+
+
+def _in_thought(
+    share: CompiledShare, devices: Devices, charges: Sequence[Charge], uid: str, need: Need
+) -> list[Charge]:
+    """Return what a nominated pod will hold; the pods that are evicted for it may still be there."""
+    entry = share.entry
+    for held in (charges, [charge for charge in charges if not charge.is_leaving]):
+        found = with_room(rooms_of(devices, held), need)
+        if not isinstance(found, Refusal):
+            chosen = chosen_from(found, need, entry.choose, entry.resources[0])
+            return [Charge(uid, room.device.id, need.amounts) for room in chosen]
+    return []
+
+
+def _order(one: Nominated) -> tuple[int, int, str]:
+    return -one.pod.priority, one.created, one.pod.uid
+
+
+def _is_enough(capacity: Mapping[str, int], amounts: Mapping[str, int]) -> bool:
+    return all(capacity.get(resource, 0) >= amount for resource, amount in amounts.items())
+
+
+def choose_grants(share: CompiledShare, pod: PodFacts, node: NodeFacts) -> tuple[DeviceGrant, ...] | Refusal | Unknown:
+    """Return the devices that a pod gets when it is bound to a node; none if it asks for none of the resources.
+
+    The grants of the node are those of the newest ledger. A pod that has a grant there keeps its devices while they
+    have room.
+    """
+    need = need_of(share, pod)
+    if need is None:
+        return ()
+    if isinstance(need, Unknown):
+        return need
+    if refused_by_plugin(share, pod):
+        return Refusal(SEVERAL_CONTAINERS)
+    devices = layout_of(share.entry, node)
+    if isinstance(devices, Unknown):
+        return devices
+    waiting = [one for one in node.nominated if one.pod.uid != pod.uid and one.pod.priority >= pod.priority]
+    found = with_room(rooms_for(share, devices, node, waiting, pod.uid), need)
+    if isinstance(found, Refusal):
+        return found
+    by_id = {room.device.id: room for room in found}
+    kept = frozenset(one.id for one in _grants(node, pod.uid) if one.amounts == need.amounts)
+    if share.entry.record == "Gpushare" and (same := _devices_of_equals(node, pod.uid, need)):
+        # The plugin finds a pod by its amount: it may take one for the other while both wait for it.
+        if len(same) != 1 or not same <= by_id.keys():
+            return Refusal(WAITING)
+        kept = same
+    if len(kept) == need.cards and kept <= by_id.keys():
+        chosen = sorted((by_id[one] for one in kept), key=lambda room: natural_order(room.device.id))
+    else:
+        chosen = chosen_from(found, need, share.entry.choose, share.entry.resources[0])
+    return tuple(DeviceGrant(room.device.id, need.amounts) for room in chosen)
+
+
+def _grants(node: NodeFacts, uid: str) -> tuple[DeviceGrant, ...]:
+    return next((one.grants or () for one in node.granted if one.uid == uid), ())
+
+
+def _devices_of_equals(node: NodeFacts, uid: str, need: Need) -> frozenset[str]:
+    """Return the devices of the pods of the same size that the device plugin has not taken yet."""
+    return frozenset(
+        grant.id
+        for one in node.granted
+        if one.uid != uid and not one.taken
+        for grant in one.grants or ()
+        if all(grant.amounts.get(name) == amount for name, amount in need.amounts.items())
+    )

@@ -1,0 +1,151 @@
+"""Annotations that tell a pod's containers and device plugins what was granted.
+
+They are copies: what holds is in the ledger. They are read back only where a ledger begins, and to show where a copy
+differs from the ledger.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from fairlead.api.devices import DeviceShare
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.choice import Need, need_of
+from fairlead.strategies.devices.layout import is_amount
+from fairlead.strategies.facts import DeviceGrant, Granted, PodFacts
+
+DEVICES: Final = "fairlead.dev/devices"
+"""Annotation with all grants of a pod; with a dot and the name of an entry behind it, the ids of its devices."""
+GPUSHARE: Final = "ALIYUN_COM_GPU_MEM_"
+ASSIGNED: Final = f"{GPUSHARE}ASSIGNED"
+"""Annotation that the gpushare plugin sets to `true` when it has given the pod its device."""
+ASSUME_TIME: Final = f"{GPUSHARE}ASSUME_TIME"
+VERSION: Final = 1
+_TEXT_MAX: Final = 65_536
+_DIGITS_MAX: Final = 19
+_TAKEN_PHASES: Final = ("Running", "Succeeded", "Failed")
+
+
+class ShareGrant(NamedTuple):
+    """Devices that a pod was granted by an entry of `binding.deviceShare`."""
+
+    share: CompiledShare
+    grants: tuple[DeviceGrant, ...]
+    device_size: int = 0
+    """What the first device has of the first resource, which the gpushare plugin is told."""
+
+
+def annotations_of(granted: Sequence[ShareGrant], assumed_at: int) -> dict[str, str]:
+    """Return the annotations to write with the Binding, in place of those that the pod has."""
+    made: dict[str, str] = {}
+    listed: dict[str, object] = {}
+    for share, grants, device_size in granted:
+        entry = share.entry
+        if not grants:
+            continue
+        if entry.record == "Fairlead":
+            listed[entry.name] = [{"id": grant.id, **grant.amounts} for grant in grants]
+            made[f"{DEVICES}.{entry.name}"] = ",".join(grant.id for grant in grants)
+        else:
+            made |= _for_gpushare(grants[0], entry.resources[0], device_size, assumed_at)
+    if listed:
+        made[DEVICES] = json.dumps({"v": VERSION, **listed}, separators=(",", ":"))
+    return made
+
+
+def _for_gpushare(grant: DeviceGrant, resource: str, device_size: int, assumed_at: int) -> dict[str, str]:
+    return {
+        f"{GPUSHARE}IDX": grant.id,
+        f"{GPUSHARE}POD": str(grant.amounts[resource]),
+        f"{GPUSHARE}DEV": str(device_size),
+        ASSIGNED: "false",
+        ASSUME_TIME: str(assumed_at),
+    }
+
+
+def assume_time(now: int, granted: Iterable[Granted]) -> int:
+    """Return the time to write for a pod: later than that of every other pod of the node, whatever the clock says.
+
+    The plugin serves the pod with the earliest time first.
+    """
+    return max(now, 1 + max((one.assumed_at for one in granted), default=0))
+
+
+def recorded_in(entry: DeviceShare) -> frozenset[str]:
+    """Return the annotations of placed pods that are read for an entry."""
+    if entry.record == "Fairlead":
+        return frozenset({DEVICES, f"{DEVICES}.{entry.name}"})
+    return frozenset({ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
+
+
+def is_taken(annotations: Mapping[str, str], phase: str) -> bool:
+    """Report whether the gpushare plugin has given a placed pod its device."""
+    return annotations.get(ASSIGNED) == "true" or phase in _TAKEN_PHASES
+
+
+def grants_in(share: CompiledShare, annotations: Mapping[str, str]) -> tuple[DeviceGrant, ...] | None:
+    """Return the grants of an entry that annotations record; None if they record none or cannot be read."""
+    entry = share.entry
+    if entry.record == "Fairlead":
+        return _of_fairlead(annotations.get(DEVICES, ""), entry.name, entry.resources)
+    index, amount = _number(annotations.get(f"{GPUSHARE}IDX", "")), _number(annotations.get(f"{GPUSHARE}POD", ""))
+    if index is None or amount is None:
+        return None
+    return (DeviceGrant(str(index), {entry.resources[0]: amount}),)
+
+
+def recorded_grants(share: CompiledShare, pod: PodFacts) -> tuple[DeviceGrant, ...] | None:
+    """Return the grants that a placed pod's annotations record, if they are what the pod asks for.
+
+    None if not: the pod is then foreign.
+    """
+    need = need_of(share, pod)
+    found = grants_in(share, pod.annotations)
+    return found if isinstance(need, Need) and found is not None and _fits(found, need) else None
+
+
+def differs(granted: Sequence[ShareGrant], annotations: Mapping[str, str]) -> bool:
+    """Report whether the annotations of a pod say something else than the ledger."""
+    return any(
+        share.entry.record == "Fairlead" and annotations.get(f"{DEVICES}.{share.entry.name}", "") != _ids(grants)
+        for share, grants, _ in granted
+    ) or any(_by_id(grants_in(share, annotations) or ()) != _by_id(grants) for share, grants, _ in granted)
+
+
+def _ids(grants: Iterable[DeviceGrant]) -> str:
+    return ",".join(grant.id for grant in grants)
+
+
+def _by_id(grants: Iterable[DeviceGrant]) -> dict[str, dict[str, int]]:
+    return {grant.id: {name: amount for name, amount in grant.amounts.items() if amount} for grant in grants}
+
+
+def _fits(found: Sequence[DeviceGrant], need: Need) -> bool:
+    by_id = _by_id(found)
+    return len(found) == len(by_id) == need.cards and all(amounts == need.amounts for amounts in by_id.values())
+
+
+def _of_fairlead(text: str, name: str, resources: Iterable[str]) -> tuple[DeviceGrant, ...] | None:
+    if not text or len(text) > _TEXT_MAX:
+        return None
+    try:
+        document: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    listed = document.get(name) if isinstance(document, dict) and document.get("v") == VERSION else None
+    if not isinstance(listed, list):
+        return None
+    found = list[DeviceGrant]()
+    for one in listed:
+        if not isinstance(one, dict) or not isinstance(one.get("id"), str):
+            return None
+        amounts = {resource: one[resource] for resource in resources if resource in one}
+        if not all(map(is_amount, amounts.values())):
+            return None
+        found.append(DeviceGrant(one["id"], amounts))
+    return tuple(found)
+
+
+def _number(text: str) -> int | None:
+    """Return a number as the gpushare extender writes it; -1 and others that mean nothing are None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None

@@ -1,0 +1,195 @@
+"""Filter and score by the devices of a node."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Literal
+
+from fairlead.strategies.contract import (
+    ANNOTATIONS,
+    PASS,
+    CompiledShare,
+    Decide,
+    Filter,
+    NodeFacts,
+    NodeScorer,
+    PodFacts,
+    Reads,
+    Reject,
+    Score,
+    Trace,
+    Unknown,
+    Value,
+    Verdict,
+)
+from fairlead.strategies.devices.charges import DeviceRoom, foreign_pods
+from fairlead.strategies.devices.choice import (
+    REASONS,
+    RESOLVABLE,
+    SEVERAL_CONTAINERS,
+    Need,
+    Refusal,
+    chosen_from,
+    need_of,
+    refused_by_plugin,
+    rooms_for,
+    with_room,
+)
+from fairlead.strategies.devices.layout import layout_of
+from fairlead.strategies.facts import Nominated
+from fairlead.strategies.reads import Path
+
+DeviceObjective = Literal["Pack", "Spread"]
+_REJECTIONS: Final = {reason: Reject(reason, reason in RESOLVABLE) for reason in REASONS}
+_POD: Final[frozenset[Path]] = frozenset({("spec", "priority"), ("status", "nominatedNodeName")})
+_Judge = Callable[[NodeFacts, Trace | None], "list[DeviceRoom] | Refusal | Unknown"]
+
+
+def device_filter(share: CompiledShare) -> Filter:
+    """Compile the filter that passes nodes on which devices have room for the pod."""
+
+    def for_pod(pod: PodFacts) -> Decide:
+        need = need_of(share, pod)
+        if need is None or isinstance(need, Unknown):
+            always: Verdict = PASS if need is None else need
+            return lambda *_: always
+        if refused_by_plugin(share, pod):
+            return lambda *_: _REJECTIONS[SEVERAL_CONTAINERS]
+        judge = _judge(share, pod, need)
+
+        def one(node: NodeFacts, _now: int, trace: Trace | None = None) -> Verdict:
+            found = judge(node, trace)
+            if isinstance(found, Refusal):
+                return _REJECTIONS[found.reason]
+            return found if isinstance(found, Unknown) else PASS
+
+        return one
+
+    return Filter(reads=_reads(share), for_pod=for_pod, reasons=REASONS, resolvable=True)
+
+
+def device_score(share: CompiledShare, objective: DeviceObjective) -> Score:
+    """Compile the score that prefers nodes by how full the devices are that the pod would get."""
+    first = share.entry.resources[0]
+
+    def for_pod(pod: PodFacts) -> NodeScorer[NodeFacts]:
+        need = need_of(share, pod)
+        if need is None or isinstance(need, Unknown):
+            always: Value = 0.0 if need is None else need
+            return lambda *_: always
+        judge = _judge(share, pod, need)
+
+        def one(node: NodeFacts, _now: int, trace: Trace | None = None) -> Value:
+            found = judge(node, trace)
+            if isinstance(found, Unknown):
+                return found
+            if isinstance(found, Refusal):
+                return 0.0
+            chosen = chosen_from(found, need, share.entry.choose, first)
+            fill = sum(_fill(room, first, need) for room in chosen) / len(chosen)
+            if trace is not None:
+                trace.note(objective=objective, fill=fill)
+            return 100.0 * (fill if objective == "Pack" else 1.0 - fill)
+
+        return one
+
+    return Score(reads=_reads(share), for_pod=for_pod)
+
+
+def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
+    entry, nominated_to, priority = share.entry, pod.nominated, pod.priority
+    first = entry.resources[0]
+
+    def judge(node: NodeFacts, trace: Trace | None) -> list[DeviceRoom] | Refusal | Unknown:
+        if trace is not None:
+            _note_node(share, node, trace)
+        devices = layout_of(entry, node)
+        if isinstance(devices, Unknown):
+            return devices
+        waiting = [one for one in node.nominated if one.pod.priority >= priority]
+        if nominated_to and nominated_to == node.name:
+            waiting = [*_without_itself(share, waiting, need, priority)]
+        rooms = rooms_for(share, devices, node, waiting)
+        found = with_room(rooms, need)
+        if trace is not None:
+            _note_rooms(rooms, found, need, first, len(waiting), trace)
+            if not isinstance(found, Refusal):
+                chosen = chosen_from(found, need, entry.choose, first)
+                trace.note(chosen=", ".join(room.device.id for room in chosen))
+        return found
+
+    return judge
+
+
+def _without_itself(
+    share: CompiledShare, waiting: Sequence[Nominated], need: Need, priority: int
+) -> Iterator[Nominated]:
+    """Yield the nominated pods without one that is like the pod.
+
+    Verdicts are for a class of pods, of which no one knows its own name. Pods of a class that are nominated to one node
+    need the same.
+    """
+    is_left_out = False
+    for one in waiting:
+        if not is_left_out and one.pod.priority == priority and need_of(share, one.pod) == need:
+            is_left_out = True
+        else:
+            yield one
+
+
+def _fill(room: DeviceRoom, first: str, need: Need) -> float:
+    capacity = room.device.capacity[first]
+    return (room.charged[first] + need.amounts.get(first, 0)) / capacity if capacity else 1.0
+
+
+def _reads(share: CompiledShare) -> Reads:
+    entry = share.entry
+    resources = frozenset(entry.resources)
+    node: set[Path] = {("metadata", "name")}
+    if entry.layout.annotation is not None:
+        node.add((*ANNOTATIONS, entry.layout.annotation))
+    if entry.unhealthy is not None and entry.unhealthy.annotation is not None:
+        node.add((*ANNOTATIONS, entry.unhealthy.annotation))
+    by_count = entry.layout.count is not None
+    return share.reads | Reads(
+        pod=_POD,
+        request=resources,
+        node=frozenset(node),
+        capacity=resources | {entry.layout.count} if entry.layout.count is not None else frozenset(),
+        allocatable=resources if by_count else frozenset(),
+        devices=resources,
+    )
+
+
+def _note_node(share: CompiledShare, node: NodeFacts, trace: Trace) -> None:
+    entry = share.entry
+    if entry.layout.count is not None:
+        trace.item(entry.layout.count, capacity=node.capacity.get(entry.layout.count))
+        for name in entry.resources:
+            trace.item(name, capacity=node.capacity.get(name), allocatable=node.allocatable.get(name))
+    if entry.layout.annotation is not None:
+        trace.note(layout=node.annotations.get(entry.layout.annotation))
+    if entry.unhealthy is not None and entry.unhealthy.annotation is not None:
+        trace.note(unhealthy=node.annotations.get(entry.unhealthy.annotation))
+    foreign = {pod.uid for name in entry.resources for pod in foreign_pods(node, name)}
+    trace.note(foreignPods=len(foreign))
+
+
+def _note_rooms(
+    rooms: Sequence[DeviceRoom],
+    found: Sequence[DeviceRoom] | Refusal,
+    need: Need,
+    first: str,
+    nominated: int,
+    trace: Trace,
+) -> None:
+    fitting = {room.device.id for room in found} if not isinstance(found, Refusal) else set[str]()
+    for room in rooms:
+        healthy = room.device.healthy
+        fits = room.device.id in fitting or (healthy and room.holds(need.amounts))
+        amounts = dict[str, int]()
+        for name, capacity in room.device.capacity.items():
+            of_name = f" {name}" if len(room.device.capacity) > 1 else ""
+            amounts |= {f"free{of_name}": room.free(name), f"capacity{of_name}": capacity}
+        trace.item(f"device {room.device.id}", **amounts, healthy=healthy, fits=fits)
+    largest = max((room.free(first) for room in rooms if room.device.healthy), default=None)
+    wanted = {f"each {name}": amount for name, amount in need.amounts.items()}
+    trace.note(devices=need.cards, **wanted, largestFree=largest, nominatedPods=nominated)
