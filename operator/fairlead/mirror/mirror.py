@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.mirror import decode
 from fairlead.mirror.interning import shared_node
+from fairlead.mirror.node_devices import DevicesOfNodes
 from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
@@ -25,6 +26,7 @@ UNPLACED: Final = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of unplaced pods."""
 
 _NO_CHANGE: Final = Change()
+_DEVICES_CHANGED: Final = Change(devices=True)
 
 
 class Mirror:
@@ -36,9 +38,11 @@ class Mirror:
     def __init__(self, clock: Callable[[], int], schedulers: Iterable[str] = ()) -> None:
         entries: dict[str, NodeEntry] = {}
         self.nodes: Final = Nodes()
-        self.node_sink: Final = NodeSink(self.nodes, entries, clock)
-        self.placed_sink: Final = PlacedSink(self.nodes, entries)
-        self.unplaced_sink: Final = UnplacedSink(schedulers)
+        placed, unplaced = dict[Key, PodEntry](), dict[Key, Any]()
+        self.devices: Final = DevicesOfNodes(placed, unplaced, self._devices_changed)
+        self.node_sink: Final = NodeSink(self.nodes, entries, clock, self.devices)
+        self.placed_sink: Final = PlacedSink(self.nodes, entries, placed, self.devices)
+        self.unplaced_sink: Final = UnplacedSink(schedulers, unplaced, self.devices.pod_changed)
         self.namespace_sink: Final = NamespaceSink()
         self._entries: Final = entries
         self._clock: Final = clock
@@ -55,6 +59,11 @@ class Mirror:
         """Return the requests of an unplaced pod. Raises ValueError for an unreadable quantity."""
         return request_of(pod)
 
+    def placed_on(self, node: str) -> Iterable[PodEntry]:
+        """Return the pods on a node."""
+        entry = self._entries.get(node)
+        return () if entry is None else entry.pods.values()
+
     def requests_of_placed(self, placed: Any) -> Amounts:
         """Return what a placed pod adds to `requested` of its node; nothing if it is no longer there."""
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
@@ -69,8 +78,17 @@ class Mirror:
 
     def view_full_node(self, full_node: FullNode) -> NodeView:
         """Return the view of a full node with the known pods of the node of its name; nothing is stored."""
-        entry = self._entries.get(full_node.node.metadata.name) or NodeEntry()
+        name = str(full_node.node.metadata.name)
+        entry = self._entries.get(name) or NodeEntry(self.devices.of(name))
         return entry.view_of(full_node, self._clock())
+
+    def _devices_changed(self, node: str) -> None:
+        entry = self._entries.get(node)
+        if entry is None:
+            return
+        before, entry.devices = entry.devices, self.devices.of(node)
+        if entry.node is not None and entry.devices != before:
+            self.nodes.put(entry.view(), _DEVICES_CHANGED)
 
 
 class _Sink:
@@ -84,14 +102,16 @@ class _Sink:
 class NodeSink(_Sink):
     """Sink of nodes."""
 
-    def __init__(self, nodes: Nodes, entries: dict[str, NodeEntry], clock: Callable[[], int]) -> None:
-        self._nodes, self._entries, self._clock = nodes, entries, clock
+    def __init__(
+        self, nodes: Nodes, entries: dict[str, NodeEntry], clock: Callable[[], int], devices: DevicesOfNodes
+    ) -> None:
+        self._nodes, self._entries, self._clock, self._devices = nodes, entries, clock, devices
 
     def put(self, node: Any, /) -> None:
         """Add or update a node."""
         entry = self._entries.get(node.metadata.name)
         if entry is None:
-            entry = self._entries[node.metadata.name] = NodeEntry()
+            entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
         change = entry.update_node(shared_node(node), self._clock())
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
@@ -108,9 +128,11 @@ class NodeSink(_Sink):
 class PlacedSink(_Sink):
     """Sink of placed pods."""
 
-    def __init__(self, nodes: Nodes, entries: dict[str, NodeEntry]) -> None:
-        self._nodes, self._entries = nodes, entries
-        self.objects: Final[dict[Key, PodEntry]] = {}
+    def __init__(
+        self, nodes: Nodes, entries: dict[str, NodeEntry], objects: dict[Key, PodEntry], devices: DevicesOfNodes
+    ) -> None:
+        self._nodes, self._entries, self._devices = nodes, entries, devices
+        self.objects: Final = objects
 
     def put(self, one: decode.WirePod, /) -> None:
         """Add or update a pod."""
@@ -127,16 +149,18 @@ class PlacedSink(_Sink):
             self._swap(before.node, before, None)
             before = None
         self._swap(after.node, before, after)
+        self._devices.pod_changed(after.key)
 
     def remove(self, key: Key, /) -> None:
         """Remove a pod."""
         if (before := self.objects.pop(key, None)) is not None:
             self._swap(before.node, before, None)
+            self._devices.pod_changed(key)
 
     def _swap(self, node: str, before: PodEntry | None, after: PodEntry | None) -> None:
         entry = self._entries.get(node)
         if entry is None:
-            entry = self._entries[node] = NodeEntry()
+            entry = self._entries[node] = NodeEntry(self._devices.of(node))
         change = entry.replace_pod(before, after)
         if entry.node is not None:
             self._nodes.put(entry.view(), change)
@@ -162,15 +186,16 @@ class NamespaceSink(_Sink):
 class UnplacedSink(_Sink):
     """Sink of unplaced pods that keeps those of managed schedulers."""
 
-    def __init__(self, schedulers: Iterable[str]) -> None:
+    def __init__(self, schedulers: Iterable[str], objects: dict[Key, Any], changed: Callable[[Key], None]) -> None:
         self._schedulers = frozenset(schedulers)
-        self.objects: Final[dict[Key, Any]] = {}
+        self._changed = changed
+        self.objects: Final = objects
 
     def set_schedulers(self, schedulers: Iterable[str]) -> bool:
         """Set the managed schedulers; return True if one of them is new, so that pods must be listed again."""
         before, self._schedulers = self._schedulers, frozenset(schedulers)
         for key in [key for key, pod in self.objects.items() if not self._is_managed(pod)]:
-            del self.objects[key]
+            self.remove(key)
         return not self._schedulers <= before
 
     def put(self, pod: Any, /) -> None:
@@ -178,12 +203,14 @@ class UnplacedSink(_Sink):
         key = (pod.metadata.namespace, pod.metadata.name)
         if self._is_managed(pod) and not pod.spec.nodeName:
             self.objects[key] = pod
+            self._changed(key)
         else:
             self.remove(key)
 
     def remove(self, key: Key, /) -> None:
         """Remove a pod that was deleted or bound."""
-        self.objects.pop(key, None)
+        if self.objects.pop(key, None) is not None:
+            self._changed(key)
 
     def _is_managed(self, pod: Any) -> bool:
         return pod.spec.schedulerName in self._schedulers

@@ -7,6 +7,7 @@ from fairlead.cel.values.schema import NODE, element, messages
 from fairlead.cel.values.structs import empty, is_present
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.resource_requests import COUNTED, Amounts, allocatable_of, as_amounts
+from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Stamped
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Change, Path
@@ -124,10 +125,11 @@ class FullNode(NamedTuple):
 class NodeEntry:
     """A node with its placed pods; `node` is None while only its pods are known."""
 
-    __slots__ = ("_allocatable", "_change_times", "_newest_placed", "_requested", "_totals", "node", "pods")
+    __slots__ = ("_allocatable", "_change_times", "_newest_placed", "_requested", "_totals", "devices", "node", "pods")
 
-    def __init__(self) -> None:
+    def __init__(self, devices: NodeDevices = NO_DEVICES) -> None:
         self.node: Any = None
+        self.devices = devices
         self.pods: dict[Key, PodEntry] = {}
         self._totals: dict[str, int] = {}
         self._newest_placed = 0
@@ -187,6 +189,7 @@ class NodeEntry:
             requested=self._requested,
             since=self._change_times,
             newest_placed=self._newest_placed,
+            devices=self.devices,
         )
 
     def view_of(self, full_node: "FullNode", now: int) -> NodeView:
@@ -201,6 +204,7 @@ class NodeEntry:
             requested=_requested(allocatable, self._totals),
             since=self._change_times.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),
             newest_placed=self._newest_placed,
+            devices=self.devices,
         )
 
     def _add(self, pod: PodEntry, sign: int) -> None:

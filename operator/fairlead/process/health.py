@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from time import monotonic, perf_counter_ns
+from time import monotonic
 from typing import Any, Final
 
 from aiohttp import web
@@ -14,7 +14,8 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_status import ReflectorStatus
 from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Labels, Metrics
-from fairlead.webhook.extender.circuit_breaker import REASON, OpenCircuit, version
+from fairlead.webhook.extender.circuit_breaker import REASON
+from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import Refused, TlsListener
@@ -128,6 +129,7 @@ class Components:
     faults: Callable[[], Mapping[str, str]]
     """Returns the errors in files of policies or settings, by file name."""
     node_data: NodeDataFeed
+    unhealthy: UnhealthyFeed
     certificates: str = ""
     """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
@@ -165,7 +167,9 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
         yield "policy", str(state)
     for text in parts.node_data.remarks():
         yield "data", text
-    for slow in _slow(parts):
+    for text in parts.unhealthy.remarks():
+        yield "unhealthy devices", text
+    for slow in parts.current.open_circuits():
         yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
     for each, count in parts.current.state.conflicts.items() if parts.current.state else ():
         yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
@@ -182,24 +186,17 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
     yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "none yet")
 
 
-def _slow(parts: Components) -> list[OpenCircuit]:
-    """Return the open circuits of serving generations: a new generation starts with a closed one."""
-    state = parts.current.state
-    serving = {version(one) for one in state.policies.policies} if state is not None else set()
-    return [slow for slow in parts.current.circuit_breaker.open_circuits(perf_counter_ns()) if slow.policy in serving]
-
-
 def register_gauges(parts: Components, metrics: Metrics) -> None:
     """Register the gauges, which are computed at each scrape."""
-    reflectors = parts.reflectors
+    circuits = parts.current.open_circuits
 
     def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
-        return lambda: {(name,): number(name) for name in reflectors}
+        return lambda: {(name,): number(name) for name in parts.reflectors}
 
     def by_reason(counts: Callable[[ReflectorStatus], Mapping[Any, int]]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {
             (name, str(reason)): count
-            for name, one in reflectors.items()
+            for name, one in parts.reflectors.items()
             for reason, count in counts(one.state).items()
         }
 
@@ -212,13 +209,13 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         "fairlead_mirror_objects",
         "Objects that the cache holds.",
         "kind",
-        ask=of_each(lambda name: len(reflectors[name].objects)),
+        ask=of_each(lambda name: len(parts.reflectors[name].objects)),
     )
     metrics.gauge(
         "fairlead_mirror_staleness_seconds",
         "How long the cache may be behind the API server: 0 while its watch is well.",
         "kind",
-        ask=of_each(lambda name: reflectors[name].staleness()),
+        ask=of_each(lambda name: parts.reflectors[name].staleness()),
     )
     metrics.gauge(
         "fairlead_mirror_relists",
@@ -240,14 +237,14 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         "fairlead_unreadable_objects",
         "Objects that could not be decoded and were left out.",
         "kind",
-        ask=of_each(lambda name: reflectors[name].state.unreadable),
+        ask=of_each(lambda name: parts.reflectors[name].state.unreadable),
         grows=True,
     )
     metrics.gauge(
         "fairlead_mirror_differences",
         "Cached objects that differed from the API server in a consistency check.",
         "kind",
-        ask=of_each(lambda name: reflectors[name].state.differences),
+        ask=of_each(lambda name: parts.reflectors[name].state.differences),
         grows=True,
     )
     metrics.gauge(
@@ -264,7 +261,7 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         "reason",
         ask=lambda: (
             {(one.name, one.reason): 1 for one in parts.policies.states.values()}
-            | {(slow.policy.name, REASON): 1 for slow in _slow(parts) if slow.scope == "all"}
+            | {(slow.policy.name, REASON): 1 for slow in circuits() if slow.scope == "all"}
         ),
     )
     metrics.gauge(
@@ -272,7 +269,7 @@ def register_gauges(parts: Components, metrics: Metrics) -> None:
         "Equivalence classes of pods that a policy's failure policy answers because it is too slow; 4: a namespace.",
         "policy",
         "part",
-        ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in _slow(parts) if slow.scope != "all"},
+        ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in circuits() if slow.scope != "all"},
     )
     counts = parts.current.cache_counts
     metrics.gauge(

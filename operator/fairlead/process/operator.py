@@ -183,8 +183,10 @@ class OperatorReplica:
             candidate.start()
             while True:
                 await asyncio.sleep(_REMEMBER_S)
-                if candidate.is_leader and self.own is None:
-                    await self.remember_leaves()
+                if candidate.is_leader:
+                    await self.core.ledgers.delete_unused()
+                    if self.own is None:
+                        await self.remember_leaves()
 
         async def stop() -> None:
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))

@@ -7,6 +7,7 @@ as components.
 import asyncio
 import gc
 import logging
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ class Replica:
         self.bindings = BindingClient(core.client)
         settings = core.settings
         calls = Dispatcher(
-            Binder(self.bindings),
+            Binder(self.bindings, core.granter().bind),
             callers.caller,
             core.state,
             settings.timeout_s,
@@ -137,7 +138,8 @@ class Replica:
             rule_errors=core.rule_errors,
             faults=faults or (lambda: policies.faults),
             node_data=core.node_data,
-            background=background or {},
+            unhealthy=core.unhealthy,
+            background=ChainMap(core.ledgers.reflectors, dict(background or {})),
         )
         self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refuse)
 
@@ -159,6 +161,9 @@ class Replica:
                 works: list[Work] = [
                     core.watching.run,
                     core.node_data.run,
+                    core.ledgers.run,
+                    core.unhealthy.run,
+                    core.device_survey.run,
                     core.last_good.run,
                     self._tune_collector,
                     self._precompute,

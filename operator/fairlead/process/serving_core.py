@@ -1,20 +1,31 @@
 """Core of a serving process: the mirror, the serving policies, and their metrics."""
 
+import asyncio
 import logging
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter_ns, thread_time
 from typing import Final
 
+from fairlead.grants.batch import Ledgers
 from fairlead.kube.http.client import Client
 from fairlead.logs import RateLimiter
 from fairlead.metrics import PROCESS, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.process.settings import ServingSettings
 from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
+from fairlead.webhook.granting.device_metrics import DeviceSurvey, GrantCounters
+from fairlead.webhook.granting.first_entries import ReadPods
+from fairlead.webhook.granting.granter import Granter
+from fairlead.webhook.granting.ledger_client import LedgerClient
+from fairlead.webhook.granting.ledger_feed import LedgerFeed
+from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed
+from fairlead.webhook.granting.views import MirrorViews, shares_of
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.serving.data_report import DataReport
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
@@ -57,9 +68,18 @@ class ServingCore:
             now=self.now,
             is_synced=lambda: self.watching.reflectors["nodes"].state.synced,
         )
-        self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest, self.node_data.follow)
+        self.read_pods = ReadPods(lambda: shares_of(self._serving()))
+        self.ledger_client = LedgerClient(client, settings.namespace, self.read_pods.read)
+        self.ledger_views = MirrorViews(self.mirror, self._serving)
+        self.ledgers = LedgerFeed(client, self.ledger_client, settings.namespace, self.ledger_views, self.mirror)
+        self.unhealthy = UnhealthyFeed(client, self.mirror)
+        self.grant_counters = GrantCounters(self.metrics)
+        self.ledger_client.on_write = self.grant_counters.wrote
+        self.device_survey = DeviceSurvey(self.mirror, self.ledger_views, self._serving)
+        self.device_survey.register(self.metrics)
+        self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest, self._follow)
         self.data = DataReport(
-            lambda: () if self.reloader.state is None else self.reloader.state.policies.policies,
+            self._serving,
             self.mirror.nodes,
             lambda: self.node_data.poll_states,
             self.now,
@@ -94,6 +114,23 @@ class ServingCore:
             lambda policy, rule, count: errors.add(policy, rule, amount=count),
             lambda policy, rule, count: faults.add(policy, rule, amount=count),
         )
+
+    def granter(self) -> Granter:
+        """Return the handler of binds whose pods ask for devices."""
+        views = self.ledger_views
+        ledgers = Ledgers(self.ledger_client, views, self.read_pods.ask_of)
+        made = Granter(self.mirror, self.ledger_client, ledgers, views)
+        made.on_bind = self.grant_counters.bound
+        self.ledgers.sink.on_removed = ledgers.forget
+        return made
+
+    def _serving(self) -> Sequence[CompiledPolicy]:
+        return () if self.reloader.state is None else self.reloader.state.policies.policies
+
+    async def _follow(self, policies: Iterable[CompiledPolicy]) -> None:
+        """Follow what policies read that are about to serve."""
+        listed = [*policies]
+        await asyncio.gather(self.node_data.follow(listed), self.ledgers.follow(listed), self.unhealthy.follow(listed))
 
     def state(self) -> ServingState | None:
         """Return the serving state; None until everything was listed once."""

@@ -72,6 +72,6 @@ def wire(policies: Iterable[SchedulerExtenderPolicy]) -> Wiring:
             fails=fails,
             ignores=not fails and bool(spec.filters or spec.preemption.protect),
             scores=bool(spec.scores),
-            binds=spec.binding is not None and bool(spec.binding.annotations),
+            binds=spec.binding is not None and bool(spec.binding.annotations or spec.binding.device_share),
         )
     return wiring

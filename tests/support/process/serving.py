@@ -27,6 +27,7 @@ from testbed.supervisor import Supervisor
 
 _HOST = "127.0.0.1"
 _SOURCE = Path(fairlead.__file__).parents[1]
+_TESTS = Path(__file__).parents[2]
 _READY_S = 60
 _numbers = itertools.count(1)
 
@@ -53,6 +54,10 @@ class Serving:
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     settings: Path | None = None
     log_level: str = "INFO"
+    program: str = "fairlead"
+    """Module that is run."""
+    timeout: str = "1s"
+    """The scheduler's `httpTimeout`."""
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -140,12 +145,22 @@ class Serving:
 
     def call(self, verb: str, body: Mapping[str, object]) -> Any:
         """Ask it what a scheduler asks, with the scheduler's certificate."""
+        with self.connected() as call:
+            return call(verb, body)
+
+    @contextmanager
+    def connected(self) -> Iterator[Callable[[str, Mapping[str, object]], Any]]:
+        """Keep a connection for calls, as a scheduler does."""
         context = ssl.create_default_context(cafile=f"{self.certs}/ca.crt")
         context.load_cert_chain(f"{self.certs}/scheduler.crt", f"{self.certs}/scheduler.key")
         connection = http.client.HTTPSConnection(_HOST, self.ports[0], context=context, timeout=30)
-        try:
+
+        def call(verb: str, body: Mapping[str, object]) -> Any:
             connection.request("POST", f"/{verb}", json.dumps(body), {"Content-Type": "application/json"})
             return json.loads(connection.getresponse().read())
+
+        try:
+            yield call
         finally:
             connection.close()
 
@@ -165,14 +180,14 @@ class Serving:
     def _component(self) -> Component:
         server = {"cert": "server.crt", "key": "server.key"}
         command = [
-            *(sys.executable, "-m", "fairlead", "serve"),
+            *(sys.executable, "-m", self.program, "serve"),
             *(f"--policies={self.policies}", f"--namespace={self.namespace}", f"--kubeconfig={self.kubeconfig}"),
             *(f"--listen={_HOST}:{self.ports[0]}", f"--probes={_HOST}:{self.ports[1]}"),
             *(f"--tls-{part}={self.certs}/{file}" for part, file in server.items()),
-            f"--client-ca={self.certs}/ca.crt",
+            *(f"--client-ca={self.certs}/ca.crt", f"--timeout={self.timeout}"),
             *([] if self.settings is None else [f"--settings={self.settings}"]),
         ]
-        environment = {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1", "LOG_LEVEL": self.log_level}
+        environment = {"PYTHONPATH": f"{_SOURCE}:{_TESTS}", "PYTHONDONTWRITEBYTECODE": "1", "LOG_LEVEL": self.log_level}
         return Component(self.name, command, environment)
 
 

@@ -121,10 +121,21 @@ class Running:
 
     async def served(self, expression: str) -> str:
         """Write the policy; how it is with it once that was seen."""
+        return await self.served_text(POLICY % expression)
+
+    async def served_text(self, text: str) -> str:
+        """Write the file of policy "p"; how it is with it once calls are answered by it, a moment after it compiled."""
         before = self.core.policies.states.get("p")
-        self.write(expression)
+        (self.folder / "p.yaml").write_text(text)
         await self.app.policies.reload()
-        await self.until(lambda: self.core.policies.states.get("p") not in (None, before))
+
+        def is_seen() -> bool:
+            now, state = self.core.policies.states.get("p"), self.core.reloader.state
+            if now is None or now == before or state is None:
+                return False
+            return not now.serving or any(one.generation == now.serving for one in state.policies.policies)
+
+        await self.until(is_seen)
         return str(self.core.policies.states["p"])
 
     def write(self, expression: str) -> None:

@@ -49,6 +49,7 @@ class Stream:
     pods: dict[str, Pod] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     _counted: set[str] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
     _end: threading.Event = field(default_factory=threading.Event)
     _faults: list[str] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -141,6 +142,9 @@ class Stream:
         found = Counter[str]()
         for one in self.api.items(path, fieldSelector="reason=FailedScheduling"):
             found[one["regarding"]["name"]] += (one.get("series") or {}).get("count", 1)
+            if one["metadata"]["uid"] not in self._said:
+                self._said.add(one["metadata"]["uid"])
+                LOG.info("%s: %s", one["regarding"]["name"], one["note"])
         return found
 
     def _make(self, begun: float, first: int) -> None:

@@ -33,11 +33,7 @@ async def test_serve_answers_by_them(tmp_path: Path) -> None:
         await one.ready()
         connection = await one.connect()
         for value, said in (("70", "serves"), ("101", "spec.scores[0].custom.params.value: must be at most 100")):
-            (one.folder / "p.yaml").write_text(_POLICY % value)
-            before = one.core.policies.states.get("p")
-            await one.app.policies.reload()
-            await one.until(lambda before=before: one.core.policies.states.get("p") not in (None, before))  # type: ignore[misc]
-            assert said in str(one.core.policies.states["p"])
+            assert said in await one.served_text(_POLICY % value)
             assert json.loads((await connection.call("/filter", body(["a", "b"]))).body)["NodeNames"] == ["b"]
 
 

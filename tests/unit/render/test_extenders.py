@@ -13,6 +13,7 @@ from fairlead.render.extenders import ExtenderEntry, Wiring, wire
 from fairlead.render.plan import urls
 from fairlead.render.templates import read
 from fairlead.webhook.https.dispatch import PATHS
+from policies.good import device_share
 from support.render.schedulers import ALL, config_of, planned
 
 POLICY = installed_policy()
@@ -37,6 +38,7 @@ TABLE: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[ExtenderEntry]]]
     "a score": ([SCORES], [GATE, RATES]),
     "a binding": ([BINDS], [BINDER]),
     "a binding without annotations": ([{"binding": {}}], [GATE]),
+    "a binding that grants devices": ([{"binding": {"deviceShare": [device_share()]}}], [BINDER]),
     "a protection": ([PROTECTS], [GATE]),
     "a filter that may be ignored": ([FILTERS | IGNORE], [LOOSE, IGNORED]),
     "a protection that may be ignored": ([PROTECTS | IGNORE], [LOOSE, IGNORED]),

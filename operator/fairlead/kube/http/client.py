@@ -182,13 +182,17 @@ class Client:
         """
         return await self._at_once(Request("create", where, body=body), within_s)
 
+    async def merge_once(self, where: ObjectRef, body: object, *, within_s: float) -> bytes:
+        """Merge-patch an object with one attempt. An UnreachableError without `not_sent` leaves the outcome open."""
+        return await self._at_once(Request("patch", where, body=_encoded(body), content_type=_MERGE), within_s)
+
     async def read(self, where: ObjectRef, *, within_s: float) -> bytes:
         """Return one object as bytes, with a single attempt, for a caller with little time."""
         return await self._at_once(Request("get", where), within_s)
 
-    async def read_list(self, where: ObjectRef, *, within_s: float) -> bytes:
+    async def read_list(self, where: ObjectRef, *, within_s: float, query: Mapping[str, str] = _NONE) -> bytes:
         """Return all objects as bytes, in one page and with a single attempt."""
-        return await self._at_once(Request("list", where), within_s)
+        return await self._at_once(Request("list", where, query), within_s)
 
     async def _at_once(self, ask: Request, within_s: float) -> bytes:
         """Send a request once; the time includes that of an exec plugin."""

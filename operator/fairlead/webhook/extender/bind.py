@@ -1,15 +1,30 @@
 """bind: from the bytes of a request to the Binding to post, or to a refusal. Pure: `https.bind_client` posts it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
+from fairlead.policy.evaluate.device_grants import shares_of
+from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.contract import CompiledShare
 from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
+
+
+@dataclass(frozen=True, slots=True)
+class GrantsAsked:
+    """Device shares that apply to a pod."""
+
+    pod: PodView
+    matched: Sequence[Matched]
+    shares: Sequence[CompiledShare]
+    """Those of resources that it asks for."""
+    policies: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +34,8 @@ class BindDecision:
     request: BindArgs
     annotations: Mapping[str, str]
     conflicts: tuple[Conflict, ...] = ()
+    grants: GrantsAsked | None = None
+    """Devices to grant first; None if the pod asks for none."""
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -64,7 +81,7 @@ def decide_bind_for(
     if (refusal := refusal_reason(request, pod, caller)) is not None:
         return refusal
     try:
-        computed = _annotations(request, pod, state, when)
+        computed, asked = _computed(request, pod, state, when)
     except MalformedError as error:
         return refused(request.uid, str(error))
     except TooSlowError as error:
@@ -75,13 +92,17 @@ def decide_bind_for(
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if computed.refusal is not None:
         return refused(request.uid, computed.refusal)
-    return BindDecision(request, computed.values, tuple(computed.conflicts))
+    if isinstance(asked, str):
+        return refused(request.uid, asked)
+    return BindDecision(request, computed.values, tuple(computed.conflicts), asked)
 
 
-def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClock) -> Annotations:
-    """Return the annotations that policies write, computed in half of the time left.
+def _computed(
+    request: BindArgs, pod: Any, state: ServingState, when: CallClock
+) -> tuple[Annotations, GrantsAsked | str | None]:
+    """Return the annotations that policies write, and which devices to grant, or why none can be.
 
-    Raises MalformedError and TooSlowError.
+    They are computed in half of the time left. Raises MalformedError and TooSlowError.
     """
     evaluator, view = state.entries["Fail"], state.pod_view(pod)
     clock, before = when.clock, when.clock()
@@ -97,7 +118,7 @@ def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClo
         switched=switched,
     )
     if not matched:
-        return Annotations()
+        return Annotations(), None
     view, before = state.with_requests(view), clock()
 
     def took(policy: str) -> None:
@@ -108,7 +129,24 @@ def _annotations(request: BindArgs, pod: Any, state: ServingState, when: CallClo
         if at > deadline_ns:
             raise TooSlowError(spent)
 
-    return annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
+    made = annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
+    return made, _grants_asked(view, matched) if any(each.policy.device_shares for each in matched) else None
+
+
+def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str | None:
+    """Return the device shares that apply to a pod, or why it cannot be bound; None if it asks for no such device."""
+    for each in matched:
+        if (each.undecided or each.switched) and any(_asks(pod, rule.share) for rule in each.policy.device_shares):
+            why = "is too slow" if each.switched else "cannot be decided"
+            return f"policy {each.policy.name} grants devices, and {why}"
+    shares = [(policy, share) for policy, share in shares_of(matched) if _asks(pod, share)]
+    if not shares:
+        return None
+    return GrantsAsked(pod, matched, tuple(one for _, one in shares), tuple(dict.fromkeys(name for name, _ in shares)))
+
+
+def _asks(pod: PodView, share: CompiledShare) -> bool:
+    return any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources)
 
 
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:

@@ -1,6 +1,6 @@
 """A call of a scheduler: the caller, its deadline, the outcome and the reply."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -106,6 +106,8 @@ class IncomingCall:
     body: bytes
     received_ns: int
     """When its head was complete, on the clock of the deadlines."""
+    hung_up: Callable[[], bool] = lambda: False
+    """Returns whether the caller has closed the connection, and so takes the call for failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ a failure tries again, and then learns the outcome.
 """
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -36,6 +36,15 @@ _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
 
 
+HungUp = Callable[[], bool]
+"""Returns whether the caller has closed the connection."""
+Grant = Callable[[BindDecision, HungUp, CallClock], Awaitable[VerbReply]]
+
+
+async def _granting_nothing(decision: BindDecision, _hung_up: HungUp, _when: CallClock) -> VerbReply:
+    return bind.refused(decision.request.uid, "this process grants no devices")
+
+
 class BindingApi(Protocol):
     """Requests to the API server. Each raises ClusterError, within that time at the latest."""
 
@@ -51,8 +60,12 @@ class Binder:
     """Handler of bind calls."""
 
     api: BindingApi
+    grant: Grant = _granting_nothing
+    """Binds a pod that asks for devices."""
 
-    async def bind(self, body: bytes, state: ServingState, caller: Caller, when: CallClock) -> VerbReply:
+    async def bind(
+        self, body: bytes, state: ServingState, caller: Caller, when: CallClock, hung_up: HungUp = lambda: False
+    ) -> VerbReply:
         """Answer a bind call."""
         began = when.clock()
         found = bind.decide_bind(body, state, caller, when)
@@ -69,7 +82,9 @@ class Binder:
             found = bind.decide_bind_for(
                 found, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
             )
-        return await self._post(found, when) if isinstance(found, BindDecision) else found
+        if not isinstance(found, BindDecision):
+            return found
+        return await (self._post(found, when) if found.grants is None else self.grant(found, hung_up, when))
 
     async def _post(self, decision: BindDecision, when: CallClock) -> VerbReply:
         request, left = decision.request, _left_s(when) * _FOR_THE_BINDING

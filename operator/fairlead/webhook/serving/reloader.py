@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 from typing import Any, Final
 
 from fairlead.cooperative import Share
@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.extender.caches import NodeNameCache
-from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, OpenCircuit, version
 from fairlead.webhook.extender.state import ServingState, build_serving_state
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.policy_store import PolicyStore
@@ -71,6 +71,11 @@ class PolicyReloader:
         """Build the serving state again with empty caches, because the clock went back."""
         if (before := self.state) is not None:
             self.state = replace(self._state_of(before.policies), conflicts=before.conflicts)
+
+    def open_circuits(self) -> list[OpenCircuit]:
+        """Return the open circuits of serving generations: a new generation starts with a closed one."""
+        serving = {version(one) for one in self.state.policies.policies} if self.state is not None else set()
+        return [one for one in self.circuit_breaker.open_circuits(perf_counter_ns()) if one.policy in serving]
 
     async def run(self) -> None:
         """Compile policies in pieces as they come, and let them serve; never returns."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.annotations import Conflict, conflicts
+from fairlead.policy.evaluate.device_grants import layout_conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import DataEntryState, PolicyState, ReplicaState, RuleState
 from fairlead.webhook.extender.circuit_breaker import OpenCircuit, version
@@ -84,7 +85,7 @@ def _policy(
         fails=one.enforced and one.rejects_on_failure,
         ignores=one.enforced and not one.rejects_on_failure and bool(filters),
         scores=one.enforced and bool(one.scores),
-        binds=one.enforced and bool(one.annotations),
+        binds=one.enforced and bool(one.annotations or one.device_shares),
         rules=tuple(_rules(inputs.rule_errors, one)),
         conflicts=tuple(colliding),
         rejected_pods=inputs.refused.get(one.name, 0),
@@ -108,7 +109,7 @@ def _rules(errors: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleState]:
 
 
 def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, int]) -> Mapping[str, list[str]]:
-    """Return the annotation conflicts of each policy as text, from its point of view."""
+    """Return the conflicts of each policy as text, from its point of view: over annotations, and over devices."""
     found: dict[str, list[str]] = {}
     for each in conflicts([*serving]):
         pods = happened.get(each, 0)
@@ -119,4 +120,10 @@ def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, in
         found.setdefault(each.winner, []).append(
             f"{each.key} is also written by {each.loser}, which comes later; its value is left out{so_far}"
         )
+    for layout in layout_conflicts([*serving]):
+        for one, other in ((layout.loser, layout.winner), (layout.winner, layout.loser)):
+            found.setdefault(one, []).append(
+                f"{other} gives {layout.resource} another layout of devices; both grant from the same devices, so the"
+                " layouts must be equal"
+            )
     return found

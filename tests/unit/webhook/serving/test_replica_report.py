@@ -15,6 +15,7 @@ from fairlead.webhook.extender.circuit_breaker import OpenCircuit, Version
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
+from policies.good import device_share
 from support.policy import obj, policy
 
 FILTER = {"f": "node.metadata.name == 'a'"}
@@ -102,6 +103,17 @@ def test_both_sides_of_a_conflict_are_told() -> None:
     assert said["q"].conflicts == (
         f"{key} is also written by p, which comes first; this policy's value is left out (7 pods so far)",
     )
+
+
+def test_both_sides_of_a_conflict_over_devices_are_told() -> None:
+    one, other = (
+        policy(name, schedulerName=name, binding={"deviceShare": [device_share(layout={"count": f"{name}.io/count"})]})
+        for name in ("p", "q")
+    )
+    said = report(known(one, other)).policies
+    text = "gives aliyun.com/gpu-mem another layout of devices; both grant from the same devices"
+    assert [[text in each for each in said[name].conflicts] for name in ("p", "q")] == [[True], [True]]
+    assert (said["p"].conflicts[0][0], said["q"].conflicts[0][0], said["p"].binds) == ("q", "p", True)
 
 
 def test_what_counts_and_what_is_said_of_the_replica() -> None:

@@ -1,0 +1,168 @@
+"""Devices of nodes as plain data: what each has, what is granted of it and to whom. Pure.
+
+The ledger tells what is granted; without one, annotations of the pods on the node do. Where both are there and differ,
+the annotations are wrong.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.grants.ledger import Ledger
+from fairlead.mirror.pod_entry import PodEntry
+from fairlead.policy.views.node_view import NodeView
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.charges import DeviceRoom, charges_of, foreign_pods, rooms_of
+from fairlead.strategies.devices.layout import Devices, layout_of
+from fairlead.strategies.devices.record import ShareGrant, differs, grants_in
+from fairlead.strategies.facts import DeviceGrant, Granted, Unknown
+
+Data = dict[str, Any]
+PLACED: Final = "Placed"
+BINDING: Final = "Binding"
+LEDGER: Final = "Ledger"
+ANNOTATIONS: Final = "Annotations"
+NamedShares = Sequence[tuple[str, CompiledShare]]
+"""Device shares with the name of their policy."""
+
+
+def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | None, shares: NamedShares) -> Data | None:
+    """Return the devices of a node, who has what of them, and what is wrong; None if the node has none."""
+    layouts, unknown = _layouts((share for _, share in shares), view)
+    if not layouts and not unknown and (ledger is None or not _entries(ledger)):
+        return None
+    by_uid = {one.pod.uid: one for one in placed}
+    resources = [resource for found, _ in layouts for resource in found]
+    groups = [(found, rooms_of(devices, charges_of(view, found))) for found, devices in layouts]
+    return {
+        "node": view.name,
+        "source": ANNOTATIONS if ledger is None else LEDGER,
+        "devices": [row for found, rooms in groups for row in _devices(found, rooms, view.granted)],
+        "totals": [_total(resource, rooms, view.granted) for found, rooms in groups for resource in found],
+        "pods": [*_pods(view.granted, by_uid, ledger)],
+        "foreignPods": [*_foreign(resources, view, by_uid)],
+        "differingAnnotations": [] if ledger is None else [*_differing(shares, ledger, by_uid)],
+        "unknownLayouts": unknown,
+        "missingDevices": [*_missing(groups, view.granted)],
+        "unreadableEntries": {} if ledger is None else {uid: one.why for uid, one in ledger.unreadable.items()},
+        "newerEntries": {} if ledger is None else {uid: one.version for uid, one in ledger.newer.items()},
+        "endedEntries": 0 if ledger is None else len(ledger.entries.keys() - {one.uid for one in view.granted}),
+    }
+
+
+def _entries(ledger: Ledger) -> set[str]:
+    return {*ledger.entries, *ledger.unreadable, *ledger.newer}
+
+
+def _layouts(shares: Iterable[CompiledShare], view: NodeView) -> tuple[list[tuple[list[str], Devices]], list[Data]]:
+    """Return the layout of each resource once, by the first policy that gives it one, and those that are unknown."""
+    found, unknown, seen = list[tuple[list[str], Devices]](), list[Data](), set[str]()
+    for share in shares:
+        new = [one for one in share.entry.resources if one not in seen]
+        devices = layout_of(share.entry, view) if new else ()
+        if isinstance(devices, Unknown):
+            unknown.append({"resources": new, "why": str(devices)})
+        elif devices:
+            found.append((new, devices))
+        if devices:
+            seen.update(new)
+    return found, unknown
+
+
+def _granted(granted: Iterable[Granted], device: str, resource: str) -> int:
+    return sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or () if one.id == device)
+
+
+def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Sequence[Granted]) -> Iterator[Data]:
+    for room in rooms:
+        device = room.device
+        for resource in resources:
+            yield {
+                "id": device.id,
+                "resource": resource,
+                "healthy": device.healthy,
+                "capacity": device.capacity[resource],
+                "granted": _granted(granted, device.id, resource),
+                "free": room.free(resource),
+            }
+
+
+def _total(resource: str, rooms: Sequence[DeviceRoom], granted: Sequence[Granted]) -> Data:
+    free = [max(0, room.free(resource)) for room in rooms if room.device.healthy]
+    return {
+        "resource": resource,
+        "devices": len(rooms),
+        "unhealthy": sum(not room.device.healthy for room in rooms),
+        "capacity": sum(room.device.capacity[resource] for room in rooms),
+        "granted": sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or ()),
+        "free": sum(free),
+        "largestFree": max(free, default=0),
+    }
+
+
+def sum_of(totals: Iterable[Data]) -> list[Data]:
+    """Return what the totals of nodes add up to, by resource."""
+    found: dict[str, Data] = {}
+    for one in totals:
+        before = found.get(one["resource"])
+        if before is None:
+            found[one["resource"]] = {**one, "nodes": 1}
+            continue
+        for key in ("devices", "unhealthy", "capacity", "granted", "free"):
+            before[key] += one[key]
+        before["nodes"] += 1
+        before["largestFree"] = max(before["largestFree"], one["largestFree"])
+    return [*found.values()]
+
+
+def _pods(granted: Iterable[Granted], placed: Mapping[str, PodEntry], ledger: Ledger | None) -> Iterator[Data]:
+    """Yield each device of each grant that counts."""
+    entries = {} if ledger is None else ledger.entries
+    for one in granted:
+        entry, at = entries.get(one.uid), placed.get(one.uid)
+        name = one.uid if at is None else "/".join(at.key)  # a pod of a file may have no UID but its name
+        if entry is not None:
+            name = entry.pod
+        for grant in one.grants or ():
+            yield {
+                "pod": name,
+                "uid": one.uid,
+                "state": BINDING if at is None and ledger is not None else PLACED,
+                "policy": "" if entry is None else entry.by,
+                "device": grant.id,
+                "amounts": {resource: amount for resource, amount in grant.amounts.items() if amount},
+            }
+
+
+def _foreign(resources: Iterable[str], view: NodeView, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
+    for resource in resources:
+        for one in foreign_pods(view, resource):
+            at = placed.get(one.uid)
+            yield {"pod": "" if at is None else "/".join(at.key), "resource": resource, "amount": int(one.amount)}
+
+
+def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
+    """Yield the pods on the node whose annotations say something else than the ledger."""
+    for uid, entry in ledger.entries.items():
+        if (at := placed.get(uid)) is None:
+            continue
+        annotations = at.pod.metadata.annotations
+        policies = entry.by.split(",")
+        for policy, share in shares:
+            if policy not in policies or (devices := entry.grant.get(share.entry.name)) is None:
+                continue
+            grants = tuple(DeviceGrant(one.id, one.amounts) for one in devices)
+            if differs([ShareGrant(share, grants)], annotations):
+                told = grants_in(share, annotations)
+                yield {
+                    "pod": entry.pod,
+                    "ledger": [one.id for one in grants],
+                    "annotations": None if told is None else [one.id for one in told],
+                }
+
+
+def _missing(groups: Iterable[tuple[Sequence[str], Sequence[DeviceRoom]]], granted: Sequence[Granted]) -> Iterator[str]:
+    """Yield the devices that something was granted of and that are in no layout any more."""
+    for resources, rooms in groups:
+        known = {room.device.id for room in rooms}
+        named = {one.id for entry in granted for one in entry.grants or () if any(map(one.amounts.get, resources))}
+        yield from sorted(named - known)

@@ -1,0 +1,162 @@
+"""Devices of nodes: which entries of ledgers count, and which pods wait for a node that was cleared for them.
+
+What filters and scores see is advice: an entry counts while its pod is on the node, or is unplaced in the state in
+which it was granted. A pod that is unknown here may exist, or be gone; only the one that writes a ledger asks the API
+server which it is. If such entries counted, a full node would stay full, because no one would write its ledger.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from fairlead.grants.entry import Entry
+from fairlead.grants.ledger import Ledger
+from fairlead.mirror.pod_entry import Key, PodEntry
+from fairlead.mirror.resource_requests import request_of
+from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices, UnhealthySource
+from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.devices.record import is_taken
+from fairlead.strategies.facts import DeviceGrant, Granted, Nominated
+
+_NO_POD: Final[Key] = ("", "")
+
+
+class LedgerEntry(NamedTuple):
+    """Entry of a node's ledger."""
+
+    uid: str
+    pod: Key
+    version: str
+    """The resourceVersion of the pod that its Binding names."""
+    grants: tuple[DeviceGrant, ...] | None
+    """None if the entry cannot be read."""
+    assumed_at: int = 0
+    """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
+
+
+def ledger_entries(ledger: Ledger) -> Iterator[LedgerEntry]:
+    """Yield the entries of a ledger as the mirror stores them."""
+    for uid, one in ledger.entries.items():
+        yield ledger_entry(uid, one)
+    for uid in (*ledger.unreadable, *ledger.newer):
+        yield LedgerEntry(uid, _NO_POD, "", None)
+
+
+def ledger_entry(uid: str, entry: Entry) -> LedgerEntry:
+    """Return an entry of a ledger as the mirror stores it."""
+    namespace, _, name = entry.pod.partition("/")
+    grants = tuple(DeviceGrant(one.id, one.amounts) for devices in entry.grant.values() for one in devices)
+    return LedgerEntry(uid, (namespace, name), entry.rv, grants, entry.order)
+
+
+class DevicesOfNodes:
+    """Facts about the devices of all nodes; `changed` is called with the name of a node whose facts changed."""
+
+    def __init__(
+        self, placed: Mapping[Key, PodEntry], unplaced: Mapping[Key, Any], changed: Callable[[str], None]
+    ) -> None:
+        self._placed, self._unplaced, self._changed = placed, unplaced, changed
+        self._ledgers: dict[str, tuple[LedgerEntry, ...]] = {}
+        self._nodes_of: dict[Key, set[str]] = {}
+        self._nominated: dict[str, dict[Key, Nominated]] = {}
+        self._node_of_nominated: dict[Key, str] = {}
+        self._unhealthy: dict[UnhealthySource, Mapping[str, str]] = {}
+
+    def of(self, node: str) -> NodeDevices:
+        """Return the facts about the devices of a node."""
+        ledger, waiting = self._ledgers.get(node), self._nominated.get(node)
+        if ledger is None and waiting is None and not self._unhealthy:
+            return NO_DEVICES
+        granted = [self._granted(node, one) for one in ledger or ()]
+        return NodeDevices(
+            tuple(one for one in granted if one is not None),
+            tuple((waiting or {}).values()),
+            {source: texts.get(node, "") for source, texts in self._unhealthy.items()},
+        )
+
+    def in_force(self, one: LedgerEntry) -> Granted:
+        """Return what an entry that is not over counts for; whether its device is taken is what is known here."""
+        placed = self._placed.get(one.pod)
+        uid = one.uid or f"{one.pod[0] or 'default'}/{one.pod[1]}"  # pods from files may have none
+        if placed is None or placed.pod.uid != one.uid:
+            return Granted(uid, one.grants, taken=False, assumed_at=one.assumed_at)
+        taken = is_taken(placed.pod.metadata.annotations, placed.pod.phase)
+        return Granted(uid, one.grants, taken, one.assumed_at)
+
+    def put_ledger(self, node: str, entries: Iterable[LedgerEntry]) -> None:
+        """Set the entries of a node's ledger."""
+        self._forget(node)
+        self._ledgers[node] = found = tuple(entries)
+        for one in found:
+            self._nodes_of.setdefault(one.pod, set()).add(node)
+        self._changed(node)
+
+    def remove_ledger(self, node: str) -> None:
+        """Remove a node's ledger."""
+        self._forget(node)
+        if self._ledgers.pop(node, None) is not None:
+            self._changed(node)
+
+    def put_unhealthy(self, source: UnhealthySource, texts: Mapping[str, str], nodes: Iterable[str]) -> None:
+        """Set the texts of all ConfigMaps of a source by node; these nodes are looked at again."""
+        self._unhealthy[source] = texts
+        for node in nodes:
+            self._changed(node)
+
+    def remove_unhealthy(self, source: UnhealthySource, nodes: Iterable[str]) -> None:
+        """Remove a source that is not read any more."""
+        if self._unhealthy.pop(source, None) is not None:
+            for node in nodes:
+                self._changed(node)
+
+    def pod_changed(self, key: Key) -> None:
+        """Note that a pod came, changed or went, placed or not."""
+        pod = self._unplaced.get(key)
+        before = self._node_of_nominated.get(key)
+        nominated = None if pod is None or not pod.status.nominatedNodeName else _nominated(pod)
+        after = None if nominated is None else nominated.pod.nominated
+        touched = {*self._nodes_of.get(key, ())}
+        if before is not None:
+            touched.add(before)
+            self._node_of_nominated.pop(key)
+            self._nominated[before].pop(key)
+            if not self._nominated[before]:
+                del self._nominated[before]
+        if nominated is not None and after is not None:
+            touched.add(after)
+            self._node_of_nominated[key] = after
+            self._nominated.setdefault(after, {})[key] = nominated
+        for node in touched:
+            self._changed(node)
+
+    def _forget(self, node: str) -> None:
+        for one in self._ledgers.get(node, ()):
+            nodes = self._nodes_of.get(one.pod, set())
+            nodes.discard(node)
+            if not nodes:
+                self._nodes_of.pop(one.pod, None)
+
+    def _granted(self, node: str, one: LedgerEntry) -> Granted | None:
+        """Return what an entry counts for; None if it is over, as far as is known here."""
+        placed = self._placed.get(one.pod)
+        if placed is not None and placed.pod.uid == one.uid:
+            return self.in_force(one) if placed.node == node else None
+        unplaced = self._unplaced.get(one.pod)
+        if unplaced is None or unplaced.metadata.uid != one.uid or _is_newer(unplaced, one.version):
+            return None
+        return self.in_force(one)
+
+
+def _is_newer(pod: Any, version: str) -> bool:
+    """Report whether a pod changed since it was granted devices, so that its Binding would be refused."""
+    found = str(pod.metadata.resourceVersion)
+    if found.isdecimal() and version.isdecimal():
+        return int(found) > int(version)
+    return found != version
+
+
+def _nominated(pod: Any) -> Nominated | None:
+    try:
+        request = request_of(pod)
+    except ValueError:  # it cannot be placed either
+        return None
+    return Nominated(PodView(pod, None, request), pod.metadata.creationTimestamp or 0)

@@ -1,0 +1,115 @@
+"""Metrics of grants and devices. What nodes have is surveyed from time to time, not when somebody scrapes."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from fairlead.grants.ledger import Ledger
+from fairlead.grants.server import Conflicting, WriteFailure
+from fairlead.metrics import Labels, Metrics
+from fairlead.mirror.device_report import Data, node_report, sum_of
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.webhook.granting.views import MirrorViews
+
+SURVEY_S: Final = 15.0
+_NODES: Final = 16
+"""Nodes that are surveyed between two pauses."""
+
+
+class GrantCounters:
+    """Counters of binds with grants, and of writes to ledgers."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._binds = metrics.counter(
+            "fairlead_device_binds", "Binds of pods that request devices, by the result: granted or refused.", "result"
+        )
+        self._writes = metrics.counter("fairlead_ledger_writes", "Writes to ledgers that were carried out.")
+        self._conflicts = metrics.counter(
+            "fairlead_ledger_conflicts", "Writes to ledgers that came after another one; they are decided again."
+        )
+
+    def bound(self, granted: bool) -> None:  # noqa: FBT001 - it is a callback's one argument
+        """Count a bind."""
+        self._binds.add("granted" if granted else "refused")
+
+    def wrote(self, outcome: Ledger | WriteFailure) -> None:
+        """Count a write to a ledger."""
+        if isinstance(outcome, Ledger):
+            self._writes.add()
+        elif isinstance(outcome, Conflicting):
+            self._conflicts.add()
+
+
+class DeviceSurvey:
+    """Survey of the devices of all nodes, as this process knows them."""
+
+    def __init__(self, mirror: Mirror, views: MirrorViews, policies: Callable[[], Iterable[CompiledPolicy]]) -> None:
+        self._mirror, self._views, self._policies = mirror, views, policies
+        self.totals: list[Data] = []
+        self._foreign: dict[Labels, float] = {}
+        self._differing: dict[Labels, float] = {}
+        self._unreadable: dict[Labels, float] = {}
+
+    async def run(self) -> None:
+        """Take the survey now and then, until cancelled."""
+        while True:
+            await self.take()
+            await asyncio.sleep(SURVEY_S)
+
+    async def take(self) -> None:
+        """Look at all nodes, and pause in between."""
+        shares = [
+            (policy.name, one.share) for policy in self._policies() if policy.enforced for one in policy.device_shares
+        ]
+        totals, foreign = list[Data](), dict[Labels, float]()
+        differing = unreadable = 0
+        for at, name in enumerate([*self._mirror.nodes.slots] if shares else ()):
+            if at % _NODES == 0:
+                await asyncio.sleep(0)
+            if (view := self._mirror.nodes.view_of(name)) is None:
+                continue
+            ledger = self._views.ledger(name)
+            found = node_report(view, self._mirror.placed_on(name), ledger, shares)
+            if found is None:
+                continue
+            totals += found["totals"]
+            for one in found["foreignPods"]:
+                key = (one["resource"],)
+                foreign[key] = foreign.get(key, 0) + 1
+            differing += len(found["differingAnnotations"])
+            unreadable += len(found["unreadableEntries"]) + len(found["newerEntries"])
+        self.totals = sum_of(totals)
+        self._foreign = {(one["resource"],): foreign.get((one["resource"],), 0) for one in self.totals}
+        self._differing = {(): differing} if shares else {}
+        self._unreadable = {(): unreadable} if shares else {}
+
+    def register(self, metrics: Metrics) -> None:
+        """Register the gauges, which tell what the last survey found."""
+
+        def of(key: str) -> Callable[[], Mapping[Labels, float]]:
+            return lambda: {(one["resource"],): one[key] for one in self.totals}
+
+        for key, name, text in (
+            ("capacity", "fairlead_device_capacity", "Amount that the devices of all nodes have, by resource."),
+            ("granted", "fairlead_device_granted", "Amount that is granted of devices, by resource."),
+            ("free", "fairlead_device_free", "Amount that is left of healthy devices, by resource."),
+            ("largestFree", "fairlead_device_largest_free", "Greatest amount that is left of one device, by resource."),
+        ):
+            metrics.gauge(name, text, "resource", ask=of(key))
+        metrics.gauge(
+            "fairlead_device_foreign_pods",
+            "Placed pods that request a resource of devices of which they were granted nothing.",
+            "resource",
+            ask=lambda: self._foreign,
+        )
+        metrics.gauge(
+            "fairlead_device_differing_annotations",
+            "Placed pods whose annotations say something else of their devices than the ledger.",
+            ask=lambda: self._differing,
+        )
+        metrics.gauge(
+            "fairlead_ledger_unreadable_entries",
+            "Entries of ledgers that this version of Fairlead cannot read.",
+            ask=lambda: self._unreadable,
+        )

@@ -1,0 +1,108 @@
+"""Binds that grant devices: what the policies ask for, chosen on the newest ledger, and the reply to the scheduler."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from fairlead.grants import bind as granting
+from fairlead.grants.batch import Ledgers
+from fairlead.grants.bind import Bound, Budget, GrantedBind
+from fairlead.grants.commit import Refused, Wish
+from fairlead.grants.entry import Entry, Grant, GrantedDevice
+from fairlead.grants.over import PodState
+from fairlead.grants.room import Room
+from fairlead.grants.server import Server
+from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.node_devices import ledger_entry
+from fairlead.policy.evaluate.device_grants import choose_devices
+from fairlead.policy.views.node_view import NodeView
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.layout import layout_of
+from fairlead.strategies.devices.record import ShareGrant, annotations_of
+from fairlead.strategies.facts import DeviceGrant, Unknown
+from fairlead.webhook.extender import bind
+from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
+from fairlead.webhook.extender.call import CallClock, VerbReply
+from fairlead.webhook.granting.first_entries import asked_by
+from fairlead.webhook.granting.views import UNKNOWN_NODE, MirrorViews
+
+ASSUMED_AT: Final = 1_700_000_000_000_000_000
+"""Time in nanoseconds to which the order of an entry is added: device plugins of gpushare take pods in that order."""
+_SECOND: Final = 1e9
+
+
+class Granter:
+    """Handler of binds whose pods ask for devices."""
+
+    def __init__(self, mirror: Mirror, server: Server, ledgers: Ledgers, views: MirrorViews) -> None:
+        self._mirror, self._server, self._ledgers, self._views = mirror, server, ledgers, views
+        self.on_bind: Callable[[bool], None] = lambda _: None
+
+    async def bind(self, decision: BindDecision, hung_up: Callable[[], bool], when: CallClock) -> VerbReply:
+        """Grant the devices, post the Binding, and return the reply."""
+        if decision.grants is None:
+            raise AssertionError("a bind without grants is posted by the Binder")
+        request, job = decision.request, _Job(self._mirror, decision, decision.grants)
+        call = GrantedBind(
+            request.uid,
+            f"{request.namespace}/{request.name}",
+            request.node,
+            job.wish,
+            job.annotations,
+            hung_up,
+        )
+        left_s = (when.deadline_ns - when.clock()) / _SECOND
+        budget = Budget(lambda: when.clock() / _SECOND, left_s)
+        result = await granting.bind(call, self._ledgers, self._server, self._views, budget)
+        self.on_bind(isinstance(result, Bound))
+        return decision.bound if isinstance(result, Bound) else bind.refused(request.uid, result.why)
+
+
+class _Job:
+    """One bind: what its pod asks for, and which devices it gets."""
+
+    def __init__(self, mirror: Mirror, decision: BindDecision, asked: GrantsAsked) -> None:
+        self._mirror, self._decision, self._asked = mirror, decision, asked
+        self._node = decision.request.node
+
+    def wish(self, _state: PodState) -> Wish | Refused:
+        """Return what the pod asks for, which does not change with its versions."""
+        ask = asked_by(self._asked.shares, self._asked.pod)
+        if isinstance(ask, Refused):
+            return ask
+        return Wish(",".join(self._asked.policies), ask, self._choose)
+
+    def annotations(self, entry: Entry) -> Mapping[str, str]:
+        """Return what the Binding bears: what policies write, and the copies of the grant."""
+        view = self._mirror.nodes.view_of(self._node)
+        made = [
+            ShareGrant(share, _granted(entry.grant.get(share.entry.name, ())), _size(share, view, entry))
+            for share in self._asked.shares
+        ]
+        return {**self._decision.annotations, **annotations_of(made, ASSUMED_AT + entry.order)}
+
+    def _choose(self, _room: Room, entries: Mapping[str, Entry]) -> Grant | Refused:
+        view = self._mirror.nodes.view_of(self._node)
+        if view is None:
+            return Refused(UNKNOWN_NODE)
+        granted = tuple(self._mirror.devices.in_force(ledger_entry(uid, one)) for uid, one in entries.items())
+        view = view.with_devices(view.devices._replace(granted=granted))
+        chosen = choose_devices(self._asked.pod, self._asked.matched, view)
+        if chosen.refusal is not None:
+            return Refused(chosen.refusal)
+        return {
+            one.share.entry.name: tuple(GrantedDevice(each.id, each.amounts) for each in one.grants)
+            for one in chosen.granted
+        }
+
+
+def _granted(devices: Iterable[GrantedDevice]) -> tuple[DeviceGrant, ...]:
+    return tuple(DeviceGrant(one.id, one.amounts) for one in devices)
+
+
+def _size(share: CompiledShare, view: NodeView | None, entry: Entry) -> int:
+    """Return what the granted device has of the first resource."""
+    devices = () if view is None else layout_of(share.entry, view)
+    granted = entry.grant.get(share.entry.name, ())
+    if isinstance(devices, Unknown) or not granted:
+        return 0
+    return next((one.capacity[share.entry.resources[0]] for one in devices if one.id == granted[0].id), 0)

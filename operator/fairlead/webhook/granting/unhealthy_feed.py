@@ -1,0 +1,124 @@
+"""Watch of the ConfigMaps that name the unhealthy devices of nodes, of the policies that serve."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import ObjectRef
+from fairlead.kube.watch.config_maps import CONFIG_MAPS, ConfigMap
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import Key
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.node_devices import UnhealthySource
+from fairlead.strategies.devices.layout import unhealthy_source
+from fairlead.webhook.granting.views import shares_of
+
+LOG: Final = logging.getLogger(__name__)
+LISTED_S: Final = 5.0
+"""How long a policy set waits until the ConfigMaps are listed."""
+_decode: Final = msgspec.json.Decoder(ConfigMap).decode
+
+
+class UnhealthySink:
+    """Sink of the ConfigMaps of a namespace, which tells the mirror what they say once all are listed."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._sources = frozenset[UnhealthySource]()
+        self._data: dict[str, ConfigMap] = {}
+        self.listed: Final = asyncio.Event()
+
+    def set_sources(self, sources: Iterable[UnhealthySource]) -> None:
+        """Tell the mirror of these sources from now on, and of no others."""
+        before, self._sources = self._sources, frozenset(sources)
+        for source in before - self._sources:
+            self._mirror.devices.remove_unhealthy(source, [*self._mirror.nodes.slots])
+        if self.listed.is_set():
+            for source in self._sources - before:
+                self._tell(source, [*self._mirror.nodes.slots])
+
+    def begin(self) -> None:
+        """Ignore the start of a list."""
+
+    def end(self) -> None:
+        """Tell what all ConfigMaps say."""
+        self.listed.set()
+        for source in self._sources:
+            self._tell(source, [*self._mirror.nodes.slots])
+
+    def put(self, item: ConfigMap, /) -> None:
+        """Add or update a ConfigMap."""
+        self._data[item.metadata.name] = item
+        self._changed(item.metadata.name)
+
+    def remove(self, key: Key, /) -> None:
+        """Remove a ConfigMap."""
+        if self._data.pop(key[1], None) is not None:
+            self._changed(key[1])
+
+    def _changed(self, name: str) -> None:
+        if self.listed.is_set():
+            for source in self._sources:
+                if name.startswith(source[1]):
+                    self._tell(source, [name.removeprefix(source[1])])
+
+    def _tell(self, source: UnhealthySource, nodes: Iterable[str]) -> None:
+        _, prefix, key = source
+        texts = {
+            name.removeprefix(prefix): one.data.get(key, "")
+            for name, one in self._data.items()
+            if name.startswith(prefix)
+        }
+        self._mirror.devices.put_unhealthy(source, texts, nodes)
+
+
+class UnhealthyFeed:
+    """Watches of the namespaces whose ConfigMaps policies name."""
+
+    def __init__(self, client: Client, mirror: Mirror) -> None:
+        self._client, self._mirror = client, mirror
+        self._sinks: dict[str, UnhealthySink] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._reflectors: dict[str, Reflector[ConfigMap]] = {}
+
+    def remarks(self) -> Iterator[str]:
+        """Yield why lists of unhealthy devices are not read, or are behind."""
+        for namespace, one in self._reflectors.items():
+            if why := one.state.last_error or ("" if one.state.synced else "not listed yet"):
+                yield f"ConfigMaps of {namespace}: {why}"
+
+    async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
+        """Watch for these policies from now on; return once all is listed, or after a while."""
+        wanted: dict[str, set[UnhealthySource]] = {}
+        for share in shares_of(policies):
+            if (source := unhealthy_source(share.entry)) is not None:
+                wanted.setdefault(source[0], set()).add(source)
+        for namespace in self._tasks.keys() - wanted.keys():
+            self._tasks.pop(namespace).cancel()
+            del self._reflectors[namespace]
+            self._sinks.pop(namespace).set_sources(())
+        for namespace, sources in wanted.items():
+            if namespace not in self._tasks:
+                sink = self._sinks[namespace] = UnhealthySink(self._mirror)
+                where = ObjectRef(CONFIG_MAPS.resource, namespace)
+                self._reflectors[namespace] = made = Reflector(self._client, where, decode=_decode, sink=sink)
+                self._tasks[namespace] = asyncio.get_running_loop().create_task(made.run())
+            self._sinks[namespace].set_sources(sources)
+        waiting = [asyncio.ensure_future(one.listed.wait()) for one in self._sinks.values() if not one.listed.is_set()]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=LISTED_S)
+            for one in late:
+                one.cancel()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for task in self._tasks.values():
+                task.cancel()

@@ -1,0 +1,80 @@
+"""Views of ledgers, pods and devices as the mirror shows them, for binds that grant devices."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from fairlead.grants.commit import NodeFacts, Refused
+from fairlead.grants.ledger import Ledger
+from fairlead.grants.over import Gone, PodState
+from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.pod_entry import PodEntry
+from fairlead.mirror.resource_requests import request_of
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.layout import layout_of
+from fairlead.strategies.facts import Amounts, Unknown
+
+UNKNOWN_NODE: Final = "the node is not known yet"
+
+
+class MirrorViews:
+    """Views of what the mirror shows."""
+
+    def __init__(self, mirror: Mirror, policies: Callable[[], Iterable[CompiledPolicy]]) -> None:
+        """`policies` returns those that serve."""
+        self._mirror, self._policies = mirror, policies
+        self.ledgers: Final[dict[str, Ledger]] = {}
+        """Ledgers by node, as a watch has shown them."""
+
+    def ledger(self, node: str) -> Ledger | None:
+        """Return a version of the ledger of a node; None if no watch has shown one."""
+        return self.ledgers.get(node)
+
+    def pod(self, pod: str) -> PodState | None:
+        """Return what is shown under this name, placed or not."""
+        return next(self._shown(pod), None)
+
+    def seen(self, uid: str, pod: str) -> PodState | Gone | None:
+        """Return what is shown of a UID, or else what is shown under the name."""
+        states = [*self._shown(pod)] if pod else []
+        return next((one for one in states if one.uid == uid), states[0] if states else None)
+
+    def node(self, node: str) -> NodeFacts:
+        """Return the devices of a node by all policies that serve, and the pods on it that ask for such resources."""
+        view = self._mirror.nodes.view_of(node)
+        if view is None:
+            return NodeFacts(Refused(UNKNOWN_NODE))
+        capacity: dict[str, dict[str, int]] = {}
+        for share in shares_of(self._policies()):
+            if not isinstance(devices := layout_of(share.entry, view), Unknown):
+                for resource in share.entry.resources:
+                    capacity.setdefault(resource, {one.id: one.capacity[resource] for one in devices})
+        placed = (_placed_state(one) for one in self._mirror.placed_on(node))
+        return NodeFacts(capacity, [one for one in placed if one.request.keys() & capacity.keys()])
+
+    def _shown(self, pod: str) -> Iterator[PodState]:
+        namespace, _, name = pod.partition("/")
+        if (placed := self._mirror.placed_sink.objects.get((namespace, name))) is not None:
+            yield _placed_state(placed)
+        if (unplaced := self._mirror.unplaced(namespace, name)) is not None:
+            yield PodState(str(unplaced.metadata.uid), pod, str(unplaced.metadata.resourceVersion))
+
+
+def shares_of(policies: Iterable[CompiledPolicy]) -> Sequence[CompiledShare]:
+    """Return the device shares of policies, in their order."""
+    return [one.share for policy in policies if policy.enforced for one in policy.device_shares]
+
+
+def extended_requests(pod: Any) -> dict[str, int]:
+    """Return the requests of an unplaced pod for extended resources. Raises ValueError for an unreadable quantity."""
+    return _whole(request_of(pod))
+
+
+def _placed_state(one: PodEntry) -> PodState:
+    pod = one.pod
+    return PodState(pod.uid, "/".join(one.key), "", one.node, request=_whole(one.request.amounts))
+
+
+def _whole(amounts: Amounts) -> dict[str, int]:
+    """Return the amounts of extended resources, which are whole numbers."""
+    return {name: int(amount) for name, amount in amounts.items() if "/" in name and amount > 0}

@@ -1,0 +1,91 @@
+"""Metrics of devices: what a survey finds, and what is counted."""
+
+import json
+from typing import Any
+
+from fairlead.grants.ledger import Ledger, decode_ledger
+from fairlead.grants.server import Conflicting, Failed
+from fairlead.metrics import Metrics
+from fairlead.mirror import decode
+from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.node_devices import ledger_entries
+from fairlead.webhook.granting.device_metrics import DeviceSurvey, GrantCounters
+from fairlead.webhook.granting.views import MirrorViews
+from policies.good import device_share
+from scripted.loop import in_loop
+from support.policy import policy
+from support.simulation.snapshot import node, pod, written
+
+MEM, COUNT = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
+SHARES = policy(binding={"deviceShare": [device_share()]})
+
+
+def entry(name: str, device: str, amount: int) -> str:
+    return json.dumps({"v": 1, "pod": f"ml/{name}", "rv": "5", "by": "p", "g": {"gpu": [{"id": device, MEM: amount}]}})
+
+
+def ledger(**data: str) -> Ledger:
+    metadata = {"name": "fairlead-grants-n1", "uid": "l", "resourceVersion": "9"}
+    return decode_ledger({"metadata": metadata, "data": {uid.replace("_", "-"): one for uid, one in data.items()}})
+
+
+def survey(*, shares: bool = True) -> tuple[DeviceSurvey, Metrics]:
+    mirror = Mirror(lambda: 0, {"fairlead"})
+    policies = [SHARES] if shares else []
+    views = MirrorViews(mirror, lambda: policies)
+    there: Any = node("n1", room={MEM: "16", COUNT: "2"})
+    there["status"]["capacity"] = there["status"]["allocatable"]
+    mirror.node_sink.put(decode.node(written(there)))
+    placed = decode.PlacedDecoder(SHARES.pod_annotations)
+    for name, amount in (("a", 5), ("stray", 1)):
+        mirror.placed_sink.put(placed(written(pod(name, on="n1", asks={MEM: str(amount)}))))
+    found = ledger(u_a=entry("a", "0", 5), broken="{}")
+    views.ledgers["n1"] = found
+    mirror.devices.put_ledger("n1", ledger_entries(found))
+    metrics = Metrics()
+    made = DeviceSurvey(mirror, views, lambda: policies)
+    made.register(metrics)
+    return made, metrics
+
+
+def lines(metrics: Metrics) -> set[str]:
+    return {line for line in metrics.exposition().decode().splitlines() if not line.startswith("#")}
+
+
+@in_loop
+async def test_a_survey_tells_what_is_granted_and_what_is_wrong() -> None:
+    made, metrics = survey()
+    assert lines(metrics) == set()
+    await made.take()
+    of = f'{{resource="{MEM}"}}'
+    assert lines(metrics) == {
+        f"fairlead_device_capacity{of} 16.0",
+        f"fairlead_device_granted{of} 5.0",
+        f"fairlead_device_free{of} 9.0",
+        f"fairlead_device_largest_free{of} 7.0",
+        f"fairlead_device_foreign_pods{of} 1.0",
+        "fairlead_device_differing_annotations 1.0",  # the pod has none
+        "fairlead_ledger_unreadable_entries 1.0",
+    }
+
+
+@in_loop
+async def test_without_shares_there_is_nothing_to_survey() -> None:
+    made, metrics = survey(shares=False)
+    await made.take()
+    assert lines(metrics) == set()
+
+
+def test_binds_and_writes_are_counted() -> None:
+    metrics = Metrics()
+    counters = GrantCounters(metrics)
+    for granted in (True, True, False):
+        counters.bound(granted)
+    for outcome in (ledger(), Conflicting(), Failed("no")):
+        counters.wrote(outcome)
+    assert lines(metrics) == {
+        'fairlead_device_binds_total{result="granted"} 2.0',
+        'fairlead_device_binds_total{result="refused"} 1.0',
+        "fairlead_ledger_writes_total 1.0",
+        "fairlead_ledger_conflicts_total 1.0",
+    }

@@ -1,0 +1,102 @@
+"""What the API server answers becomes an outcome: what is refused is certain, what is not answered is open."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from fairlead.grants.ledger import Ledger
+from fairlead.grants.over import GONE, PodState
+from fairlead.grants.server import Conflicting, Failed, Missing, Uncertain, Written
+from fairlead.kube.http.client import Client
+from fairlead.webhook.granting.first_entries import ReadPods
+from fairlead.webhook.granting.ledger_client import LedgerClient
+from scripted.loop import in_loop
+from scripted.server import Server, Step
+from scripted.steps import answer, broken, refuse
+
+LEDGER = {
+    "metadata": {
+        "name": "fairlead-grants-n",
+        "uid": "u",
+        "resourceVersion": "7",
+        "annotations": {"fairlead.dev/node": "n"},
+    }
+}
+POD = {
+    "metadata": {"name": "p", "namespace": "ml", "uid": "u-p", "resourceVersion": "5"},
+    "spec": {
+        "nodeName": "n",
+        "containers": [{"name": "c", "resources": {"requests": {"example.org/mem": "3", "cpu": "1"}}}],
+    },
+    "status": {"phase": "Running"},
+}
+STATE = PodState("u-p", "ml/p", "5", "n", request={"example.org/mem": 3})
+BINDING = {"metadata": {"namespace": "ml", "name": "p"}}
+Call = Callable[[LedgerClient], Awaitable[Any]]
+CALLS: dict[str, tuple[Call, str]] = {
+    "read": (lambda one: one.read_ledger("n", 5), "GET /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
+    "create": (lambda one: one.create_ledger({}, 5), "POST /api/v1/namespaces/ops/configmaps"),
+    "patch": (lambda one: one.patch_ledger("n", {}, 5), "PATCH /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
+    "pod": (lambda one: one.read_pod("ml/p", 5), "GET /api/v1/namespaces/ml/pods/p"),
+    "list": (lambda one: one.list_pods("n", 5), "GET /api/v1/pods"),
+    "bind": (lambda one: one.post_binding(BINDING, 5), "POST /api/v1/namespaces/ml/pods/p/binding"),
+}
+OUTCOMES: list[tuple[str, Step, object]] = [
+    ("read", answer(LEDGER), Ledger("n", "u", "7")),
+    ("read", refuse(404), Missing),
+    ("read", refuse(500), Failed),
+    ("read", answer([]), Failed),
+    ("create", answer(LEDGER, 201), Ledger("n", "u", "7")),
+    ("create", refuse(409, "AlreadyExists"), Conflicting),
+    ("create", refuse(403), Failed),
+    ("create", refuse(429), Failed),
+    ("create", refuse(504), Uncertain),
+    ("create", broken, Uncertain),
+    ("patch", answer(LEDGER), Ledger("n", "u", "7")),
+    ("patch", refuse(409, "Conflict"), Conflicting),
+    ("patch", refuse(404), Missing),
+    ("patch", refuse(422), Failed),
+    ("patch", refuse(500), Uncertain),
+    ("patch", broken, Uncertain),
+    ("patch", answer([]), Uncertain),
+    ("pod", answer(POD), STATE),
+    ("pod", refuse(404), GONE),
+    ("pod", refuse(503), Failed),
+    ("list", answer({"items": [POD]}), [STATE]),
+    ("list", answer({"items": None}), []),
+    ("list", refuse(500), Failed),
+    ("bind", answer({}, 201), Written()),
+    ("bind", refuse(409, "Conflict"), Conflicting),
+    ("bind", refuse(404), Missing),
+    ("bind", refuse(429), Failed),
+    ("bind", refuse(500), Uncertain),
+    ("bind", broken, Uncertain),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "outcome"), OUTCOMES)
+@in_loop
+async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -> None:
+    call, line = CALLS[name]
+    async with Server(script=[step]) as server, Client(server.access()) as client:
+        found = await call(LedgerClient(client, "ops", ReadPods(list).read))
+    (seen,) = server.seen
+    assert f"{seen.method} {seen.path}" == line
+    assert isinstance(found, outcome) if isinstance(outcome, type) else found == outcome
+
+
+@in_loop
+async def test_what_never_left_is_certain() -> None:
+    async with Server() as server, Client(server.access()) as client:
+        await server.__aexit__(None, None, None)
+        found = await LedgerClient(client, "ops", ReadPods(list).read).post_binding(BINDING, 5)
+    assert isinstance(found, Failed)
+
+
+@in_loop
+async def test_a_deletion_names_the_version_that_was_judged() -> None:
+    async with Server(answer({})) as server, Client(server.access()) as client:
+        await LedgerClient(client, "ops", ReadPods(list).read).delete_ledger(Ledger("n", "u", "7"))
+    assert json.loads(server.seen[0].body)["preconditions"] == {"uid": "u", "resourceVersion": "7"}
