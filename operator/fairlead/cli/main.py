@@ -26,13 +26,14 @@ from fairlead.cli.console import exits
 from fairlead.cli.console.exits import exit_code_of
 from fairlead.cli.console.output import complain, output
 from fairlead.cli.data import data_command as data
+from fairlead.cli.devices import devices_command as devices
 from fairlead.cli.imports import command as import_
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _COMMANDS = (
-    *(lint, test, simulate, explain, diff, render, status, data, crd, import_),
+    *(lint, test, simulate, explain, diff, render, status, data, devices, crd, import_),
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"

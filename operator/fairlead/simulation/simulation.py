@@ -4,6 +4,7 @@ Uses the operator's mirror and the webhook's evaluator at a fixed time. A pod th
 had none: it is removed, evaluated and added again.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -12,8 +13,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
+from fairlead.grants.ledger import Ledger, decode_ledger, merge_ledgers
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.node_devices import LedgerEntry, ledger_entries
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
@@ -25,16 +28,23 @@ from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.simulation import scheduler_filters
+from fairlead.simulation.device_ledgers import entry_of_pod, says_devices, shares_in
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
+from fairlead.strategies.devices.layout import unhealthy_source
 
 T = TypeVar("T")
 Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
+_NO_VERSION: Final = {"uid": "", "resourceVersion": ""}
 _NEVER: Final = 1 << 62
 _COLUMNS: Final = 512
 _NOTHING_READ: Final[Mapping[Poll, Reading]] = MappingProxyType({})
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError)
+
+
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] | None = None
 
 
 class Simulation:
@@ -55,22 +65,32 @@ class Simulation:
         """
         self.policies: Final = policies
         self.now: Final = now
-        self.mirror: Final = Mirror(lambda: now)
+        self.mirror: Final = Mirror(lambda: now, {one.scheduler_name for one in policies.policies})
         self.snapshot: Final = snapshot
         enforced = [one for one in policies.policies if one.enforced]
+        self.shares: Final = shares_in(enforced)
+        self._shares: Final = [share for _, share in self.shares]
         self._placed = decode.PlacedDecoder({key for one in enforced for key in one.pod_annotations})
         for key, held in snapshot.namespaces.items():
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(decode.namespace(held.raw))
+        self._recorded: Final = defaultdict[str, list[LedgerEntry]](list)
         # Pods first, so that each node is computed once, with all its pods.
         for key, held in each("pods read", snapshot.pods.items()):
             with _reading("pod", key, held):
                 self._put(held.raw)
+                self._note_grants(key, held.raw)
+        self.ledgers: Final = self._read_ledgers()
+        for node, entries in (
+            self._recorded | {one.node: [*ledger_entries(one)] for one in self.ledgers.values()}
+        ).items():
+            self.mirror.devices.put_ledger(node, entries)
         for key, held in each("nodes read", snapshot.nodes.items()):
             with _reading("node", key, held):
                 self.mirror.node_sink.put(decode.node(held.raw))
-        self._publish(readings)
         self.names: Final = [name for _, name in snapshot.nodes]
+        self._read_unhealthy()
+        self._publish(readings)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}
@@ -130,6 +150,38 @@ class Simulation:
         pod = self._placed(raw)
         if pod.spec.nodeName and pod.status.phase not in ENDED:
             self.mirror.placed_sink.put(pod)
+        elif self._shares and not pod.spec.nodeName:  # it may wait for a node that was cleared for it, or be bound now
+            self.mirror.unplaced_sink.put(decode.pod(raw))
+
+    def _note_grants(self, key: Key, raw: Raw) -> None:
+        placed = self._placed_as(key) if self._shares else None
+        if placed is not None and says_devices(placed):
+            namespace = self.mirror.namespace(key[0])
+            if (entry := entry_of_pod(decode.pod(raw), namespace, placed, self._shares)) is not None:
+                self._recorded[placed.node].append(entry)
+
+    def _read_ledgers(self) -> dict[str, Ledger]:
+        found = dict[str, Ledger]()
+        for key, held in self.snapshot.ledgers.items() if self._shares else ():
+            with _reading("configmap", key, held):
+                obj = msgspec.json.decode(held.raw)
+                ledger = decode_ledger({**obj, "metadata": {**_NO_VERSION, **obj["metadata"]}})
+                before = found.get(ledger.node)
+                found[ledger.node] = ledger if before is None else merge_ledgers(before, ledger)
+        return found
+
+    def _read_unhealthy(self) -> None:
+        """Read the ConfigMaps of unhealthy devices, in the namespaces of which the snapshot has ConfigMaps."""
+        there = self.snapshot.config_maps
+        for source in {one for share in self._shares if (one := unhealthy_source(share.entry)) is not None}:
+            namespace, prefix, field = source
+            texts = dict[str, str]()
+            for key in [key for key in there if key[0] == namespace and key[1].startswith(prefix)]:
+                with _reading("configmap", key, there[key]):
+                    data = msgspec.json.decode(there[key].raw, type=_ConfigMap).data or {}
+                    texts[key[1].removeprefix(prefix)] = data.get(field, "")
+            if any(key[0] == namespace for key in there):
+                self.mirror.devices.put_unhealthy(source, texts, self.names)
 
     def _verdicts(self, view: PodView, matched: Sequence[Matched], checks: Sequence[Check], home: str) -> Verdicts:
         """Return verdicts, cached by equivalence class except for a pod removed from a node: that changes the node."""

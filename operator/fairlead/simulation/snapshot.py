@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import yaml
 
+from fairlead.grants.ledger import LABEL
 from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
@@ -26,6 +27,7 @@ _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r" ?\(byte (\d+)\)")
 _TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} levels deep; no Kubernetes object is"
 _FIRST: Final = re.compile(rb"\S")
+_NAMESPACED: Final = ("Pod", "ConfigMap")
 _NEWLINE: Final = b"\n"
 _YAML: Final = (".yaml", ".yml")
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell writes with `>`
@@ -45,6 +47,7 @@ class SnapshotObject(NamedTuple):
 class _Meta(msgspec.Struct, gc=False):
     name: str = ""
     namespace: str | None = None
+    labels: object = None
 
 
 class _Object(msgspec.Struct, gc=False):
@@ -64,6 +67,10 @@ class Snapshot:
     nodes: dict[Key, SnapshotObject] = field(default_factory=dict)
     pods: dict[Key, SnapshotObject] = field(default_factory=dict)
     namespaces: dict[Key, SnapshotObject] = field(default_factory=dict)
+    ledgers: dict[Key, SnapshotObject] = field(default_factory=dict)
+    """ConfigMaps with what is granted of the devices of nodes."""
+    config_maps: dict[Key, SnapshotObject] = field(default_factory=dict)
+    """All other ConfigMaps."""
     others: Counter[str] = field(default_factory=Counter)
     """Number of objects of other kinds."""
 
@@ -95,21 +102,23 @@ class Snapshot:
             return
         if not kind:
             raise SnapshotError(f"{file}: contains an object without a kind: was it cut out of something else?")
-        kept = self._kept(found.apiVersion, kind)
+        metadata = found.metadata or _Meta()
+        kept = self._kept(found.apiVersion, kind, metadata.labels)
         if kept is None:
             self.others[kind] += 1
             return
-        metadata = found.metadata or _Meta()
         if not metadata.name:
             raise SnapshotError(f"{file}: a {kind} has no metadata.name; give it one")
-        key = (metadata.namespace or "default" if kind == "Pod" else "", metadata.name)
+        key = (metadata.namespace or "default" if kind in _NAMESPACED else "", metadata.name)
         if key in kept:
             self._refuse_twice(kind, key, kept[key].file, file)
         kept[key] = SnapshotObject(raw, file)
 
-    def _kept(self, version: str, kind: str) -> dict[Key, SnapshotObject] | None:
+    def _kept(self, version: str, kind: str, labels: object) -> dict[Key, SnapshotObject] | None:
         if version not in ("v1", ""):  # other API groups have kinds of these names
             return None
+        if kind == "ConfigMap":
+            return self.ledgers if isinstance(labels, Mapping) and LABEL in labels else self.config_maps
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
 
     def _refuse_twice(self, kind: str, key: Key, before: str, now: str) -> None:

@@ -1,5 +1,6 @@
 """The examples are what a user would apply: lint has nothing to mend, and their tests miss a rule that goes."""
 
+import shutil
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ _EXAMPLES = [*_GUIDE, *sorted(_FOLDER.glob("kube-safe-scheduler/*.yaml"))]
 _BY_NAME = [pytest.param(path, id=path.stem) for path in _EXAMPLES]
 # It accepts every node and scores all alike: no case can miss its filter, and lint says so.
 _TEMPLATE = "foo"
-_EXPECTED = {"cost-classes": ["PodIdentity"], _TEMPLATE: ["AlwaysPasses", "HasNoEffect"]}
-_RULES = ("filters", "scores", "preemption.protect", "binding.annotations", "match")
+_EXPECTED = {"cost-classes": ["PodIdentity"], "gpu-shares": ["UnusedGrant"], _TEMPLATE: ["AlwaysPasses", "HasNoEffect"]}
+_RULES = ("filters", "scores", "preemption.protect", "binding.annotations", "binding.deviceShare", "match")
 
 
 def _suite_of(path: Path) -> Path:
@@ -72,7 +73,9 @@ def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.C
     suite.parent.mkdir()
     # What is expected of a rule by name could not be asked any more, which would be an error and no failure.
     kept = yaml.safe_load(_suite_of(path).read_text())
-    kept["policies"] = [f"../{path.name}"]
+    kept["policies"] = [f"../{Path(one).name}" for one in kept["policies"]]
+    for one in kept["policies"]:
+        shutil.copy(path.parent / Path(one).name, tmp_path)
     for case in kept["cases"]:
         case["expect"]["rejected"] = {
             node: {"reason": why} if isinstance(why, str) else {key: one for key, one in why.items() if key != "rule"}
@@ -102,6 +105,9 @@ def _without_one(policy: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
                 del within[last][at]
             if not within.get(last) or at is None:
                 del copy["spec"][above[0] if above else last]
+            if last == "deviceShare":  # what names it would be a mistake
+                for rules_of in ("filters", "scores"):
+                    copy["spec"][rules_of] = [one for one in copy["spec"].get(rules_of, []) if last not in one]
             found.append((f"{where} {rules[at] if at is not None else ''}", copy))
     return found
 

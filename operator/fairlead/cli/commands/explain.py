@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
     from fairlead.cli.inputs.cluster_source import ClusterSource
     from fairlead.cli.inputs.simulation_inputs import Pod
-    from fairlead.policy.evaluate.matching import PolicySet
     from fairlead.simulation.results import NodeResult, PodResult
 
 _NAME: Final = "fairlead explain"
@@ -60,7 +59,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import of_judged
-    from fairlead.cli.inputs.cluster_source import judgeable_policies
+    from fairlead.cli.inputs.cluster_source import judgeable_policies, policies_in_files
     from fairlead.cli.inputs.data_file import given_data
     from fairlead.cli.inputs.live_values import add_read
     from fairlead.cli.inputs.prometheus_values import add_asked, servers_of
@@ -71,9 +70,9 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.simulation.simulation import Simulation
 
     now, servers = moment_of(given.now), servers_of(given.prometheus)
-    given_policies = _policies(given)
+    in_files = policies_in_files(given)
     sight, pod = _sight(given)
-    policies = given_policies or _of_cluster(sight)
+    policies = in_files or sight.policies
     data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
     add_asked(data, servers, given.prometheus_token, policies.policies, sight.snapshot, now)
     add_read(data, given, sight, policies.policies, now)
@@ -98,24 +97,6 @@ def _run(given: argparse.Namespace) -> int:
     return exits.DONE
 
 
-def _policies(given: argparse.Namespace) -> "PolicySet | None":
-    from fairlead.cli.console.exits import CommandError
-    from fairlead.cli.inputs.simulation_inputs import LIVE, policies_of
-
-    if given.policies:
-        return policies_of(given.policies)
-    if given.snapshot != [LIVE]:
-        raise CommandError("--snapshot files hold no policies: also give --policies FILE")
-    return None
-
-
-def _of_cluster(sight: "ClusterSource") -> "PolicySet":
-    from fairlead.cli.inputs.live_policies import compiled_of
-    from fairlead.policy.evaluate.matching import policy_set
-
-    return policy_set(compiled_of(sight.live.policies))
-
-
 def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
     """Return the cluster and the pod. Raises CommandError."""
     from fairlead.cli.console.exits import CommandError
@@ -136,11 +117,9 @@ def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
 
 
 def _node(judged: "PodResult", name: str) -> "NodeResult":
-    from fairlead.api.closest_name import closest_name
-    from fairlead.cli.console.exits import CommandError
+    from fairlead.cli.inputs.cluster_source import unknown_node
 
     found = judged.node(name)
     if found is None:
-        near = closest_name(name, (node.name for node in judged.nodes))
-        raise CommandError(f"there is no node {name!r}" + (f": did you mean {near}?" if near else ""))
+        raise unknown_node(name, (node.name for node in judged.nodes))
     return found

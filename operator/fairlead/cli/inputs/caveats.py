@@ -26,6 +26,16 @@ def of_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> I
         yield f"{where} holds no pods, so its nodes count as empty: `{GET}` writes both"
 
 
+def of_ledgers(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a note on nodes that have ledgers of devices in several namespaces."""
+    times = Counter(name for _, name in snapshot.ledgers)
+    if several := sorted(name for name, count in times.items() if count > 1):
+        where = ", ".join(sorted(namespace for namespace, name in snapshot.ledgers if name == several[0]))
+        said = f"{counted(len(several), 'node')} {'has' if len(several) == 1 else 'have'} several ledgers of devices"
+        cure = "keep the ledgers of everything that grants the same devices in one namespace"
+        yield f"{said} ({several[0]} in {where}), and all of them count here: {cure}"
+
+
 def of_policies(
     policies: Iterable[CompiledPolicy], snapshot: Snapshot, pods: Sequence[Key], where: str, *, is_now: bool
 ) -> Iterator[str]:

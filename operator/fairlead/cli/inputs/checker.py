@@ -16,9 +16,11 @@ from fairlead.cli.yaml.scalar_positions import cut_off
 from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
 from fairlead.cooperative import Clock
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.device_rules import FILTER_PREFIX
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.evaluate.annotations import conflicts
+from fairlead.policy.evaluate.device_grants import layout_conflicts
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
@@ -61,8 +63,22 @@ class CrossPolicyChecks:
 
     def remember(self, place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> None:
         """Record a policy that compiles."""
-        if compiled.annotations:
+        if compiled.annotations or compiled.device_shares:
             self._writing.append((place, policy, compiled))
+
+    def layouts(self) -> Iterator[Finding]:
+        """Yield a warning for each resource to which two policies give different layouts, of whatever schedulers."""
+        ordered = sorted(self._writing, key=lambda one: one[2].order)
+        places = {compiled.name: place for place, _, compiled in reversed(ordered)}
+        shares = {compiled.name: compiled.device_shares for _, _, compiled in reversed(ordered)}
+        for one in layout_conflicts([compiled for _, _, compiled in ordered]):
+            at = [one.resource in rule.share.entry.resources for rule in shares[one.loser]].index(True)
+            earlier = places[one.winner]
+            line, _ = earlier.of(_NAME)
+            said = f"{shown(one.winner)} ({earlier.file}:{line}) gives {one.resource} another layout of devices"
+            hint = "both grant from the same devices: write the same layout, whatever schedulers and pods they are for"
+            path = ("spec", "binding", "deviceShare", at, "layout")
+            yield places[one.loser].finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
     def conflicts(self) -> Iterator[Finding]:
         """Yield a warning for each annotation that a policy loses to another one that may match the same pod."""
@@ -142,7 +158,7 @@ class Checker:
 
     def finish(self) -> LintReport:
         """Add the findings that span files, and return all findings in the order of the files."""
-        self.report.findings += self._across.conflicts()
+        self.report.findings += [*self._across.conflicts(), *self._across.layouts()]
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return self.report
 
@@ -221,6 +237,7 @@ def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: Com
     paths: list[FieldPath] = [
         *(("spec", "match", "conditions", at) for at in range(len(policy.spec.match.conditions))),
         *(("spec", "filters", at) for at in range(len(policy.spec.filters))),
+        *(("spec", "binding", "deviceShare", at) for at in _shares_with_filters(policy, compiled)),
         *(("spec", "scores", at) for at in range(len(policy.spec.scores))),
         *(("spec", "preemption", "protect", at) for at in range(len(policy.spec.preemption.protect))),
         *(("spec", "binding", "annotations", at) for at in range(len(annotations))),
@@ -241,3 +258,11 @@ def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: Com
         yield LintedRule(
             place.file, line, place.name, name, about.kind, about.evaluation, why, about.uses, is_expression
         )
+
+
+def _shares_with_filters(policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[int]:
+    """Yield the positions of the device shares that bring a filter of their own."""
+    names = {rule.name for rule in compiled.filters}
+    for at, entry in enumerate(policy.spec.binding.device_share if policy.spec.binding else ()):
+        if f"{FILTER_PREFIX}{entry.name}" in names:
+            yield at

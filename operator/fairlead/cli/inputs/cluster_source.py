@@ -9,20 +9,28 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.closest_name import closest_name
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs import caveats
-from fairlead.cli.inputs.live_policies import LivePolicy, Written, compiled
-from fairlead.cli.inputs.simulation_inputs import LIVE, Pod, nodes_of, pods_of, snapshot_of, waiting_pods
+from fairlead.cli.inputs.live_policies import LivePolicy, Written, compiled, compiled_of
+from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.cli.inputs.simulation_inputs import LIVE, Pod, nodes_of, pods_of, policies_of, snapshot_of, waiting_pods
 from fairlead.cli.inputs.strategy_folder import custom_strategies
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.grants.ledger import LABEL
 from fairlead.kube.access.access import Access, find_access
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
+from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.views.polls import Poll
+from fairlead.process.settings import NAMESPACE
+from fairlead.simulation.device_ledgers import shares_in
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import Kind, judgeable
+from fairlead.strategies.devices.layout import unhealthy_source
 
 REACHED_S: Final = 3.0
 WITHIN_S: Final = 30.0
@@ -41,6 +49,8 @@ class Live:
     policies: list[LivePolicy] = field(default_factory=list)
     unread: dict[Kind, str] = field(default_factory=dict)
     """Kinds of objects that may not be read, and why."""
+    unread_ledgers: str = ""
+    """Why the ledgers of devices may not be read."""
 
 
 async def reach(access: Access) -> None:
@@ -57,6 +67,7 @@ async def cluster(client: Client, *, policies: bool = False, pod: Key | None = N
         _needed("nodes", lambda: _list(client, NODES, "Node", live.snapshot)),
         _read_pods(client, live, pod),
         _namespaces(client, live, pod),
+        _ledgers(client, live),
         *([_policies(client, live)] if policies else []),
     ]
     # If several fail, always report the same one, not the fastest.
@@ -99,6 +110,19 @@ async def _namespaces(client: Client, live: Live, pod: Key | None) -> None:
             await _get(client, NAMESPACES.named("", pod[0]), "Namespace", live.snapshot)
     except ForbiddenError as error:
         live.unread["namespace"] = error.message
+
+
+async def _ledgers(client: Client, live: Live) -> None:
+    query = {"labelSelector": LABEL}
+    try:
+        await _list(client, CONFIG_MAPS, "ConfigMap", live.snapshot, query)
+    except ForbiddenError:
+        for namespace in await operator_namespaces(ObjectClient(client)) or [NAMESPACE]:
+            at = ObjectRef(CONFIG_MAPS.resource, namespace)
+            try:
+                await _list(client, at, "ConfigMap", live.snapshot, query)
+            except ForbiddenError as error:
+                live.unread_ledgers = error.message
 
 
 async def _policies(client: Client, live: Live) -> None:
@@ -159,11 +183,24 @@ class ClusterSource:
         """The objects of the cluster."""
         return self.live.snapshot
 
+    @property
+    def policies(self) -> PolicySet:
+        """The policies of the cluster."""
+        return policy_set(compiled_of(self.live.policies))
+
+    def notes_on_ledgers(self, policies: Iterable[CompiledPolicy]) -> Iterator[str]:
+        """Yield notes if what is granted of devices may not be read, or is kept in several namespaces."""
+        if shares_in(policies):
+            if self.live.unread_ledgers:
+                yield f"ledgers of devices are unknown, and annotations of pods are used: {self.live.unread_ledgers}"
+            yield from caveats.of_ledgers(self.snapshot)
+
     def notes(
         self, policies: Iterable[CompiledPolicy], pods: Sequence[Pod], given: argparse.Namespace
     ) -> Iterator[str]:
         """Yield notes on the limits of results about these pods."""
         yield from caveats.of_snapshot(self.snapshot, self.live.unread, self.where)
+        yield from self.notes_on_ledgers(policies)
         if "namespace" not in self.live.unread:
             keys = [one.key for one in pods]
             is_now = self.is_live or given.now is not None
@@ -181,6 +218,37 @@ def open_source(given: argparse.Namespace, *, policies: bool = False, pod: Key |
         sight = ClusterSource(HERE, asyncio.run(_cluster(given, policies=policies, pod=pod)), is_live=True)
     nodes_of(sight.snapshot, sight.where)
     return sight
+
+
+def policies_in_files(given: argparse.Namespace) -> PolicySet | None:
+    """Return the policies of the options; None if those of the cluster are meant. Raises CommandError and others."""
+    if given.policies:
+        return policies_of(given.policies)
+    if given.snapshot != [LIVE]:
+        raise CommandError("--snapshot files hold no policies: also give --policies FILE")
+    return None
+
+
+def add_unhealthy(given: argparse.Namespace, source: ClusterSource, policies: Iterable[CompiledPolicy]) -> None:
+    """Read the ConfigMaps of a live cluster that policies name for unhealthy devices, as far as one may."""
+    found = (unhealthy_source(share.entry) for _, share in shares_in(policies))
+    if source.is_live and (namespaces := sorted({one[0] for one in found if one is not None})):
+        asyncio.run(_read_config_maps(given, source.snapshot, namespaces))
+
+
+async def _read_config_maps(given: argparse.Namespace, snapshot: Snapshot, namespaces: Iterable[str]) -> None:
+    async with Client(find_access(given.kubeconfig, given.context), deadline_s=WITHIN_S) as client:
+        for namespace in namespaces:
+            found = Snapshot()
+            with suppress(ForbiddenError):  # explanations say that the list is not read
+                await _list(client, ObjectRef(CONFIG_MAPS.resource, namespace), "ConfigMap", found)
+            snapshot.config_maps.update(found.config_maps)
+
+
+def unknown_node(name: str, names: Iterable[str]) -> CommandError:
+    """Return the error for a node that is not there."""
+    near = closest_name(name, names)
+    return CommandError(f"there is no node {name!r}" + (f": did you mean {near}?" if near else ""))
 
 
 def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: PolicySet) -> list[Pod]:

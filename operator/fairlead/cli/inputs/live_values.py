@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.cli.inputs.cluster_source import ClusterSource
+from fairlead.cli.inputs.cluster_source import ClusterSource, add_unhealthy
 from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.control.reconcile.object_client import ObjectClient
@@ -40,7 +40,8 @@ def nodes_of_snapshot(snapshot: Snapshot, now: int) -> Nodes:
 def add_read(
     found: GivenData, given: argparse.Namespace, sight: ClusterSource, policies: Sequence[CompiledPolicy], now: int
 ) -> None:
-    """Add what a live cluster says to the values of a file, which come first."""
+    """Add what a live cluster says to the values of a file, which come first, and its lists of unhealthy devices."""
+    add_unhealthy(given, sight, policies)
     polls = {poll: None for policy in policies for entry in policy.data if (poll := poll_of(entry)) is not None}
     wanted = [poll for poll in polls if poll not in found.readings]
     metrics = [poll for poll in wanted if isinstance(poll, NodeMetricsPoll)]

@@ -278,6 +278,7 @@ def _cluster(**changes: object) -> dict[str, object]:
         "/version": {"gitVersion": "v1.37.1"},
         "/api/v1/nodes": items(*map(_unkinded, NODES)),
         PODS: items(_unkinded(WEB), _unkinded(TRAIN)),
+        "/api/v1/configmaps": items(),
         f"{NAMESPACE}/pods/train": TRAIN,
         NAMESPACE: namespace("ml", team="x"),
         "/api/v1/namespaces": items(namespace("ml", team="x")),

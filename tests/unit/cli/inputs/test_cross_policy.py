@@ -149,3 +149,21 @@ def test_two_rules_of_one_name_are_told_at_the_second() -> None:
     )
     [error] = [finding for finding in report_of(text).findings if finding.severity == "error"]
     assert (error.field, error.line, error.column, error.rule) == ("spec.scores[1].name", 8, 12, "a")
+
+
+def _sharing(name: str, count: str, more: str = "") -> str:
+    """A policy that grants devices."""
+    entry = f"{{name: gpu, record: Gpushare, shares: [{{resource: a.io/mem}}], layout: {{count: {count}}}}}"
+    return f"{HEAD.replace('some', name)}spec: {{{more}binding: {{deviceShare: [{entry}]}}}}\n"
+
+
+def test_two_policies_of_any_schedulers_read_devices_alike() -> None:
+    assert _warned(_sharing("one", "a.io/count"), _sharing("two", "a.io/count")) == []
+    (warned,) = _warned(_sharing("one", "a.io/count"), _sharing("two", "a.io/cards", "schedulerName: other, "))
+    assert "spec.binding.deviceShare[0].layout: 'one' (a.yaml:3) gives a.io/mem another layout of devices" in warned
+    assert "both grant from the same devices" in warned
+
+
+def test_the_filter_of_a_device_share_is_among_the_rules() -> None:
+    listed = [rule.name for rule in report_of(_sharing("one", "a.io/count")).rules]
+    assert listed == ["binding/gpu"]

@@ -1,0 +1,79 @@
+"""`fairlead devices [NODE]`: what the devices of nodes have, what is granted of them, and to whom."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_kubeconfig, add_snapshot
+from fairlead.cli.console.output import TABLE, add_output, dumped, output, with_progress
+
+if TYPE_CHECKING:
+    from fairlead.cli.console.options import Commands
+
+_NAME: Final = "fairlead devices"
+
+
+def add_to(commands: "Commands") -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "devices",
+        help="show what is granted of the devices of nodes, and to which pods",
+        description="Show what the devices that policies share have and what is granted of them, for each node and in "
+        "all; with a node also each device and its pods. Names pods without a grant, annotations that differ from the "
+        "ledger, and entries that cannot be read. Reads with your own permissions. "
+        "Exit code: 0, or 2 if an input cannot be read.",
+        epilog="Example without a cluster: `kubectl get nodes,pods,configmaps -A -o json > now.json`, then "
+        "`fairlead devices --policies gpu.yaml --snapshot now.json`.",
+    )
+    parser.add_argument("node", metavar="NODE", nargs="?", default="", help="show this node's devices and their pods")
+    parser.add_argument(
+        "--policies",
+        nargs="+",
+        metavar="FILE|DIR",
+        default=[],
+        help="use these policies instead of those of the cluster",
+    )
+    add_snapshot(parser, default="live")
+    add_kubeconfig(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Show the devices."""
+    from fairlead.cli.console.exits import run_command
+
+    return run_command(_NAME, lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
+    from fairlead.cli.console.output import complain
+    from fairlead.cli.devices.device_text import cluster_lines, node_lines
+    from fairlead.cli.inputs.cluster_source import add_unhealthy, open_source, policies_in_files, unknown_node
+    from fairlead.cli.inputs.simulation_inputs import moment_of
+    from fairlead.mirror.device_report import node_report, sum_of
+    from fairlead.simulation.simulation import Simulation
+
+    in_files = policies_in_files(given)
+    source = open_source(given, policies=in_files is None)
+    policies = in_files or source.policies
+    add_unhealthy(given, source, policies.policies)
+    world = Simulation(policies, source.snapshot, moment_of(None), each=with_progress)
+    if given.node and given.node not in world.names:
+        raise unknown_node(given.node, world.names)
+    nodes = [
+        found
+        for name in ([given.node] if given.node else world.names)
+        if (view := world.mirror.nodes.view_of(name)) is not None
+        if (found := node_report(view, world.mirror.placed_on(name), world.ledgers.get(name), world.shares)) is not None
+    ]
+    found = {"nodes": nodes, "totals": sum_of(one for node in nodes for one in node["totals"])}
+    for note in source.notes_on_ledgers(policies.policies):
+        complain(_NAME, note)
+    out = output()
+    if given.output != TABLE:
+        out.write(dumped(found, given.output))
+        return exits.DONE
+    lines = cluster_lines(found, shares=bool(world.shares)) if not given.node else node_lines(found)
+    out.writelines(f"{line}\n" for line in lines)
+    return exits.DONE

@@ -1,0 +1,41 @@
+"""Ledgers of nodes as the annotations of the pods on them tell, for snapshots without ledgers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from fairlead.mirror.node_devices import LedgerEntry
+from fairlead.mirror.pod_entry import PodEntry
+from fairlead.mirror.resource_requests import request_of
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.contract import CompiledShare
+from fairlead.strategies.devices.record import ASSIGNED, DEVICES, GPUSHARE, recorded_grants
+from fairlead.strategies.facts import DeviceGrant
+
+RECORDED: Final = frozenset({DEVICES, ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
+"""Annotations that tell what pods were granted."""
+
+
+def shares_in(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
+    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
+    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
+    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]
+
+
+def says_devices(placed: PodEntry) -> bool:
+    """Report whether a placed pod has annotations about devices."""
+    return not RECORDED.isdisjoint(placed.pod.metadata.annotations)
+
+
+def entry_of_pod(pod: Any, namespace: Any, placed: PodEntry, shares: Sequence[CompiledShare]) -> LedgerEntry | None:
+    """Return the entry that a ledger would begin with for a placed pod; None if its annotations are not believed.
+
+    Raises ValueError for an unreadable quantity.
+    """
+    view = PodView(pod, namespace, request_of(pod))
+    found, resources = list[DeviceGrant](), set[str]()
+    for share in shares:
+        if resources.isdisjoint(share.entry.resources) and (grants := recorded_grants(share, view)) is not None:
+            resources.update(share.entry.resources)
+            found += grants
+    return LedgerEntry(placed.pod.uid, placed.key, "", tuple(found)) if found else None
