@@ -126,6 +126,25 @@ CASES = {
         {_total("webhook_missed_samples_total", scheduler="s"): "1x60"},
         {"namespace": "fairlead-system", "pod": "a", "scheduler": "s"},
     ),
+    "FairleadGrantsRefused": Case(
+        {
+            _total("device_binds_total", result="refused"): "0+1x60",
+            _total("device_binds_total", result="granted"): "0+9x60",
+        },
+        {
+            _total("device_binds_total", result="refused"): "0+1x60",
+            _total("device_binds_total", result="granted"): "0+99x60",
+        },
+        minutes=45,
+    ),
+    "FairleadForeignDevicePods": Case(
+        {_total("device_foreign_pods", resource="r"): "1x60"},
+        {_total("device_foreign_pods", resource="r"): "0x60"},
+        {"resource": "r"},
+    ),
+    "FairleadLedgerUnreadable": Case(
+        {_total("ledger_unreadable_entries"): "1x60"}, {_total("ledger_unreadable_entries"): "0x60"}
+    ),
     "FairleadCertificateExpires": Case(
         {_ENDS: "86400x120"}, {_ENDS: "864000x120"}, {"pod": "a", "certificate": "server"}, minutes=90
     ),
@@ -182,7 +201,7 @@ def test_the_rules_are_what_prometheus_reads(promtool: str, tmp_path: Path) -> N
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rendered()}))
     command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, "20 rules found" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, "23 rules found" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 def test_each_points_to_its_section_of_the_troubleshooting_page() -> None:
