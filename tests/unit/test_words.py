@@ -42,16 +42,16 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 """Words of the dialect in which this was once written, and what to write."""
 _FIELD: Final = """
-accepted api autoscalers build bytes code crd
-compiled condition config conflict consistent data default depth differences
-disabled duration engine entries eventually evictions expiration filter forbidden hash identity info invalid kind
-lookups namespace nodes objects operator outcome part paused pending pod policy programmed progressing queue reason
-ready relists request requests result rolling rule samples scheduler score seconds set silent spec state status text
-timestamp total transitions type unavailable variable verb version wakeups warnings watch webhook
+accepted annotations api autoscalers binds build bytes capacity code conflicts crd compiled condition config conflict
+consistent data default depth differences disabled duration engine entries eventually evictions expiration filter
+forbidden hash identity info invalid kind lookups namespace nodes objects operator outcome part paused pending pod
+policy programmed progressing queue reason ready relists request requests resource result rolling rule samples
+scheduler score seconds set silent spec state status text timestamp total transitions type unavailable variable verb
+version wakeups warnings watch webhook writes
 """
 _ENGLISH: Final = """
-absent always as behind compared effect failed has internal invisible matches missed name never no nothing of on other
-out outdated passes raises range runs same slow to too unknown unreadable unused
+absent always as behind compared differing effect failed free has internal largest invisible matches missed name never
+no nothing of on other out outdated passes raises range runs same slow to too unknown unreadable unused
 """
 KNOWN: Final = frozenset(re.findall(r"[a-z]+", _FIELD + _ENGLISH))
 """What names may use beside the glossary: words of the API, Prometheus and kube-scheduler, and plain English."""

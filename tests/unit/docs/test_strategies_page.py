@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.strategies.builtin import hot_spot, safe, telemetry
+from fairlead.strategies.devices import choice
 from fairlead.strategies.registry import installed
 from support.docs.pages import Page, Place
 
@@ -15,6 +16,7 @@ _REASONS = (
     telemetry.FORBIDDEN.format(name="NAME"),
     safe.OVERLOAD_RISK.format(name="NAME"),
     hot_spot.TOO_MANY,
+    *choice.REASONS,
 )
 
 
