@@ -28,8 +28,9 @@ SUBJECTS: Final = (
     "simulate",
     "single",
     "follow",
+    "grants",
 )
-PROGRAMS: Final = frozenset({"single", "follow"})
+PROGRAMS: Final = frozenset({"single", "follow", "grants"})
 """Subjects that start programs, of which some are built from Go first."""
 
 

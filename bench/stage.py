@@ -87,10 +87,10 @@ class Stage:
 
 
 @contextmanager
-def stage_running(many: int, template: Template | None = None) -> Iterator[Stage]:
-    """Run a control plane with that many kwok nodes, and take it down at the end, also after SIGTERM."""
+def stage_running(many: int, template: Template | None = None, name: str = CLUSTER) -> Iterator[Stage]:
+    """Run a control plane of that name with so many kwok nodes, and take it down at the end, also after SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    provider = Local(CLUSTER, node=False)
+    provider = Local(name, node=False)
     try:
         provider.up()
         kubeconfig = provider.kubeconfig()
