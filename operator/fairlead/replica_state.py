@@ -9,6 +9,8 @@ ASIDE_PATH: Final = "/state/aside"
 """The same report, with the request to step aside: another replica has the values that this one lacks."""
 DATA_PATH: Final = "/data/"
 """Path below which the values of an entry are, as POLICY/ENTRY."""
+DEVICES_PATH: Final = "/devices/"
+"""Path of the totals of devices, and below it of the devices of a node, by its name."""
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

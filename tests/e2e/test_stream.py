@@ -30,6 +30,7 @@ from support.chart.release import (
     SCHEDULER,
     Release,
     document,
+    is_ready,
     kwok_nodes,
     processes,
     refused,
@@ -37,7 +38,7 @@ from support.chart.release import (
 from support.kube.crd import POLICIES
 from support.stream import Follow, Stream, table
 from testbed import nodes, operator_image, tables
-from testbed.api import Api, Object, wait_for
+from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
 from testbed.operator_image import CHECKOUT
 
@@ -122,25 +123,6 @@ def _edit(release: Release, filters: object = _FILTERS) -> None:
     release.put("pools", **{**_ALL, "filters": filters})
 
 
-def _uids(release: Release, selector: str) -> set[str]:
-    """Of all pods, also of those that are about to end."""
-    return {one["metadata"]["uid"] for one in release.api.items(PODS, labelSelector=selector)}
-
-
-def _is_ready(pod: Object) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
-
-
-def _run(release: Release, count: int, *, but: Collection[str] = ()) -> None:
-    """Wait until there are just so many replicas, all ready, none of those before, and none about to end."""
-
-    def runs() -> bool:
-        found = release.api.items(PODS, labelSelector=OPERATOR)
-        return len(found) == count and all(_is_ready(one) and one["metadata"]["uid"] not in but for one in found)
-
-    wait_for(f"{count} replicas", runs, timeout_s=120)
-
-
 def _retries(release: Release) -> Mapping[str, int]:
     """How often schedulers have tried each pod in vain: of the third time on, there is no event."""
     found = Counter[str]()
@@ -150,10 +132,10 @@ def _retries(release: Release) -> Mapping[str, int]:
 
 
 def test_upgrade_from_the_commit_before(release: Release, stream: Stream) -> None:
-    old = _uids(release, OPERATOR)
+    old = release.uids(OPERATOR)
     with stream.through("upgrade from the chart and image of the commit before"):
         release.install(drainSeconds=5, podAnnotations={"upgraded": "yes"})
-        _run(release, 2, but=old)
+        release.runs(2, but=old)
         release.ready("pools", within="180s")
         stream.flow(2)
 
@@ -181,7 +163,7 @@ def _timeline(release: Release, config: str, old: Collection[str]) -> Mapping[st
             "its Deployment is written": written,
             "a new pod is there": bool(new),
             "the configuration is checked": any("terminated" in one["state"] for one in checks),
-            "a new pod is ready": any(map(_is_ready, new)),
+            "a new pod is ready": any(map(is_ready, new)),
             "a new pod leads": holder.partition("_")[0] in {one["metadata"]["name"] for one in new},
             "the old ones have gone": bool(new) and len(pods) == len(new),
             "verified": written and release.condition("pools", "Ready")[0] == "True",
@@ -197,7 +179,7 @@ def _timeline(release: Release, config: str, old: Collection[str]) -> Mapping[st
 
 def test_edit_of_the_wiring(release: Release, stream: Stream) -> None:
     config = release.api.get(DEPLOYMENT)["metadata"]["annotations"][CONFIG_HASH]
-    old = _uids(release, SCHEDULER)
+    old = release.uids(SCHEDULER)
     with stream.through("first use of scores and annotations: rolled"):
         _edit(release)
         seen = _timeline(release, config, old)
@@ -211,7 +193,7 @@ def test_edit_of_the_wiring(release: Release, stream: Stream) -> None:
 
 
 def test_configuration_that_the_scheduler_refuses(release: Release, stream: Stream) -> None:
-    old = _uids(release, SCHEDULER)
+    old = release.uids(SCHEDULER)
     with stream.through("settings that the scheduler refuses, and back"):
         profile = {"plugins": {"filter": {"enabled": [{"name": "NoSuchPlugin"}]}}}
         release.install({"name": "fairlead", "profile": profile}, drainSeconds=5)
@@ -221,11 +203,11 @@ def test_configuration_that_the_scheduler_refuses(release: Release, stream: Stre
             lambda: "rolled back to the last good one" in release.condition("pools", "Programmed")[2],
             timeout_s=120,
         )
-        assert old <= _uids(release, SCHEDULER)
-        wait_for("the refused one to go", lambda: _uids(release, SCHEDULER) == old)
+        assert old <= release.uids(SCHEDULER)
+        wait_for("the refused one to go", lambda: release.uids(SCHEDULER) == old)
         release.install(drainSeconds=5)
         release.ready("pools", within="120s")
-    assert _uids(release, SCHEDULER) == old
+    assert release.uids(SCHEDULER) == old
 
 
 def test_broken_policy_and_all_replicas_anew(release: Release, stream: Stream) -> None:
@@ -235,9 +217,9 @@ def test_broken_policy_and_all_replicas_anew(release: Release, stream: Stream) -
         bad = document("pools", **{**_ALL, "filters": _BAD})
         wait_for("nobody to ask", lambda: not refused(lambda: release.kubectl("apply", "-f", "-", stdin=bad)))
         release.until("pools", "Compiled", "LastGoodServes")
-        old = _uids(release, OPERATOR)
+        old = release.uids(OPERATOR)
         release.kubectl("rollout", "restart", "deployment/fairlead", "-n", NAMESPACE)
-        _run(release, 2, but=old)
+        release.runs(2, but=old)
         stream.flow(2)
         assert release.condition("pools", "Compiled")[1] == "LastGoodServes"
     _edit(release)
@@ -251,7 +233,7 @@ def test_leader_killed(release: Release, stream: Stream) -> None:
             one.kill()
         release.api.delete(_BUDGET)  # its pod begins anew and may lead again: whoever leads makes this again
         wait_for("somebody to reconcile", lambda: release.api.get(_BUDGET)["metadata"]["uid"] != uid)
-        _run(release, 2)
+        release.runs(2)
         release.ready("pools")
         stream.flow(2)
 
@@ -276,9 +258,9 @@ def test_packets_to_one_replica_dropped(release: Release, stream: Stream) -> Non
     (other,) = [name for one in release.pods(OPERATOR) if (name := one["metadata"]["name"]) != leader]
     with stream.through("packets to one of two replicas dropped", provoked=lambda: _retries(release)):
         with _deaf(other):
-            wait_for("it to be found out", lambda: not _is_ready(release.api.get(f"{PODS}/{other}")))
+            wait_for("it to be found out", lambda: not is_ready(release.api.get(f"{PODS}/{other}")))
             stream.flow(5)
-        _run(release, 2)
+        release.runs(2)
         release.ready("pools")
         stream.flow(2)
 
@@ -321,7 +303,7 @@ def test_operator_scaled(release: Release, stream: Stream) -> None:
     with stream.through("the operator scaled to 1, 2, 3"):
         for count in (1, 2, 3):
             release.api.patch(_OPERATOR, {"spec": {"replicas": count}})
-            _run(release, count)
+            release.runs(count)
             stream.flow(1)
         release.ready("pools")
 

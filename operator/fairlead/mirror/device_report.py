@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import PodEntry
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import DeviceRoom, charges_of, foreign_pods, rooms_of
@@ -23,6 +24,12 @@ LEDGER: Final = "Ledger"
 ANNOTATIONS: Final = "Annotations"
 NamedShares = Sequence[tuple[str, CompiledShare]]
 """Device shares with the name of their policy."""
+
+
+def shares_in(policies: Iterable[CompiledPolicy]) -> NamedShares:
+    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
+    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
+    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]
 
 
 def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | None, shares: NamedShares) -> Data | None:
@@ -88,15 +95,22 @@ def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Seq
 
 def _total(resource: str, rooms: Sequence[DeviceRoom], granted: Sequence[Granted]) -> Data:
     free = [max(0, room.free(resource)) for room in rooms if room.device.healthy]
+    capacity = sum(room.device.capacity[resource] for room in rooms)
+    held = sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or ())
     return {
         "resource": resource,
         "devices": len(rooms),
         "unhealthy": sum(not room.device.healthy for room in rooms),
-        "capacity": sum(room.device.capacity[resource] for room in rooms),
-        "granted": sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or ()),
+        "capacity": capacity,
+        "granted": held,
+        "grantedPercent": _percent(held, capacity),
         "free": sum(free),
         "largestFree": max(free, default=0),
     }
+
+
+def _percent(part: int, of: int) -> float:
+    return round(100.0 * part / of, 1) if of else 0.0
 
 
 def sum_of(totals: Iterable[Data]) -> list[Data]:
@@ -110,6 +124,7 @@ def sum_of(totals: Iterable[Data]) -> list[Data]:
         for key in ("devices", "unhealthy", "capacity", "granted", "free"):
             before[key] += one[key]
         before["nodes"] += 1
+        before["grantedPercent"] = _percent(before["granted"], before["capacity"])
         before["largestFree"] = max(before["largestFree"], one["largestFree"])
     return [*found.values()]
 

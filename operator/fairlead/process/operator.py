@@ -168,6 +168,7 @@ class OperatorReplica:
                 replica_state.PATH: self._state,
                 replica_state.ASIDE_PATH: self._state,
                 replica_state.DATA_PATH: self._data_values,
+                replica_state.DEVICES_PATH: self._devices,
             },
             rejected=self.rejected,
             faults=lambda: self.settings_reloader.faults,
@@ -256,6 +257,14 @@ class OperatorReplica:
         if (found := self.core.data.values(policy, entry)) is None:
             raise LookupError(path)
         return replica_state.encode(found)
+
+    def _devices(self, caller: str, path: str) -> bytes | None:
+        """Return what is granted at /devices/NODE, or all in all at /devices/. Raises LookupError for another node."""
+        if caller != OPERATOR:
+            return None
+        if (found := self.core.device_survey.page(path.removeprefix(replica_state.DEVICES_PATH))) is None:
+            raise LookupError(path)
+        return msgspec.json.encode(found)
 
     def report(self) -> replica_state.ReplicaState:
         """Return the state of this replica. That pods are schedulable again is reported only once."""

@@ -1,12 +1,11 @@
 """Ledgers of nodes as the annotations of the pods on them tell, for snapshots without ledgers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.record import ASSIGNED, DEVICES, GPUSHARE, recorded_grants
@@ -14,12 +13,6 @@ from fairlead.strategies.facts import DeviceGrant
 
 RECORDED: Final = frozenset({DEVICES, ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
 """Annotations that tell what pods were granted."""
-
-
-def shares_in(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
-    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
-    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
-    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]
 
 
 def says_devices(placed: PodEntry) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.grants.ledger import Ledger, decode_ledger, merge_ledgers
 from fairlead.mirror import decode
+from fairlead.mirror.device_report import shares_in
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import LedgerEntry, ledger_entries
 from fairlead.mirror.pod_entry import PodEntry
@@ -28,7 +29,7 @@ from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.simulation import scheduler_filters
-from fairlead.simulation.device_ledgers import entry_of_pod, says_devices, shares_in
+from fairlead.simulation.device_ledgers import entry_of_pod, says_devices
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt

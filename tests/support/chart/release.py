@@ -3,10 +3,11 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -35,10 +36,12 @@ _PASSING = ("events", "events.events.k8s.io", "componentstatuses")
 _COLUMNS = "custom-columns=K:.kind,S:.metadata.namespace,N:.metadata.name"
 
 
-def kwok_nodes(cluster: Cluster, count: int) -> list[str]:
+def kwok_nodes(cluster: Cluster, count: int, extended: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Nodes that only pods of tests get to; every other one in one pool, and the later the better."""
     made = node_template.make(count, default_template(), seed=0)
     for number, node in enumerate(made):
+        for amounts in (node["status"]["capacity"], node["status"]["allocatable"]):
+            amounts.update(extended)
         node["metadata"]["labels"] |= {"pool": "ab"[number % 2], "points": str(10 * number)}
         node["spec"] = node.get("spec", {}) | {"taints": [_TAINT]}
     nodes.ensure(cluster.folder, cluster.kubeconfig, made)
@@ -138,6 +141,19 @@ class Release:
         found = self.api.items(PODS, labelSelector=selector)
         return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
+    def uids(self, selector: str) -> set[str]:
+        """Of all pods, also of those that are about to end."""
+        return {one["metadata"]["uid"] for one in self.api.items(PODS, labelSelector=selector)}
+
+    def runs(self, count: int, *, but: Collection[str] = ()) -> None:
+        """Wait until there are just so many replicas, all ready, none of those before, and none about to end."""
+
+        def they_run() -> bool:
+            found = self.api.items(PODS, labelSelector=OPERATOR)
+            return len(found) == count and all(is_ready(one) and one["metadata"]["uid"] not in but for one in found)
+
+        wait_for(f"{count} replicas", they_run, timeout_s=120)
+
     def leader(self) -> str:
         """The pod that holds the Lease; empty if none does."""
         holder: str = self.api.get(LEASE)["spec"].get("holderIdentity") or ""
@@ -183,6 +199,11 @@ def processes(pod: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:
     found = [*filter(is_one, psutil.process_iter())]
     assert found, f"{pod} has no process here"
     return found
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether its condition says so."""
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
 def refused(call: Callable[[], Any]) -> str:

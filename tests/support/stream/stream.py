@@ -46,6 +46,8 @@ class Stream:
     """The pool of each node."""
     schedulers: dict[str, Mapping[str, str]]
     """To which pool of nodes each brings pods of a pool. One more may be added at any time."""
+    asks: Mapping[str, str] = field(default_factory=dict)
+    """Extended resources of each pod."""
     pods: dict[str, Pod] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     _counted: set[str] = field(default_factory=set)
@@ -73,6 +75,11 @@ class Stream:
         self._end.set()
         for thread in self._threads:
             thread.join()
+
+    def longest_wait_s(self, since: float) -> float:
+        """The longest time from one pod that came to a node to the next, from a moment on."""
+        times = sorted(pod.bound for pod in self._all() if pod.bound is not None and pod.bound >= since)
+        return max((later - earlier for earlier, later in itertools.pairwise([since, *times])), default=0.0)
 
     def flow(self, seconds: int) -> None:
         """Wait until pods of so many seconds have come to a node."""
@@ -157,7 +164,7 @@ class Stream:
             name, wanted = f"s-{number:06}", self.schedulers[scheduler][pool]
             self.pods[name] = Pod(name=name, scheduler=scheduler, pool=wanted, created=time.monotonic())
             labels = {"pool": pool, "batch": str(number // RATE)}
-            self.api.create(self.path, _pod(name, scheduler, labels))
+            self.api.create(self.path, _pod(name, scheduler, labels, self.asks))
 
     def _sweep(self) -> None:
         """Take away whole seconds of pods, once all of them have a node and have had it for a while."""
@@ -210,12 +217,12 @@ def _is_over(pod: Pod) -> bool:
     return pod.bound is not None and time.monotonic() - pod.bound >= _KEPT
 
 
-def _pod(name: str, scheduler: str, labels: Mapping[str, str]) -> Object:
+def _pod(name: str, scheduler: str, labels: Mapping[str, str], asks: Mapping[str, str]) -> Object:
     spec = {
         "schedulerName": scheduler,
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
         "tolerations": [{"operator": "Exists"}],
-        "containers": [{"name": "main", "image": "main"}],
+        "containers": [{"name": "main", "image": "main", "resources": {"limits": dict(asks)}}],
     }
     return {"metadata": {"name": name, "labels": dict(labels)}, "spec": spec}

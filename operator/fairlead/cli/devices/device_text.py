@@ -56,7 +56,8 @@ def node_lines(found: Data) -> Iterator[str]:
 
 
 def _amounts(total: Data) -> tuple[str, ...]:
-    return tuple(_numbers(total, "devices", "capacity", "granted", "free", "largestFree"))
+    granted = f"{total['granted']} ({total['grantedPercent']:.0f}%)"
+    return (*_numbers(total, "devices", "capacity"), granted, *_numbers(total, "free", "largestFree"))
 
 
 def _numbers(found: Data, *keys: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Metrics of grants and devices. What nodes have is surveyed from time to time, not when somebody scrapes."""
+"""Metrics of grants and devices. What nodes have is surveyed from time to time, not when metrics are scraped."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.server import Conflicting, WriteFailure
 from fairlead.metrics import Labels, Metrics
-from fairlead.mirror.device_report import Data, node_report, sum_of
+from fairlead.mirror.device_report import Data, NamedShares, node_report, shares_in, sum_of
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.webhook.granting.views import MirrorViews
@@ -47,6 +47,7 @@ class DeviceSurvey:
     def __init__(self, mirror: Mirror, views: MirrorViews, policies: Callable[[], Iterable[CompiledPolicy]]) -> None:
         self._mirror, self._views, self._policies = mirror, views, policies
         self.totals: list[Data] = []
+        self._nodes: list[Data] = []
         self._foreign: dict[Labels, float] = {}
         self._differing: dict[Labels, float] = {}
         self._unreadable: dict[Labels, float] = {}
@@ -59,30 +60,39 @@ class DeviceSurvey:
 
     async def take(self) -> None:
         """Look at all nodes, and pause in between."""
-        shares = [
-            (policy.name, one.share) for policy in self._policies() if policy.enforced for one in policy.device_shares
-        ]
-        totals, foreign = list[Data](), dict[Labels, float]()
+        shares = shares_in(self._policies())
+        nodes, foreign = list[Data](), dict[Labels, float]()
         differing = unreadable = 0
         for at, name in enumerate([*self._mirror.nodes.slots] if shares else ()):
             if at % _NODES == 0:
                 await asyncio.sleep(0)
-            if (view := self._mirror.nodes.view_of(name)) is None:
+            if (found := self._report(name, shares)) is None:
                 continue
-            ledger = self._views.ledger(name)
-            found = node_report(view, self._mirror.placed_on(name), ledger, shares)
-            if found is None:
-                continue
-            totals += found["totals"]
+            nodes.append({"node": name, "totals": found["totals"]})
             for one in found["foreignPods"]:
                 key = (one["resource"],)
                 foreign[key] = foreign.get(key, 0) + 1
             differing += len(found["differingAnnotations"])
             unreadable += len(found["unreadableEntries"]) + len(found["newerEntries"])
-        self.totals = sum_of(totals)
+        self._nodes, self.totals = nodes, sum_of(one for node in nodes for one in node["totals"])
         self._foreign = {(one["resource"],): foreign.get((one["resource"],), 0) for one in self.totals}
         self._differing = {(): differing} if shares else {}
         self._unreadable = {(): unreadable} if shares else {}
+
+    def page(self, node: str) -> Data | None:
+        """Return what `fairlead devices` tells of a node, or if it is empty the totals that the last survey found.
+
+        None for a node that is not known, or has no devices that a policy shares.
+        """
+        if not node:
+            return {"nodes": self._nodes, "totals": self.totals}
+        found = self._report(node, shares_in(self._policies()))
+        return None if found is None else {"nodes": [found], "totals": found["totals"]}
+
+    def _report(self, node: str, shares: NamedShares) -> Data | None:
+        if (view := self._mirror.nodes.view_of(node)) is None:
+            return None
+        return node_report(view, self._mirror.placed_on(node), self._views.ledger(node), shares)
 
     def register(self, metrics: Metrics) -> None:
         """Register the gauges, which tell what the last survey found."""

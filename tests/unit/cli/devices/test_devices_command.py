@@ -85,9 +85,9 @@ def test_the_cluster_has_a_line_for_each_node_and_the_totals(run: Run) -> None:
     assert (code, err) == (0, "")
     assert [line.split() for line in out.splitlines()[:4]] == [
         ["NODE", "RESOURCE", "DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST", "FREE"],
-        ["g1", MEM, "2", "16", "10", "6", "3"],
-        ["g2", MEM, "2", "16", "0", "14", "7"],
-        ["all", "2", MEM, "4", "32", "10", "20", "7"],
+        ["g1", MEM, "2", "16", "10", "(62%)", "6", "3"],
+        ["g2", MEM, "2", "16", "0", "(0%)", "14", "7"],
+        ["all", "2", MEM, "4", "32", "10", "(31%)", "20", "7"],
     ]
 
 
@@ -115,7 +115,9 @@ def test_a_node_tells_who_has_what(run: Run) -> None:
 
 
 def test_the_same_for_programs(run: Run) -> None:
-    (g1, g2) = json.loads(run(*FILES, "-o", "json")[1])["nodes"]
+    found = json.loads(run(*FILES, "-o", "json")[1])
+    (g1, g2) = found["nodes"]
+    assert [one["grantedPercent"] for one in (*g1["totals"], *found["totals"])] == [62.5, 31.2]
     assert g1["differingAnnotations"] == [{"pod": "ml/b", "ledger": ["1"], "annotations": ["0"]}]
     assert g2["foreignPods"] == [{"pod": "ml/stray", "resource": MEM, "amount": 1}]
     assert (g1["source"], g2["newerEntries"]) == ("Ledger", {"u_y": 7})
@@ -126,14 +128,14 @@ def test_ledgers_of_a_node_in_several_namespaces_all_count(run: Run) -> None:
     other["metadata"]["namespace"] = "apart"
     Path("c.json").write_text(json.dumps(listed(*CLUSTER[:5], ledger("g1", entry("a", "0", 5)), other)))
     _, out, err = run(*FILES)
-    assert out.splitlines()[1].split() == ["g1", MEM, "2", "16", "7", "9", "6"]
+    assert out.splitlines()[1].split() == ["g1", MEM, "2", "16", "7", "(44%)", "9", "6"]
     assert "1 node has several ledgers of devices (fairlead-grants-g1 in apart, fairlead-system)" in err
 
 
 def test_without_a_ledger_annotations_tell(run: Run) -> None:
     Path("c.json").write_text(json.dumps(listed(cards("g1"), asking("a", 5, "g1", said="0"))))
     out = run(*FILES)[1]
-    assert out.splitlines()[1].split() == ["g1", MEM, "2", "16", "5", "11", "8"]
+    assert out.splitlines()[1].split() == ["g1", MEM, "2", "16", "5", "(31%)", "11", "8"]
     assert "g1: without a ledger; this is what annotations of its pods say" in out
 
 

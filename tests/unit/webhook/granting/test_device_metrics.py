@@ -70,6 +70,21 @@ async def test_a_survey_tells_what_is_granted_and_what_is_wrong() -> None:
 
 
 @in_loop
+async def test_a_page_tells_what_the_survey_found_or_what_one_node_has_now() -> None:
+    made, _ = survey()
+    assert made.page("") == {"nodes": [], "totals": []}
+    await made.take()
+    every, one = made.page(""), made.page("n1")
+    assert every is not None
+    assert one is not None
+    (total,) = every["totals"]
+    assert (total["granted"], total["grantedPercent"]) == (5, 31.2)
+    assert [node["node"] for node in every["nodes"]] == ["n1"]
+    assert [(row["pod"], row["device"]) for row in one["nodes"][0]["pods"]] == [("ml/a", "0")]
+    assert made.page("unknown") is None
+
+
+@in_loop
 async def test_without_shares_there_is_nothing_to_survey() -> None:
     made, metrics = survey(shares=False)
     await made.take()
