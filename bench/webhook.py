@@ -37,6 +37,10 @@ class Known:
     def unplaced(self, *_: object) -> None:
         """None."""
 
+    def holder(self, *_: object) -> str:
+        """No pod has an entry in a ledger."""
+        return ""
+
     def request_of(self, *_: object) -> Mapping[str, float]:
         """The same for all."""
         return {"cpu": 1.0}

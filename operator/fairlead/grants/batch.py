@@ -6,7 +6,7 @@ for it stays until it is over, like any other.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from fairlead.grants.beginning import AskOf, first_entries
@@ -18,6 +18,10 @@ from fairlead.grants.server import Failed, Missing, Server, Views
 
 READS_MAX: Final = 16
 """Pods that are read to make room in one round."""
+BATCH_MAX: Final = 32
+"""Requests that share a write: to plan them takes the event loop for some milliseconds."""
+ASIDE_S: Final = 5.0
+"""Time to read pods that no request waits for."""
 NO_TIME: Final = Failed("no time was left to write the ledger")
 LeftS: TypeAlias = Callable[[], float]
 """Returns the seconds that are left for a commit."""
@@ -75,6 +79,13 @@ class _NodeLedger:
         self._confirmed = False
         """True if the API server has told the newest version since requests came in."""
         self._task: asyncio.Task[None] | None = None
+        self._unclear: Mapping[str, Entry] = {}
+        """Entries whose state the last plan could not tell."""
+        self._unclear_before = set[tuple[str, str]]()
+        """Those that were unclear when the queue was empty the last time."""
+        self._already_read = set[tuple[str, str]]()
+        """Those of them whose pods were read."""
+        self._aside: asyncio.Task[None] | None = None
 
     @property
     def idle(self) -> bool:
@@ -89,6 +100,7 @@ class _NodeLedger:
         try:
             while self._alive():
                 await self._round()
+            self._read_old()
         except Exception as error:
             self._settle_all(Failed(f"no devices were chosen because of an error: {error!r}"))
             raise
@@ -113,14 +125,17 @@ class _NodeLedger:
         if (ledger := self._newest()) is None:
             await self._read()
             return
-        batch = list(self._queue)
+        batch = self._queue[:BATCH_MAX]
         made = plan(ledger, [one.request for one in batch], self._views.node(self._node), self._state_of)
+        self._unclear = made.unclear
         if made.put:
             await self._write(made, batch)
         elif not self._confirmed:
             await self._read()  # no answer without a write stands on a watch, which may be behind
-        elif unread := {uid: one for uid, one in made.unclear.items() if (uid, one.rv) not in self._checked}:
-            await self._read_pods(unread)
+        elif made.wants_room and (
+            unread := {uid: one for uid, one in made.unclear.items() if (uid, one.rv) not in self._checked}
+        ):
+            self._checked |= {(uid, one.rv) for uid, one in await self._read_pods(unread, self._left_s())}
         else:
             self._checked.clear()
             for one, answer in zip(batch, made.answers, strict=True):
@@ -133,6 +148,8 @@ class _NodeLedger:
             for one, answer in zip(batch, made.answers, strict=True):
                 if isinstance(answer, Granted):
                     one.settle(_as_written(outcome, one.request))
+                elif not made.unclear:  # it was the newest version, and no pod that is read would make room
+                    one.settle(answer)
         elif isinstance(outcome, Failed):
             self._settle_all(outcome)
         else:
@@ -172,17 +189,34 @@ class _NodeLedger:
         name = entry.pod if isinstance(entry, Entry) else ""
         return judge(uid, entry, self._node, self._views.seen(uid, name))
 
-    async def _read_pods(self, unread: Mapping[str, Entry]) -> None:
-        """Read the pods of these entries, all at the same time."""
+    def _read_old(self) -> None:
+        """Read pods of entries that were unclear the last time, too, so that the next write removes what is over.
+
+        A pod that was just bound is unclear for a moment only; one that ended while this process did not watch always.
+        """
+        unclear = {(uid, one.rv) for uid, one in self._unclear.items()}
+        old = {
+            uid: one for uid, one in self._unclear.items() if (uid, one.rv) in self._unclear_before - self._already_read
+        }
+        self._unclear_before = unclear
+        self._already_read &= unclear
+        if old and (self._aside is None or self._aside.done()):
+            self._aside = asyncio.get_running_loop().create_task(self._read_aside(old))
+
+    async def _read_aside(self, old: Mapping[str, Entry]) -> None:
+        self._already_read |= {(uid, one.rv) for uid, one in await self._read_pods(old, ASIDE_S)}
+
+    async def _read_pods(self, unread: Mapping[str, Entry], left_s: float) -> Sequence[tuple[str, Entry]]:
+        """Read the pods of some of these entries, all at the same time, and return these entries."""
         asked = [*unread.items()][:READS_MAX]
-        reads = (self._server.read_pod(entry.pod, self._left_s()) for _, entry in asked)
+        reads = (self._server.read_pod(entry.pod, left_s) for _, entry in asked)
         told = dict[tuple[str, str], EntryState]()
         for (uid, entry), found in zip(asked, await asyncio.gather(*reads), strict=True):
-            self._checked.add((uid, entry.rv))
             if not isinstance(found, Failed) and (state := judge_read(uid, entry, self._node, found)).is_over:
                 told[uid, entry.rv] = state
         kept = {} if self._known is None else self._known.entries
         self._over = {key: state for key, state in self._over.items() if key[0] in kept} | told
+        return asked
 
     def _settle_all(self, answer: Failed) -> None:
         for one in self._queue:

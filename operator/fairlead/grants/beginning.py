@@ -28,5 +28,5 @@ def first_entries(node: str, pods: Iterable[PodState], ask_of: AskOf) -> dict[st
             continue
         grant, ask = decode_copy(one.copy), ask_of(one)
         if grant and ask and answers(grant, ask):
-            found[one.uid] = Entry(one.pod, one.rv, REBUILT, grant)
+            found[one.uid] = Entry(one.pod, one.rv, REBUILT, grant, one.order)
     return found

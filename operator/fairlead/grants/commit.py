@@ -82,7 +82,9 @@ class Plan(Struct, frozen=True):
     answers: Sequence[Answer]
     """One for each request, in their order."""
     unclear: Mapping[str, Entry]
-    """Entries whose pods, once they are read, may make room for a request that was refused."""
+    """Entries whose pods have to be read to tell whether they are over."""
+    wants_room: bool
+    """Whether a request was refused that they might make room for."""
 
     @property
     def patch(self) -> dict[str, object]:
@@ -94,12 +96,14 @@ def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, sta
     """Answer requests by this version of a ledger."""
     if ledger.newer or isinstance(facts.capacity, Refused):
         refused = facts.capacity if isinstance(facts.capacity, Refused) else Refused(NEWER)
-        return Plan(ledger, {}, frozenset(), [_standing(ledger, one) or refused for one in requests], {})
+        return Plan(
+            ledger, {}, frozenset(), [_standing(ledger, one) or refused for one in requests], {}, wants_room=False
+        )
     draft = _Draft(ledger, facts, facts.capacity, state_of)
     found = [draft.answer(one) for one in requests]
-    wanting = any(not isinstance(one, Granted) for one in found)
+    wants_room = any(not isinstance(one, Granted) for one in found)
     drop = draft.over if draft.put else frozenset[str]()
-    return Plan(ledger, draft.put, drop - draft.put.keys(), found, draft.unclear if wanting else {})
+    return Plan(ledger, draft.put, drop - draft.put.keys(), found, draft.unclear, wants_room)
 
 
 def foreign(placed: Iterable[PodState], ledger: Ledger, capacity: Capacity) -> list[PodState]:

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import PodEntry
-from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import DeviceRoom, charges_of, foreign_pods, rooms_of
 from fairlead.strategies.devices.layout import Devices, layout_of
-from fairlead.strategies.devices.record import ShareGrant, differs, grants_in
+from fairlead.strategies.devices.record import ShareGrant, differs, ids_in
 from fairlead.strategies.facts import DeviceGrant, Granted, Unknown
 
 Data = dict[str, Any]
@@ -24,12 +23,6 @@ LEDGER: Final = "Ledger"
 ANNOTATIONS: Final = "Annotations"
 NamedShares = Sequence[tuple[str, CompiledShare]]
 """Device shares with the name of their policy."""
-
-
-def shares_in(policies: Iterable[CompiledPolicy]) -> NamedShares:
-    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
-    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
-    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]
 
 
 def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | None, shares: NamedShares) -> Data | None:
@@ -157,8 +150,10 @@ def _foreign(resources: Iterable[str], view: NodeView, placed: Mapping[str, PodE
 
 def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
     """Yield the pods on the node whose annotations say something else than the ledger."""
-    for uid, entry in ledger.entries.items():
-        if (at := placed.get(uid)) is None:
+    for uid, at in placed.items():
+        if (entry := ledger.entries.get(uid)) is None:
+            if uid not in ledger.unreadable and uid not in ledger.newer:
+                yield from _forged(shares, at)
             continue
         annotations = at.pod.metadata.annotations
         policies = entry.by.split(",")
@@ -167,12 +162,19 @@ def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntr
                 continue
             grants = tuple(DeviceGrant(one.id, one.amounts) for one in devices)
             if differs([ShareGrant(share, grants)], annotations):
-                told = grants_in(share, annotations)
                 yield {
                     "pod": entry.pod,
                     "ledger": [one.id for one in grants],
-                    "annotations": None if told is None else [one.id for one in told],
+                    "annotations": ids_in(share, grants, annotations),
                 }
+
+
+def _forged(shares: NamedShares, at: PodEntry) -> Iterator[Data]:
+    """Yield what annotations of a pod say that was granted nothing, once."""
+    for _, share in shares:
+        if (found := ids_in(share, (), at.pod.metadata.annotations)) is not None:
+            yield {"pod": "/".join(at.key), "ledger": [], "annotations": found}
+            return
 
 
 def _missing(groups: Iterable[tuple[Sequence[str], Sequence[DeviceRoom]]], granted: Sequence[Granted]) -> Iterator[str]:

@@ -64,6 +64,11 @@ class Mirror:
         entry = self._entries.get(node)
         return () if entry is None else entry.pods.values()
 
+    def holder(self, pod: Any) -> str:
+        """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
+        uid = str(pod.metadata.uid)
+        return self.devices.holder((str(pod.metadata.namespace), str(pod.metadata.name)), uid)
+
     def requests_of_placed(self, placed: Any) -> Amounts:
         """Return what a placed pod adds to `requested` of its node; nothing if it is no longer there."""
         found = self.placed_sink.objects.get((placed.metadata.namespace, placed.metadata.name))
@@ -145,6 +150,8 @@ class PlacedSink(_Sink):
         if before is not None and after.is_as(before):
             return
         self.objects[after.key] = after
+        if before is not None and before.pod.uid != after.pod.uid:
+            self._devices.placed_gone(before.key, before.pod.uid)
         if before is not None and before.node != after.node:
             self._swap(before.node, before, None)
             before = None
@@ -154,6 +161,7 @@ class PlacedSink(_Sink):
     def remove(self, key: Key, /) -> None:
         """Remove a pod."""
         if (before := self.objects.pop(key, None)) is not None:
+            self._devices.placed_gone(key, before.pod.uid)
             self._swap(before.node, before, None)
             self._devices.pod_changed(key)
 

@@ -5,7 +5,7 @@ which it was granted. A pod that is unknown here may exist, or be gone; only the
 server which it is. If such entries counted, a full node would stay full, because no one would write its ledger.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from fairlead.grants.entry import Entry
@@ -31,14 +31,18 @@ class LedgerEntry(NamedTuple):
     """None if the entry cannot be read."""
     assumed_at: int = 0
     """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
+    is_newer: bool = False
+    """Whether the entry is of a newer version of Fairlead."""
 
 
 def ledger_entries(ledger: Ledger) -> Iterator[LedgerEntry]:
     """Yield the entries of a ledger as the mirror stores them."""
     for uid, one in ledger.entries.items():
         yield ledger_entry(uid, one)
-    for uid in (*ledger.unreadable, *ledger.newer):
+    for uid in ledger.unreadable:
         yield LedgerEntry(uid, _NO_POD, "", None)
+    for uid in ledger.newer:
+        yield LedgerEntry(uid, _NO_POD, "", None, is_newer=True)
 
 
 def ledger_entry(uid: str, entry: Entry) -> LedgerEntry:
@@ -57,6 +61,8 @@ class DevicesOfNodes:
         self._placed, self._unplaced, self._changed = placed, unplaced, changed
         self._ledgers: dict[str, tuple[LedgerEntry, ...]] = {}
         self._nodes_of: dict[Key, set[str]] = {}
+        self._gone: dict[str, set[str]] = {}
+        """Nodes whose ledgers have an entry of a pod that was placed and has ended or is gone, by its UID."""
         self._nominated: dict[str, dict[Key, Nominated]] = {}
         self._node_of_nominated: dict[Key, str] = {}
         self._unhealthy: dict[UnhealthySource, Mapping[str, str]] = {}
@@ -80,19 +86,20 @@ class DevicesOfNodes:
         if placed is None or placed.pod.uid != one.uid:
             return Granted(uid, one.grants, taken=False, assumed_at=one.assumed_at)
         taken = is_taken(placed.pod.metadata.annotations, placed.pod.phase)
-        return Granted(uid, one.grants, taken, one.assumed_at)
+        return Granted(uid, one.grants, taken=taken, assumed_at=one.assumed_at)
 
     def put_ledger(self, node: str, entries: Iterable[LedgerEntry]) -> None:
         """Set the entries of a node's ledger."""
-        self._forget(node)
-        self._ledgers[node] = found = tuple(entries)
+        found = tuple(entries)
+        self._forget(node, {one.uid for one in found})
+        self._ledgers[node] = found
         for one in found:
             self._nodes_of.setdefault(one.pod, set()).add(node)
         self._changed(node)
 
     def remove_ledger(self, node: str) -> None:
         """Remove a node's ledger."""
-        self._forget(node)
+        self._forget(node, ())
         if self._ledgers.pop(node, None) is not None:
             self._changed(node)
 
@@ -107,6 +114,23 @@ class DevicesOfNodes:
         if self._unhealthy.pop(source, None) is not None:
             for node in nodes:
                 self._changed(node)
+
+    def is_gone(self, uid: str) -> bool:
+        """Report whether a pod with an entry was seen placed, and has ended or is gone since."""
+        return uid in self._gone
+
+    def holder(self, key: Key, uid: str) -> str:
+        """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
+        for node in self._nodes_of.get(key, ()):
+            if any(one.uid == uid and self._granted(node, one) is not None for one in self._ledgers[node]):
+                return uid
+        return ""
+
+    def placed_gone(self, key: Key, uid: str) -> None:
+        """Note that a placed pod has ended or is gone, and will not come back."""
+        for node in self._nodes_of.get(key, ()):
+            if any(one.uid == uid for one in self._ledgers[node]):
+                self._gone.setdefault(uid, set()).add(node)
 
     def pod_changed(self, key: Key) -> None:
         """Note that a pod came, changed or went, placed or not."""
@@ -128,8 +152,13 @@ class DevicesOfNodes:
         for node in touched:
             self._changed(node)
 
-    def _forget(self, node: str) -> None:
+    def _forget(self, node: str, kept: Collection[str]) -> None:
+        """Forget the entries of a node, and which of their pods are gone but for the UIDs that are kept."""
         for one in self._ledgers.get(node, ()):
+            if one.uid in self._gone and one.uid not in kept:
+                self._gone[one.uid].discard(node)
+                if not self._gone[one.uid]:
+                    del self._gone[one.uid]
             nodes = self._nodes_of.get(one.pod, set())
             nodes.discard(node)
             if not nodes:
@@ -137,6 +166,8 @@ class DevicesOfNodes:
 
     def _granted(self, node: str, one: LedgerEntry) -> Granted | None:
         """Return what an entry counts for; None if it is over, as far as is known here."""
+        if one.grants is None:
+            return Granted(one.uid, None, one.is_newer)
         placed = self._placed.get(one.pod)
         if placed is not None and placed.pod.uid == one.uid:
             return self.in_force(one) if placed.node == node else None

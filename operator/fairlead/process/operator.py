@@ -38,6 +38,7 @@ from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.extender.callers import Callers, callers, expected
 from fairlead.webhook.extender.rejected_pods import RejectedPods
+from fairlead.webhook.https.pages import pages_for
 from fairlead.webhook.https.server import IdentityCheck
 from fairlead.webhook.https.tls import Tls, TlsError
 from fairlead.webhook.serving.policy_watch import WatchedPolicies
@@ -167,8 +168,8 @@ class OperatorReplica:
             pages={
                 replica_state.PATH: self._state,
                 replica_state.ASIDE_PATH: self._state,
-                replica_state.DATA_PATH: self._data_values,
-                replica_state.DEVICES_PATH: self._devices,
+                replica_state.DATA_PATH: pages_for(OPERATOR, lambda path: core.data.values(*path.partition("/")[::2])),
+                replica_state.DEVICES_PATH: pages_for(OPERATOR, core.device_survey.page),
             },
             rejected=self.rejected,
             faults=lambda: self.settings_reloader.faults,
@@ -248,23 +249,6 @@ class OperatorReplica:
 
     def _set_aside(self, why: str) -> None:
         self.replica.server.aside = why
-
-    def _data_values(self, caller: str, path: str) -> bytes | None:
-        """Return the values at /data/POLICY/ENTRY. Raises LookupError if no serving policy has that entry."""
-        if caller != OPERATOR:
-            return None
-        policy, _, entry = path.removeprefix(replica_state.DATA_PATH).partition("/")
-        if (found := self.core.data.values(policy, entry)) is None:
-            raise LookupError(path)
-        return replica_state.encode(found)
-
-    def _devices(self, caller: str, path: str) -> bytes | None:
-        """Return what is granted at /devices/NODE, or all in all at /devices/. Raises LookupError for another node."""
-        if caller != OPERATOR:
-            return None
-        if (found := self.core.device_survey.page(path.removeprefix(replica_state.DEVICES_PATH))) is None:
-            raise LookupError(path)
-        return msgspec.json.encode(found)
 
     def report(self) -> replica_state.ReplicaState:
         """Return the state of this replica. That pods are schedulable again is reported only once."""

@@ -233,9 +233,10 @@ class Replica:
             state = (serving, core.mirror.nodes.head)
             when = CallClock(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
             try:
-                if state != seen and not serving.precompute(when):
-                    continue
-                seen = state
+                if state == seen or serving.precompute(when):
+                    seen = state
+                else:  # under load there is always more to precompute, and pods must be woken nevertheless
+                    when = when._replace(deadline_ns=perf_counter_ns() + _IDLE_NS)
                 if self.rejected is not None:
                     self.rejected.recheck(serving, when)
             except Exception as error:  # the call that fails gets an error; the others must still be answered

@@ -15,12 +15,12 @@ import msgspec
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.grants.ledger import Ledger, decode_ledger, merge_ledgers
 from fairlead.mirror import decode
-from fairlead.mirror.device_report import shares_in
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import LedgerEntry, ledger_entries
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
+from fairlead.policy.compile.model import shares_in
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, PolicySet

@@ -1,11 +1,10 @@
 """Facts that a rule may read about a pod, a node and the pods on it: protocols that the views implement.
 
-Times are integer nanoseconds since 1970, so that comparisons are exact. Facts never raise: a missing value is None, an
-empty collection or `Unknown`.
+Times are integer nanoseconds since 1970. Facts never raise: what is missing is None, empty, or `Unknown`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -45,8 +44,7 @@ class Controller(NamedTuple):
     name: str
 
 
-Amounts = Mapping[str, float]
-"""Amounts by resource in base units: cores, bytes, pieces."""
+Amounts = Mapping[str, float]  # by resource, in base units: cores, bytes, pieces
 
 
 class Predicted(NamedTuple):
@@ -91,6 +89,8 @@ class Granted(NamedTuple):
     uid: str
     grants: tuple[DeviceGrant, ...] | None
     """None if the entry cannot be read."""
+    is_newer: bool = False
+    """Whether the entry is of a newer version of Fairlead, so that nothing may be granted on the node."""
     taken: bool = True
     """Whether the device plugin has given the pod its device, as far as is known."""
     assumed_at: int = 0
@@ -149,6 +149,10 @@ class PodFacts(Protocol):
 
     def askers(self, resource: str) -> Askers:
         """Return how many of its containers ask for a resource."""
+
+    @property
+    def holder(self) -> str:
+        """Its UID if a ledger has an entry for it although it is not placed yet; empty if none has."""
 
 
 class Nominated(NamedTuple):
@@ -291,3 +295,6 @@ class NodeFacts(Protocol):
 
     def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
         """Return the text in its ConfigMap of unhealthy devices; empty if there is none."""
+
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return what was computed for a key from this node before, else compute it."""

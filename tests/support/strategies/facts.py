@@ -1,7 +1,8 @@
 """Facts written down, so that a test says only what matters to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fairlead.strategies.contract import (
     Amounts,
@@ -33,6 +34,7 @@ class Pod:
     expected: Mapping[str, Predicted] = field(default_factory=dict)
     priority: int = 0
     nominated: str = ""
+    holder: str = ""
     askers_of: Mapping[str, Askers] = field(default_factory=dict)
 
     def askers(self, resource: str) -> Askers:
@@ -102,6 +104,9 @@ class Node:
             for pod in self.pods
             if pod.request.get(resource, 0.0) > 0 and pod.phase not in ("Succeeded", "Failed")
         ]
+
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        return compute()
 
     def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
         return self.unhealthy_texts.get((namespace, prefix, key), Unknown("the list", "is not read"))

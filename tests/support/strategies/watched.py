@@ -1,6 +1,6 @@
 """Facts that fail whoever reads what was not declared, and remember what was read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from fairlead.strategies.contract import (
@@ -111,6 +111,12 @@ class WatchedPod:
         allow(("status", "nominatedNodeName"), self._paths)
         return self._pod.nominated
 
+    @property
+    def holder(self) -> str:
+        if not self._devices:
+            raise UndeclaredError("read of the ledgers is not declared")
+        return self._pod.holder
+
     def askers(self, resource: str) -> Askers:
         of_devices(resource, self._devices)
         return self._pod.askers(resource)
@@ -176,6 +182,9 @@ class WatchedNode:
     def name(self) -> str:
         allow(("metadata", "name"), self._reads.node)
         return self._node.name
+
+    def cached(self, _key: Hashable, compute: Callable[[], Any]) -> Any:
+        return compute()
 
     @property
     def created(self) -> int | None:

@@ -47,6 +47,9 @@ class Known:
         requests = [one.resources.requests for one in pod.spec.containers]
         return {"cpu": sum(float(each.get("cpu", "0")) for each in requests)}
 
+    def holder(self, *_: Any) -> str:
+        return ""
+
     def requests_of_placed(self, *_: PlacedPod) -> Mapping[str, float]:
         return {"cpu": 1.0}
 

@@ -133,9 +133,9 @@ def test_what_is_unclear_holds_and_is_worth_reading_only_where_room_is_missing()
     entries = {"a": entry("a", "0", 10), "b": entry("b", "1", 6)}
     unclear = {"a": EntryState.UNCLEAR}
     refused = planned([request("c", 6)], entries, unclear)
-    assert (refused.answers, [*refused.unclear]) == ([FULL], ["a"])
+    assert (refused.answers, [*refused.unclear], refused.wants_room) == ([FULL], ["a"], True)
     granted = planned([request("c", 4)], entries, unclear)
-    assert (devices(granted), granted.unclear) == ({"c": "1"}, {})
+    assert (devices(granted), [*granted.unclear], granted.wants_room) == ({"c": "1"}, ["a"], False)
 
 
 @pytest.mark.parametrize(

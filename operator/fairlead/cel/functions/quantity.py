@@ -88,6 +88,12 @@ def is_quantity(text: str) -> bool:
         return False
 
 
+def difference(one: float, other: float) -> float:
+    """Subtract and round to nine digits, as amounts have: 1.0 - 0.9 is 0.1, so `>= 0.1` is true."""
+    left = one - other
+    return left if left.is_integer() else round(left, 9)
+
+
 def to_float(text: str) -> float | None:
     """Read a quantity as a number, for data in annotations and labels; None if the text is none."""
     try:

@@ -23,8 +23,7 @@ from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
-from fairlead.mirror.device_report import shares_in
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, shares_in
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.views.polls import Poll
 from fairlead.process.settings import NAMESPACE

@@ -160,3 +160,9 @@ class CompiledPolicy:
         paths = (path for expression in expressions if expression is not None for path in expression.paths)
         found = frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
         return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))
+
+
+def shares_in(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
+    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
+    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
+    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]

@@ -1,6 +1,6 @@
 """Devices that the policies of a pod grant when it is bound, and layouts of policies that contradict each other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead.policy.compile.model import CompiledPolicy
@@ -65,6 +65,22 @@ def shares_of(matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]
                 taken |= resources
                 names.add(rule.name)
                 yield each.policy.name, rule.share
+
+
+def left_out(matched: Sequence[Matched], asks: Callable[[str], bool]) -> str | None:
+    """Return why a pod cannot have all shares of its policies: it asks for a resource of one that is left out.
+
+    To bind it without would give it a resource of which nobody says which device it is.
+    """
+    chosen = [*shares_of(matched)]
+    granted = {resource for _, share in chosen for resource in share.entry.resources}
+    for each in matched:
+        for rule in () if each.undecided else each.policy.device_shares:
+            if missing := [one for one in rule.share.entry.resources if one not in granted and asks(one)]:
+                others = ", ".join(dict.fromkeys(name for name, _ in chosen if name != each.policy.name))
+                why = f"because {others} has an entry of the same name, or for some of the same resources"
+                return f"policy {each.policy.name}, {rule.name}: {missing[0]} cannot be granted, {why}"
+    return None
 
 
 def _size(share: CompiledShare, node: NodeView, device_id: str) -> int:

@@ -4,10 +4,10 @@ Expressions read the attributes that are named as in the rule language (`pod`, `
 strategies the protocols of `strategies.facts`. Views are immutable; derived values are computed on first access.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from fairlead.cel.functions.quantity import to_float
+from fairlead.cel.functions.quantity import difference, to_float
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
@@ -49,6 +49,7 @@ class NodeView:
     """A node at one moment; `data` is that of one policy."""
 
     __slots__ = (
+        "_cached",
         "_derived",
         "_entries",
         "_fresh",
@@ -89,6 +90,7 @@ class NodeView:
         self._entries = entries
         self._since = since
         self._derived = _Derived()
+        self._cached: dict[Hashable, Any] = {}
         self._fresh: dict[tuple[str, int], FreshPods] = {}
 
     @property
@@ -98,7 +100,7 @@ class NodeView:
         if free is None:
             requested = self.requested
             free = self._derived.free = {
-                name: _difference(amount, requested.get(name, 0.0)) for name, amount in self.allocatable.items()
+                name: difference(amount, requested.get(name, 0.0)) for name, amount in self.allocatable.items()
             }
         return free
 
@@ -148,6 +150,12 @@ class NodeView:
     def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
         """Return the text in its ConfigMap of unhealthy devices."""
         return self.devices.unhealthy_text((namespace, prefix, key))
+
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return what a strategy computed for a key before, for any class of pods, else compute it."""
+        if key not in self._cached:
+            self._cached[key] = compute()
+        return self._cached[key]
 
     def asking(self, resource: str) -> Sequence[Asking]:
         """Return the placed pods that request a resource and have not ended."""
@@ -211,7 +219,7 @@ class NodeView:
         left = dict(self.requested)
         for request in requests:
             for name, amount in request.items():
-                left[name] = _difference(left.get(name, 0.0), amount)
+                left[name] = difference(left.get(name, 0.0), amount)
         return NodeView(
             self.node,
             pods=[pod for pod in self.pods if pod.uid not in uids],
@@ -228,6 +236,7 @@ class NodeView:
         """Return the node with other facts about its devices, such as the grants of a newer ledger."""
         other = self._with(self.data, self.victim)
         other.devices = devices
+        other._cached = {}  # noqa: SLF001  of other devices
         return other
 
     def with_victim(self, victim: Any) -> "NodeView":
@@ -249,6 +258,7 @@ class NodeView:
         other.newest_placed = self.newest_placed
         other.devices = self.devices
         other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
+        other._cached = self._cached  # noqa: SLF001
         other._fresh = {}  # noqa: SLF001  of other data
         return other
 
@@ -288,9 +298,3 @@ class _Derived:
         self.controlled: dict[tuple[str, Controller], list[Any]] | None = None
         self.limits: tuple[Amounts, Mapping[str, int]] | None = None
         self.timed: Sequence[tuple[int, Entry]] | None = None
-
-
-def _difference(one: float, other: float) -> float:
-    """Subtract and round to nine digits, as amounts have: 1.0 - 0.9 is 0.1, so `>= 0.1` is true."""
-    left = one - other
-    return left if left.is_integer() else round(left, 9)

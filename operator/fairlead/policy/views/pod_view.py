@@ -15,7 +15,7 @@ _ZERO: Final = frozenset({"", "0"})
 class PodView:
     """The pod to place."""
 
-    __slots__ = ("_read_usage", "_usage", "knows_namespace", "namespaceObject", "pod", "request")
+    __slots__ = ("_read_usage", "_usage", "holder", "knows_namespace", "namespaceObject", "pod", "request")
 
     def __init__(
         self,
@@ -23,12 +23,17 @@ class PodView:
         namespace: Any = None,
         request: Amounts = _NO_AMOUNTS,
         read_usage: Callable[[Any, Amounts], Usage] | None = None,
+        holder: str = "",
     ) -> None:
-        """`read_usage` reads limits and predictions from the pod and its requests, when a rule asks for them."""
+        """`read_usage` reads limits and predictions from the pod and its requests, when a rule asks for them.
+
+        `holder` is the pod's UID if a ledger has an entry for it.
+        """
         self.pod = pod
         self.knows_namespace = namespace is not None
         self.namespaceObject: Any = namespace if namespace is not None else empty(NAMESPACE)
         self.request = request
+        self.holder = holder
         self._read_usage = read_usage
         self._usage: Usage | None = None
 

@@ -1,15 +1,15 @@
 """Amounts that pods hold of the devices of a node.
 
 A pod holds what it was granted. One that requests a resource without a grant may be on any device, so it is charged in
-full to every device; so is a grant of a device that the node no longer has.
+full to every device. So is a grant if the node no longer has one of its devices.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from fairlead.strategies.devices.layout import Device, Devices
-from fairlead.strategies.facts import Asking, DeviceGrant, NodeFacts
+from fairlead.strategies.facts import Asking, NodeFacts
 
 
 class Charge(NamedTuple):
@@ -55,9 +55,11 @@ def charges_of(node: NodeFacts, resources: Collection[str], *, but: str | None =
     found = list[Charge]()
     granted: dict[str, frozenset[str]] = {}
     for one in node.granted:
-        if one.uid == but:
+        if one.is_newer:
+            found.append(Charge(one.uid, None, None))
+        elif one.uid == but:
             continue
-        if one.grants is not None:
+        elif one.grants is not None:
             granted[one.uid] = frozenset(name for grant in one.grants for name, many in grant.amounts.items() if many)
             found += [Charge(one.uid, grant.id, grant.amounts, one.uid in leaving) for grant in one.grants]
         elif one.uid not in placed:  # of a placed pod it is known what it asks for
@@ -75,8 +77,15 @@ def rooms_of(devices: Devices, charges: Iterable[Charge]) -> list[DeviceRoom]:
     """Return the devices with these charges."""
     rooms = [DeviceRoom(device) for device in devices]
     by_id = {room.device.id: room for room in rooms}
-    for charge in charges:
-        known = by_id.get(charge.device or "")
+    listed = [*charges]
+    resources = devices[0].capacity.keys() if devices else ()
+    lost = {
+        one.uid
+        for one in listed
+        if one.device not in by_id and one.device is not None and any(map((one.amounts or {}).get, resources))
+    }
+    for charge in listed:
+        known = None if charge.uid in lost else by_id.get(charge.device or "")
         for room in rooms if known is None else (known,):
             room.charge(charge.amounts)
     return rooms
@@ -86,12 +95,3 @@ def foreign_pods(node: NodeFacts, resource: str) -> list[Asking]:
     """Return the placed pods that ask for a resource of which they were granted nothing."""
     granted = {one.uid for one in node.granted if any(grant.amounts.get(resource) for grant in one.grants or ())}
     return [pod for pod in node.asking(resource) if pod.uid not in granted]
-
-
-def overbooked(devices: Devices, several: Sequence[tuple[DeviceGrant, ...]]) -> Iterator[tuple[str, str]]:
-    """Yield the device and the resource of which grants together are more than there is."""
-    rooms = rooms_of(devices, [Charge("", grant.id, grant.amounts) for grants in several for grant in grants])
-    for room in rooms:
-        for resource in room.device.capacity:
-            if room.free(resource) < 0:
-                yield room.device.id, resource

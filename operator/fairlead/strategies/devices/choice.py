@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fairlead.api.devices import ChooseDevices
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import Charge, DeviceRoom, charges_of, rooms_of
-from fairlead.strategies.devices.layout import Devices, layout_of, natural_order
+from fairlead.strategies.devices.layout import Devices, layout_key, layout_of, natural_order
 from fairlead.strategies.facts import Askers, DeviceGrant, NodeFacts, Nominated, PodFacts, Unknown
 
 CARDS_MAX: Final = 16
@@ -92,13 +92,21 @@ def chosen_from(found: Iterable[DeviceRoom], need: Need, choose: ChooseDevices, 
 
 def rooms_for(
     share: CompiledShare, devices: Devices, node: NodeFacts, nominated: Iterable[Nominated], own: str | None = None
-) -> list[DeviceRoom]:
+) -> Sequence[DeviceRoom]:
     """Return the devices with what pods hold, after the nominated pods have got theirs in thought.
 
-    Nothing is charged for the pod with the UID `own`.
+    Nothing is charged for the pod with the UID `own`, nor twice for a nominated pod that has its grant already.
     """
+    held = {one.uid for one in node.granted}
+    left = [one for one in nominated if one.pod.uid not in held and one.pod.uid != own]
+    if not left and not own:
+        key = ("rooms", layout_key(share.entry))
+        rooms: Sequence[DeviceRoom] = node.cached(
+            key, lambda: rooms_of(devices, charges_of(node, share.entry.resources))
+        )
+        return rooms
     charges = charges_of(node, share.entry.resources, but=own)
-    for one in sorted(nominated, key=_order):
+    for one in sorted(left, key=_order):
         need = need_of(share, one.pod)
         if isinstance(need, Need):
             charges += _in_thought(share, devices, charges, one.pod.uid, need)

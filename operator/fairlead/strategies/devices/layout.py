@@ -6,7 +6,7 @@ devices, and would make every device smaller. Other devices are listed in an ann
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -36,8 +36,19 @@ class Device(NamedTuple):
 Devices = tuple[Device, ...]
 
 
+def layout_key(entry: DeviceShare) -> Hashable:
+    """Return a key that entries have in common whose devices are the same on every node."""
+    source, there = entry.unhealthy, unhealthy_source(entry)
+    return entry.resources, entry.layout.count, entry.layout.annotation, source and source.annotation, there
+
+
 def layout_of(entry: DeviceShare, node: NodeFacts) -> Devices | Unknown:
     """Return the devices of a node; none if it has no device of this kind."""
+    found: Devices | Unknown = node.cached((_LAYOUT, layout_key(entry)), lambda: _layout_of(entry, node))
+    return found
+
+
+def _layout_of(entry: DeviceShare, node: NodeFacts) -> Devices | Unknown:
     if entry.layout.annotation is not None:
         found = parse_layout(node.annotations.get(entry.layout.annotation), entry.resources)
     elif entry.layout.count is not None:

@@ -12,7 +12,7 @@ from fairlead.api.devices import DeviceShare
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Need, need_of
 from fairlead.strategies.devices.layout import is_amount
-from fairlead.strategies.facts import DeviceGrant, Granted, PodFacts
+from fairlead.strategies.facts import DeviceGrant, PodFacts
 
 DEVICES: Final = "fairlead.dev/devices"
 """Annotation with all grants of a pod; with a dot and the name of an entry behind it, the ids of its devices."""
@@ -63,12 +63,9 @@ def _for_gpushare(grant: DeviceGrant, resource: str, device_size: int, assumed_a
     }
 
 
-def assume_time(now: int, granted: Iterable[Granted]) -> int:
-    """Return the time to write for a pod: later than that of every other pod of the node, whatever the clock says.
-
-    The plugin serves the pod with the earliest time first.
-    """
-    return max(now, 1 + max((one.assumed_at for one in granted), default=0))
+def assumed_at(annotations: Mapping[str, str]) -> int:
+    """Return the time in nanoseconds that annotations for the gpushare plugin name; 0 if they name none."""
+    return _number(annotations.get(ASSUME_TIME, "")) or 0
 
 
 def recorded_in(entry: DeviceShare) -> frozenset[str]:
@@ -110,6 +107,16 @@ def differs(granted: Sequence[ShareGrant], annotations: Mapping[str, str]) -> bo
         share.entry.record == "Fairlead" and annotations.get(f"{DEVICES}.{share.entry.name}", "") != _ids(grants)
         for share, grants, _ in granted
     ) or any(_by_id(grants_in(share, annotations) or ()) != _by_id(grants) for share, grants, _ in granted)
+
+
+def ids_in(share: CompiledShare, granted: Iterable[DeviceGrant], annotations: Mapping[str, str]) -> list[str] | None:
+    """Return the ids of devices that annotations tell, if one of them differs from what was granted that one's."""
+    if share.entry.record == "Fairlead":
+        told = annotations.get(f"{DEVICES}.{share.entry.name}")
+        if told is not None and told != _ids(granted):
+            return told.split(",")
+    found = grants_in(share, annotations)
+    return None if found is None else [one.id for one in found]
 
 
 def _ids(grants: Iterable[DeviceGrant]) -> str:

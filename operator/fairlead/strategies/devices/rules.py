@@ -95,7 +95,7 @@ def device_score(share: CompiledShare, objective: DeviceObjective) -> Score:
 
 
 def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
-    entry, nominated_to, priority = share.entry, pod.nominated, pod.priority
+    entry, nominated_to, priority, own = share.entry, pod.nominated, pod.priority, pod.holder or None
     first = entry.resources[0]
 
     def judge(node: NodeFacts, trace: Trace | None) -> list[DeviceRoom] | Refusal | Unknown:
@@ -105,9 +105,9 @@ def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
         if isinstance(devices, Unknown):
             return devices
         waiting = [one for one in node.nominated if one.pod.priority >= priority]
-        if nominated_to and nominated_to == node.name:
+        if own is None and nominated_to and nominated_to == node.name:
             waiting = [*_without_itself(share, waiting, need, priority)]
-        rooms = rooms_for(share, devices, node, waiting)
+        rooms = rooms_for(share, devices, node, waiting, own)
         found = with_room(rooms, need)
         if trace is not None:
             _note_rooms(rooms, found, need, first, len(waiting), trace)

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.device_grants import shares_of
+from fairlead.policy.evaluate.device_grants import left_out, shares_of
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
@@ -139,6 +139,8 @@ def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str
         if (each.undecided or each.switched) and any(_asks(pod, rule.share) for rule in each.policy.device_shares):
             why = "is too slow" if each.switched else "cannot be decided"
             return f"policy {each.policy.name} grants devices, and {why}"
+    if (missing := left_out(matched, lambda resource: pod.request.get(resource, 0.0) > 0)) is not None:
+        return missing
     shares = [(policy, share) for policy, share in shares_of(matched) if _asks(pod, share)]
     if not shares:
         return None

@@ -7,9 +7,9 @@ from typing import Final
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.server import Conflicting, WriteFailure
 from fairlead.metrics import Labels, Metrics
-from fairlead.mirror.device_report import Data, NamedShares, node_report, shares_in, sum_of
+from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, shares_in
 from fairlead.webhook.granting.views import MirrorViews
 
 SURVEY_S: Final = 15.0

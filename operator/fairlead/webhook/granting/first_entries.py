@@ -14,11 +14,13 @@ from fairlead.mirror.resource_requests import ENDED, request_of
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Need, need_of
-from fairlead.strategies.devices.record import recorded_grants
+from fairlead.strategies.devices.record import assumed_at, recorded_grants
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.extender import requests
 from fairlead.webhook.granting.views import extended_requests
 
+ASSUMED_AT: Final = 1_700_000_000_000_000_000
+"""Time in nanoseconds to which the order of an entry is added: device plugins of gpushare take pods in that order."""
 _LISTED_MAX: Final = 4096
 
 
@@ -53,6 +55,7 @@ class ReadPods:
             ended=str(pod.status.phase) in ENDED,
             request=extended_requests(pod),
             copy=self._copy(pod) if node else None,
+            order=max(0, assumed_at(pod.metadata.annotations) - ASSUMED_AT) if node else 0,
         )
 
     def ask_of(self, state: PodState) -> Ask | None:
@@ -62,10 +65,13 @@ class ReadPods:
     def _copy(self, pod: Any) -> str | None:
         view = PodView(pod, None, request_of(pod), usage_of)
         grant: dict[str, tuple[GrantedDevice, ...]] = {}
-        asked = list[DeviceAsk]()
+        asked, resources = list[DeviceAsk](), set[str]()
         for share in self._shares():
+            if not resources.isdisjoint(share.entry.resources) or share.entry.name in grant:
+                continue  # another policy's entry for the same devices
             need = need_of(share, view)
             if isinstance(need, Need) and (found := recorded_grants(share, view)) is not None:
+                resources.update(share.entry.resources)
                 grant[share.entry.name] = tuple(GrantedDevice(one.id, one.amounts) for one in found)
                 asked.append(DeviceAsk(share.entry.name, need.cards, need.amounts))
         if not grant:

@@ -12,7 +12,7 @@ from fairlead.grants.over import PodState
 from fairlead.grants.room import Room
 from fairlead.grants.server import Server
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.node_devices import ledger_entry
+from fairlead.mirror.node_devices import LedgerEntry, ledger_entry
 from fairlead.policy.evaluate.device_grants import choose_devices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import CompiledShare
@@ -22,12 +22,11 @@ from fairlead.strategies.facts import DeviceGrant, Unknown
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
 from fairlead.webhook.extender.call import CallClock, VerbReply
-from fairlead.webhook.granting.first_entries import asked_by
+from fairlead.webhook.granting.first_entries import ASSUMED_AT, asked_by
 from fairlead.webhook.granting.views import UNKNOWN_NODE, MirrorViews
 
-ASSUMED_AT: Final = 1_700_000_000_000_000_000
-"""Time in nanoseconds to which the order of an entry is added: device plugins of gpushare take pods in that order."""
 _SECOND: Final = 1e9
+_CONVERTED_MAX: Final = 4096
 
 
 class Granter:
@@ -35,13 +34,14 @@ class Granter:
 
     def __init__(self, mirror: Mirror, server: Server, ledgers: Ledgers, views: MirrorViews) -> None:
         self._mirror, self._server, self._ledgers, self._views = mirror, server, ledgers, views
+        self._converted = _Converted()
         self.on_bind: Callable[[bool], None] = lambda _: None
 
     async def bind(self, decision: BindDecision, hung_up: Callable[[], bool], when: CallClock) -> VerbReply:
         """Grant the devices, post the Binding, and return the reply."""
         if decision.grants is None:
             raise AssertionError("a bind without grants is posted by the Binder")
-        request, job = decision.request, _Job(self._mirror, decision, decision.grants)
+        request, job = decision.request, _Job(self._mirror, decision, decision.grants, self._converted)
         call = GrantedBind(
             request.uid,
             f"{request.namespace}/{request.name}",
@@ -57,11 +57,26 @@ class Granter:
         return decision.bound if isinstance(result, Bound) else bind.refused(request.uid, result.why)
 
 
+class _Converted:
+    """Entries as the mirror has them. Each bind of a batch looks at all entries, of which one is new."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Entry, LedgerEntry]] = {}
+
+    def of(self, uid: str, entry: Entry) -> LedgerEntry:
+        known = self._known.get(uid)
+        if known is None or known[0] is not entry:
+            if len(self._known) >= _CONVERTED_MAX:
+                self._known.clear()
+            known = self._known[uid] = entry, ledger_entry(uid, entry)
+        return known[1]
+
+
 class _Job:
     """One bind: what its pod asks for, and which devices it gets."""
 
-    def __init__(self, mirror: Mirror, decision: BindDecision, asked: GrantsAsked) -> None:
-        self._mirror, self._decision, self._asked = mirror, decision, asked
+    def __init__(self, mirror: Mirror, decision: BindDecision, asked: GrantsAsked, converted: _Converted) -> None:
+        self._mirror, self._decision, self._asked, self._converted = mirror, decision, asked, converted
         self._node = decision.request.node
 
     def wish(self, _state: PodState) -> Wish | Refused:
@@ -84,8 +99,9 @@ class _Job:
         view = self._mirror.nodes.view_of(self._node)
         if view is None:
             return Refused(UNKNOWN_NODE)
-        granted = tuple(self._mirror.devices.in_force(ledger_entry(uid, one)) for uid, one in entries.items())
-        view = view.with_devices(view.devices._replace(granted=granted))
+        unreadable = [one for one in view.granted if one.grants is None]
+        granted = [self._mirror.devices.in_force(self._converted.of(uid, one)) for uid, one in entries.items()]
+        view = view.with_devices(view.devices._replace(granted=(*unreadable, *granted)))
         chosen = choose_devices(self._asked.pod, self._asked.matched, view)
         if chosen.refusal is not None:
             return Refused(chosen.refusal)

@@ -48,6 +48,8 @@ class LedgerSink(EventSink):
     def put(self, item: ListedLedger, /) -> None:
         """Add or update a ledger."""
         ledger = item.ledger
+        if item.metadata.name != ledger_name(ledger.node):
+            return  # a copy, which is no ledger
         self._nodes[item.metadata.namespace, item.metadata.name] = ledger.node
         self._views.ledgers[ledger.node] = ledger
         self._devices.put_ledger(ledger.node, ledger_entries(ledger))

@@ -29,17 +29,18 @@ class UnhealthySink:
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._sources = frozenset[UnhealthySource]()
+        self.sources = frozenset[UnhealthySource]()
+        """Sources of which the mirror is told."""
         self._data: dict[str, ConfigMap] = {}
         self.listed: Final = asyncio.Event()
 
     def set_sources(self, sources: Iterable[UnhealthySource]) -> None:
         """Tell the mirror of these sources from now on, and of no others."""
-        before, self._sources = self._sources, frozenset(sources)
-        for source in before - self._sources:
+        before, self.sources = self.sources, frozenset(sources)
+        for source in before - self.sources:
             self._mirror.devices.remove_unhealthy(source, [*self._mirror.nodes.slots])
         if self.listed.is_set():
-            for source in self._sources - before:
+            for source in self.sources - before:
                 self._tell(source, [*self._mirror.nodes.slots])
 
     def begin(self) -> None:
@@ -48,7 +49,7 @@ class UnhealthySink:
     def end(self) -> None:
         """Tell what all ConfigMaps say."""
         self.listed.set()
-        for source in self._sources:
+        for source in self.sources:
             self._tell(source, [*self._mirror.nodes.slots])
 
     def put(self, item: ConfigMap, /) -> None:
@@ -63,7 +64,7 @@ class UnhealthySink:
 
     def _changed(self, name: str) -> None:
         if self.listed.is_set():
-            for source in self._sources:
+            for source in self.sources:
                 if name.startswith(source[1]):
                     self._tell(source, [name.removeprefix(source[1])])
 
@@ -98,22 +99,25 @@ class UnhealthyFeed:
         for share in shares_of(policies):
             if (source := unhealthy_source(share.entry)) is not None:
                 wanted.setdefault(source[0], set()).add(source)
-        for namespace in self._tasks.keys() - wanted.keys():
-            self._tasks.pop(namespace).cancel()
-            del self._reflectors[namespace]
-            self._sinks.pop(namespace).set_sources(())
         for namespace, sources in wanted.items():
             if namespace not in self._tasks:
                 sink = self._sinks[namespace] = UnhealthySink(self._mirror)
                 where = ObjectRef(CONFIG_MAPS.resource, namespace)
                 self._reflectors[namespace] = made = Reflector(self._client, where, decode=_decode, sink=sink)
                 self._tasks[namespace] = asyncio.get_running_loop().create_task(made.run())
-            self._sinks[namespace].set_sources(sources)
+            # Until the new policies serve, those before them read what they did.
+            self._sinks[namespace].set_sources(self._sinks[namespace].sources | sources)
         waiting = [asyncio.ensure_future(one.listed.wait()) for one in self._sinks.values() if not one.listed.is_set()]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=LISTED_S)
             for one in late:
                 one.cancel()
+        for namespace in self._tasks.keys() - wanted.keys():
+            self._tasks.pop(namespace).cancel()
+            del self._reflectors[namespace]
+            self._sinks.pop(namespace).set_sources(())
+        for namespace, sources in wanted.items():
+            self._sinks[namespace].set_sources(sources)
 
     async def run(self) -> None:
         """Watch until cancelled."""

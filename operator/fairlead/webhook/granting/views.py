@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from fairlead.grants.commit import NodeFacts, Refused
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import Gone, PodState
+from fairlead.grants.over import GONE, Gone, PodState
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_requests import request_of
@@ -35,7 +35,9 @@ class MirrorViews:
         return next(self._shown(pod), None)
 
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
-        """Return what is shown of a UID, or else what is shown under the name."""
+        """Return that a UID's deletion or end was heard, what is shown of it, or else what is shown under the name."""
+        if self._mirror.devices.is_gone(uid):
+            return GONE
         states = [*self._shown(pod)] if pod else []
         return next((one for one in states if one.uid == uid), states[0] if states else None)
 

@@ -86,8 +86,8 @@ def test_the_cluster_has_a_line_for_each_node_and_the_totals(run: Run) -> None:
     assert [line.split() for line in out.splitlines()[:4]] == [
         ["NODE", "RESOURCE", "DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST", "FREE"],
         ["g1", MEM, "2", "16", "10", "(62%)", "6", "3"],
-        ["g2", MEM, "2", "16", "0", "(0%)", "14", "7"],
-        ["all", "2", MEM, "4", "32", "10", "(31%)", "20", "7"],
+        ["g2", MEM, "2", "16", "0", "(0%)", "0", "0"],
+        ["all", "2", MEM, "4", "32", "10", "(31%)", "6", "3"],
     ]
 
 

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.strategies.contract import DeviceGrant, Granted
+from fairlead.strategies.contract import DeviceGrant
 from fairlead.strategies.devices.record import (
     ShareGrant,
     annotations_of,
-    assume_time,
     differs,
     grants_in,
     is_taken,
@@ -53,13 +52,6 @@ def test_the_plugin_reads_its_five_keys() -> None:
 
 def test_a_pod_without_grants_gets_no_annotation() -> None:
     assert annotations_of([ShareGrant(GPU, ()), ShareGrant(PLUGIN, ())], 7) == {}
-
-
-@pytest.mark.parametrize(
-    ("now", "others", "want"), [(5, [], 5), (5, [3], 5), (5, [5], 6), (5, [9, 7], 10), (0, [0], 1)]
-)
-def test_the_time_is_later_than_every_other_whatever_the_clock_says(now: int, others: list[int], want: int) -> None:
-    assert assume_time(now, [Granted(str(at), (), assumed_at=one) for at, one in enumerate(others)]) == want
 
 
 @pytest.mark.parametrize(

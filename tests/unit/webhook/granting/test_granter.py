@@ -1,119 +1,15 @@
 """From a call of the scheduler to a Binding with a grant: what is chosen, what is written, and what is refused."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from fairlead.grants.batch import Ledgers
-from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import Gone, PodState
-from fairlead.grants.server import Missing, WriteFailure, Written
-from fairlead.mirror import decode
-from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.grants.over import Gone
 from fairlead.strategies.devices.choice import WAITING
-from fairlead.webhook.extender import bind
-from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.caches import NodeNameCache
-from fairlead.webhook.extender.call import CallClock, Caller
-from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
-from fairlead.webhook.extender.state import build_serving_state
-from fairlead.webhook.granting.granter import ASSUMED_AT, Granter
-from fairlead.webhook.granting.views import MirrorViews
-from policies.good import device_share
+from fairlead.webhook.granting.first_entries import ASSUMED_AT
 from scripted.loop import in_loop
-from support.grants.api_server import ApiServer
-from support.mirror import FOUND, Told, node, written
-from support.policy import policy
-
-MEM, COUNT = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
-SECOND: Final = 10**9
-
-
-class Server:
-    """The API server in memory; each call is answered at once."""
-
-    def __init__(self, api: ApiServer) -> None:
-        self.api = api
-        self.bindings: list[Mapping[str, Any]] = []
-
-    async def read_pod(self, pod: str, _timeout_s: float) -> PodState | Gone:
-        return self.api.read_pod(pod)
-
-    async def read_ledger(self, node: str, _timeout_s: float) -> Ledger | Missing:
-        return self.api.read_ledger(node)
-
-    async def list_pods(self, node: str, _timeout_s: float) -> Sequence[PodState]:
-        return self.api.list_pods(node)
-
-    async def create_ledger(self, body: Mapping[str, Any], _timeout_s: float) -> Ledger | WriteFailure:
-        return self.api.create_ledger(body)
-
-    async def patch_ledger(self, node: str, patch: Mapping[str, Any], _timeout_s: float) -> Ledger | WriteFailure:
-        return self.api.patch_ledger(node, patch)
-
-    async def post_binding(self, binding: Mapping[str, Any], _timeout_s: float) -> Written | WriteFailure:
-        self.bindings.append(binding)
-        return self.api.post_binding(binding)
-
-
-class Cluster:
-    """One node with two cards of 8, pods, and a replica that grants."""
-
-    def __init__(self, **share: Any) -> None:
-        self.told = Told()
-        size = {MEM: "16", COUNT: "2"}
-        made = node("n1", allocatable={"cpu": "8", "pods": "110", **size})
-        made["status"]["capacity"] = made["status"]["allocatable"]
-        self.told.mirror.node_sink.put(decode.node(written(made)))
-        self.policy = policy("shares", binding={"deviceShare": [device_share(**share)]})
-        self.api = ApiServer({"n1": {MEM: {"0": 8, "1": 8}}}, numbers=True)
-        self.server = Server(self.api)
-        self.views = MirrorViews(self.told.mirror, lambda: [self.policy])
-        ledgers = Ledgers(self.server, self.views, lambda _: None)
-        self.granter = Granter(self.told.mirror, self.server, ledgers, self.views)
-        self.results: list[bool] = []
-        self.granter.on_bind = self.results.append
-        self.state = build_serving_state(
-            policy_set([self.policy]),
-            self.told.mirror.nodes,
-            self.told.mirror,
-            CircuitBreaker(),
-            NodeNameCache(),
-            RuleErrorTally(),
-        )
-
-    def make(self, name: str, amount: int, **metadata: Any) -> None:
-        """Make a pod that waits, and let the mirror hear of it."""
-        self.api.create_pod(f"ml/{name}", {MEM: amount})
-        state = self.api.pods[f"ml/{name}"]
-        resources = {"requests": {MEM: str(amount)}, "limits": {MEM: str(amount)}}
-        containers = [{"name": "main", "image": "main", "resources": resources}]
-        made = {"uid": state.uid, "version": int(state.rv), "containers": containers, "schedulerName": "fairlead"}
-        self.told.unplaced(name, **made, **metadata)
-
-    async def bind(self, name: str, *, hung_up: bool = False) -> str:
-        """Bind a pod to the node; the error, which is empty if it was bound."""
-        asked = {"PodName": name, "PodNamespace": "ml", "PodUID": self.api.pods[f"ml/{name}"].uid, "Node": "n1"}
-        when = CallClock(FOUND, lambda: 0, SECOND)
-        decision = bind.decide_bind(
-            json.dumps(asked).encode(), self.state, Caller(schedulers=frozenset({"fairlead"})), when
-        )
-        assert isinstance(decision, BindDecision)
-        reply = await self.granter.bind(decision, lambda: hung_up, when)
-        return str(json.loads(reply.body)["Error"])
-
-    def grants(self) -> dict[str, list[str]]:
-        """Devices by the name of their pod, as the ledger says."""
-        entries = self.api.ledgers["n1"].entries.values()
-        return {one.pod.removeprefix("ml/"): [each.id for each in one.grant["gpu"]] for one in entries}
-
-    def annotations(self) -> Mapping[str, str]:
-        """Annotations of the last Binding."""
-        made: Mapping[str, str] = self.server.bindings[-1]["metadata"]["annotations"]
-        return made
+from support.grants.cluster import MEM, Cluster
 
 
 @in_loop

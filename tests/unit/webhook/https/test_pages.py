@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.webhook.extender.call import Reply
+from fairlead.webhook.https.pages import pages_for
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from support.policy import SECOND
@@ -16,6 +17,25 @@ def values(caller: str, path: str) -> bytes | None:
     if caller != "scheduler":
         return None
     return {"/data/p/load": b"{}"}[path]
+
+
+@pytest.mark.parametrize(
+    ("caller", "path", "want"),
+    [
+        ("operator", "/devices/n1", b'{"n":1}'),
+        ("operator", "/devices/", b'{"n":0}'),
+        ("operator", "/devices/n2", LookupError),
+        ("scheduler", "/devices/n1", None),
+        ("scheduler", "/devices/n2", None),
+    ],
+)
+def test_pages_are_for_one_reader(caller: str, path: str, want: object) -> None:
+    read = pages_for("operator", {"": {"n": 0}, "n1": {"n": 1}}.get)
+    if want is LookupError:
+        with pytest.raises(LookupError):
+            read(caller, path)
+    else:
+        assert read(caller, path) == want
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,158 @@
+"""Filter and bind agree about a node: what is charged, which entries are over, and who may be bound at all."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from fairlead.grants.entry import Entry, GrantedDevice, encode_entry
+from fairlead.grants.ledger import create_body, decode_ledger
+from fairlead.kube.watch.store import Meta
+from fairlead.webhook.granting.ledger_feed import LedgerSink, ListedLedger
+from policies.good import device_share
+from scripted.loop import in_loop
+from support.grants.cluster import MEM, Cluster
+from support.policy import policy
+
+NO_ROOM = "no single device has room"
+
+
+async def place(cluster: Cluster, *pods: tuple[str, int]) -> None:
+    """Bind pods one after the other, each of which the mirror hears of before the next."""
+    for name, amount in pods:
+        cluster.make(name, amount)
+        assert await cluster.bind(name) == ""
+        cluster.land(name)
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [('{"v": 2, "what": "ever"}', "granted by a newer version"), ("garbage", NO_ROOM)],
+    ids=["newer", "unreadable"],
+)
+@in_loop
+async def test_an_entry_that_cannot_be_read_closes_the_node_for_the_filter_too(written: str, why: str) -> None:
+    cluster = Cluster()
+    cluster.write_ledger(unknown=written)
+    cluster.make("a", 4)
+    assert cluster.filter("a") == NO_ROOM
+    assert why in await cluster.bind("a")
+
+
+@in_loop
+async def test_a_device_that_is_gone_charges_its_entry_to_all_in_both() -> None:
+    cluster = Cluster()
+    lost = Entry("ml/x", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}), GrantedDevice("7", {MEM: 4}))})
+    cluster.write_ledger(lost=encode_entry(lost))
+    resources = {"requests": {MEM: "5"}, "limits": {MEM: "5"}}
+    cluster.told.pod("x", uid="lost", containers=[{"name": "main", "image": "main", "resources": resources}])
+    cluster.make("a", 4)
+    assert cluster.filter("a") == NO_ROOM
+    assert NO_ROOM in await cluster.bind("a")
+    cluster.make("b", 3)
+    assert (cluster.filter("b"), await cluster.bind("b")) == ("", "")
+
+
+@in_loop
+async def test_a_pod_may_come_back_to_the_card_that_its_own_entry_holds() -> None:
+    cluster = Cluster()
+    await place(cluster, ("b", 8))
+    cluster.make("a", 8)
+    cluster.make("other", 8)
+    assert await cluster.bind("a", hung_up=True) == "the caller has hung up"
+    cluster.hear_ledger()
+    assert (cluster.filter("a"), cluster.filter("other")) == ("", NO_ROOM)
+    assert await cluster.bind("a") == ""
+
+
+@in_loop
+async def test_a_nominated_pod_that_has_its_grant_counts_once() -> None:
+    cluster = Cluster()
+    cluster.make("p", 5, nominatedNodeName="n1", priority=10)
+    assert await cluster.bind("p", hung_up=True) == "the caller has hung up"
+    cluster.hear_ledger()
+    cluster.make("q", 5)
+    assert (cluster.filter("q"), await cluster.bind("q")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("share", "placed", "ended", "then", "want"),
+    [
+        ({}, [("a", 3), ("b", 6)], "b", 2, {"a": ["0"], "new": ["0"]}),
+        ({"choose": "Lowest"}, [("a", 8)], "a", 1, {"new": ["0"]}),
+        ({"choose": "WorstFit", "record": "Gpushare"}, [("a", 2), ("c", 2)], "a", 2, {"c": ["1"], "new": ["0"]}),
+    ],
+    ids=["BestFit", "Lowest", "Gpushare"],
+)
+@in_loop
+async def test_a_pod_whose_end_was_heard_holds_nothing(
+    share: dict[str, Any], placed: list[tuple[str, int]], ended: str, then: int, want: dict[str, list[str]]
+) -> None:
+    cluster = Cluster(**share)
+    await place(cluster, *placed)
+    cluster.end(ended)
+    await place(cluster, ("new", then))
+    assert cluster.grants() == want
+
+
+@in_loop
+async def test_entries_of_pods_that_ended_do_not_pile_up() -> None:
+    cluster = Cluster()
+    for number in range(20):
+        await place(cluster, (f"job-{number}", 1))
+        cluster.end(f"job-{number}")
+    assert len(cluster.grants()) == 1
+
+
+@in_loop
+async def test_entries_of_pods_that_ended_unseen_are_read_once_and_removed() -> None:
+    """As by a replica that starts after they ended."""
+    cluster = Cluster()
+    old = {f"u-{at}": Entry(f"ml/old-{at}", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}),)}) for at in range(3)}
+    cluster.write_ledger(**{uid: encode_entry(one) for uid, one in old.items()})
+    for name in ("a", "b", "c", "d"):
+        await place(cluster, (name, 1))
+        await asyncio.sleep(0)
+    assert cluster.grants().keys() == {"a", "b", "c", "d"}
+    assert sorted(cluster.server.reads) == ["ml/old-0", "ml/old-1", "ml/old-2"]
+
+
+@pytest.mark.parametrize(
+    ("other", "asks"),
+    [
+        ({"name": "gpu", "shares": [{"resource": "example.org/npu"}]}, {"example.org/npu": "1"}),
+        ({"name": "both", "shares": [{"resource": MEM}, {"resource": "example.org/npu"}]}, {"example.org/npu": "1"}),
+    ],
+    ids=["the same name", "a resource in common"],
+)
+@in_loop
+async def test_no_pod_is_bound_without_a_share_that_another_policy_keeps_it_from(
+    other: dict[str, Any], asks: dict[str, str]
+) -> None:
+    later = policy("later", binding={"deviceShare": [device_share(**other)]}, priority=-1)
+    cluster = Cluster(later)
+    cluster.make("a", 4, more=asks)
+    why = await cluster.bind("a")
+    assert why.startswith("policy later, ")
+    assert "example.org/npu cannot be granted, because shares has an entry of the same name" in why
+    cluster.make("b", 4)
+    assert await cluster.bind("b") == ""
+
+
+@in_loop
+async def test_a_copy_of_a_ledger_is_no_ledger() -> None:
+    cluster = Cluster()
+    sink = LedgerSink(cluster.views, cluster.told.mirror.devices)
+
+    def listed(name: str, version: str, **entries: Entry) -> ListedLedger:
+        body = create_body("n1", entries)
+        body["metadata"] |= {"name": name, "namespace": "fairlead-system", "uid": name, "resourceVersion": version}
+        return ListedLedger(Meta(name, "fairlead-system", name, version), decode_ledger(json.loads(json.dumps(body))))
+
+    sink.put(listed("fairlead-grants-n1", "5", real=Entry("ml/a", "4", "p", {"gpu": (GrantedDevice("0", {MEM: 8}),)})))
+    sink.put(listed("backup", "9"))
+    sink.remove(("fairlead-system", "backup"))
+    found = cluster.views.ledger("n1")
+    assert found is not None
+    assert (found.rv, [*found.entries]) == ("5", ["real"])
