@@ -1,6 +1,6 @@
 """A compiled policy: immutable, with names, selectors and expressions resolved."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
