@@ -213,6 +213,7 @@ def test_nobody_is_given_more_than_the_built_in_roles_and_one_lease() -> None:
     ]
     election = read(config_of(made))["leaderElection"]
     assert (election["resourceName"], election["resourceNamespace"]) == (lease, made.names.namespace)
+    assert election["retryPeriod"] == "1s"
 
 
 def test_one_replica_may_be_evicted() -> None:
