@@ -71,7 +71,7 @@ def test_a_batch_shares_a_version_and_its_room() -> None:
     found = planned([request("a", 6), request("b", 6), request("c", 6), request("d", 4)])
     assert devices(found) == {"a": "0", "b": "1", "d": "0"}
     assert found.answers == [Granted(found.put["a"]), Granted(found.put["b"]), FULL, Granted(found.put["d"])]
-    assert found.patch["metadata"] == {"resourceVersion": "9"}
+    assert found.patch["metadata"] == {"resourceVersion": "9", "managedFields": [{}]}
     assert [found.put[one].order for one in "abd"] == [1, 2, 3]
 
 

@@ -63,7 +63,7 @@ def test_a_ledger_without_annotation_is_of_the_node_in_its_name() -> None:
 def test_a_patch_names_the_version_and_only_what_changes() -> None:
     ledger = decode_ledger(config_map({"a": encode_entry(ENTRY), "b": encode_entry(ENTRY)}))
     assert merge_patch(ledger, {"c": ENTRY, "b": ENTRY}, ["a", "b"]) == {
-        "metadata": {"resourceVersion": "9"},
+        "metadata": {"resourceVersion": "9", "managedFields": [{}]},
         "data": {"a": None, "b": encode_entry(ENTRY), "c": encode_entry(ENTRY)},
     }
 
