@@ -24,6 +24,7 @@ from fairlead.process.serving_core import ServingCore
 from fairlead.process.tasks import Work, done_before, every, listening, nothing, raise_descriptor_limit
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.rejected_pods import RejectedPods
+from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.bind_client import Binder, BindingClient
 from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.server import IdentityCheck, Page, WebhookServer
@@ -233,13 +234,20 @@ class Replica:
             state = (serving, core.mirror.nodes.head)
             when = CallClock(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
             try:
-                if state == seen or serving.precompute(when):
+                if use_idle_time(serving, self.rejected, when, is_done=state == seen):
                     seen = state
-                else:  # under load there is always more to precompute, and pods must be woken nevertheless
-                    when = when._replace(deadline_ns=perf_counter_ns() + _IDLE_NS)
-                if self.rejected is not None:
-                    self.rejected.recheck(serving, when)
             except Exception as error:  # the call that fails gets an error; the others must still be answered
                 seen = state
                 if (more := core.rate_limiter.about("idle")) is not None:
                     LOG.exception("precompute.fault", exc_info=FaultError(error), extra=more)
+
+
+def use_idle_time(serving: ServingState, rejected: RejectedPods | None, when: CallClock, *, is_done: bool) -> bool:
+    """Precompute verdicts unless that is done, and recheck rejected pods; return whether all is precomputed.
+
+    Under load there is always more to precompute, and rejected pods must be woken nevertheless.
+    """
+    done = is_done or serving.precompute(when)
+    if rejected is not None:
+        rejected.recheck(serving, when if done else when._replace(deadline_ns=when.clock() + _IDLE_NS))
+    return done
