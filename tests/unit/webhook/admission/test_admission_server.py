@@ -125,7 +125,7 @@ def test_a_body_in_chunks_is_counted_while_it_is_read(tmp_path: Path, parts: int
         reply = await connection.call(PATH, LARGE * parts + b"0\r\n\r\n", **CHUNKED)
         assert reply.status == (200 if parts == 3 else 413)
 
-    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER, idle_s=FOREVER)
 
 
 def test_little_of_a_connection_is_looked_at_at_one_stretch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_little_of_a_connection_is_looked_at_at_one_stretch(tmp_path: Path, monk
         assert sum(pieces) > 1 << 20
         assert max(pieces) <= 2 * UNREAD
 
-    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER, idle_s=FOREVER)
 
 
 def test_who_has_no_end_is_cut_off(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_few_bodies_are_held_and_the_others_have_sent_their_heads(tmp_path: Path
             each.writer.write(b"x")
         assert [(await each.reply()).status for each in heads] == [200] * 8
 
-    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER, idle_s=FOREVER)
 
 
 @pytest.mark.parametrize("sent", [b"wait", b""])
@@ -193,7 +193,7 @@ def test_whoever_asks_all_the_time_takes_nobody_elses_place(tmp_path: Path, sent
         assert one.running == bool(sent)
         assert await one.is_answered()
 
-    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER, idle_s=FOREVER)
 
 
 def test_where_nobody_can_wait_it_is_said_when_to_come_again(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_where_nobody_can_wait_it_is_said_when_to_come_again(tmp_path: Path) -> 
         assert (reply.status, reply.headers["retry-after"], reply.headers["connection"]) == (503, "1", "close")
         assert await one.why() == "admission: too many"
 
-    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER)
+    told(tmp_path, story, within_s=FOREVER, body_s=FOREVER, idle_s=FOREVER)
 
 
 def test_a_review_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
