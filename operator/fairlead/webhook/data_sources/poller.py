@@ -1,14 +1,16 @@
 """Poller of measured values: when each poll is due, and what is published to the nodes.
 
-A poll is asked for the first time at once. From then on all polls of one interval are asked together, and what came in
-time is published in one step. A failed poll changes no value: values keep their times, and grow stale by these.
+A poll is asked for the first time at once. From then on all polls of one interval are asked together. What is answered
+promptly is published in one step, and each straggler when it comes, so that a source that hangs keeps back nobody else's
+values. A failed poll changes no value: values keep their times, and grow stale by these.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, NoReturn
+from math import inf
+from typing import Any, Final, NamedTuple, NoReturn
 
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading, poll_name
@@ -21,10 +23,22 @@ _TOGETHER_S: Final = 0.05
 _NODES_S: Final = 1.0
 """How soon a node that has joined gets what the last polls said of it."""
 _RETRY_S: Final = 1.0
+_PROMPT_S: Final = 0.5
+"""How long answers are waited for before those that came are published together: each publication has its cost."""
 
 Outcome = Reading | PollError
-Read = Callable[[Mapping[Poll, int]], Awaitable[Mapping[Poll, Outcome]]]
-"""Asks for several polls, each with the greatest age of its values in seconds."""
+
+
+class Question(NamedTuple):
+    """What one source is asked at once, which may serve several polls."""
+
+    polls: Collection[Poll]
+    outcomes: Coroutine[Any, Any, Mapping[Poll, Outcome]]
+    """What each poll gave."""
+
+
+Ask = Callable[[Mapping[Poll, int]], Iterable[Question]]
+"""Makes the questions for polls, each with the greatest age of its values in seconds. Every poll is in one question."""
 
 
 class PollStatus(NamedTuple):
@@ -61,14 +75,14 @@ class Poller:
     def __init__(
         self,
         nodes: Nodes,
-        read: Read,
+        ask: Ask,
         *,
         now: Callable[[], int],
         clock: Callable[[], float],
         is_synced: Callable[[], bool],
     ) -> None:
         """Begin once `is_synced`, when the nodes are known; `now` is the time of day in nanoseconds."""
-        self._nodes, self._read, self._now, self._clock, self._is_synced = nodes, read, now, clock, is_synced
+        self._nodes, self._ask, self._now, self._clock, self._is_synced = nodes, ask, now, clock, is_synced
         self._polls: dict[Poll, _Scheduled] = {}
         self._phases: dict[int, float] = {}
         self._wake = asyncio.Event()
@@ -136,7 +150,7 @@ class Poller:
                 due = {poll: one for poll, one in self._polls.items() if one.due <= now and not one.is_running}
                 if due:
                     for one in due.values():
-                        one.is_running = True
+                        one.is_running, one.due = True, inf
                     group.create_task(self._batch(due))
                 waits = [one.due - now for one in self._polls.values() if not one.is_running]
                 delay_s = max(_TOGETHER_S, min([_NODES_S, *waits])) if self._polls else None
@@ -147,21 +161,30 @@ class Poller:
                     pass
 
     async def _batch(self, due: Mapping[Poll, _Scheduled]) -> None:
-        """Ask for several polls, publish what came, and schedule them again."""
+        """Ask for several polls, and finish those that answer promptly together, each of the others by itself."""
         begun = self._clock()
-        try:
-            found = await self._read({poll: one.greatest_age_s for poll, one in due.items()})
-        except Exception as error:  # a fault must not end the other polls
-            LOG.exception("data.poll_fault")
-            failed = PollError(f"an internal fault ({type(error).__name__}); the log of the operator says where")
-            found = dict.fromkeys(due, failed)
+        questions = self._ask({poll: one.greatest_age_s for poll, one in due.items()})
+        async with asyncio.TaskGroup() as group:
+            waiting = {group.create_task(_outcomes(one)) for one in questions}
+            done, waiting = await asyncio.wait(waiting, timeout=_PROMPT_S)
+            while done or waiting:
+                if done:
+                    self._finish({poll: found for one in done for poll, found in one.result().items()}, due, begun)
+                if not waiting:
+                    return
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+    def _finish(self, found: Mapping[Poll, Outcome], due: Mapping[Poll, _Scheduled], begun: float) -> None:
+        """Publish what came, and schedule its polls again."""
         readings = {poll: one for poll, one in found.items() if isinstance(one, Reading)}
         kept = {poll: one for poll, one in readings.items() if self._polls.get(poll) is due[poll]}
         if kept:
             self._nodes.publish(kept, self._now())
-        for poll, one in due.items():
-            self._note(poll, one, found[poll])
-            one.is_running, one.due = False, self._next(poll, one, begun)
+        for poll, outcome in found.items():
+            one = due[poll]
+            self._note(poll, one, outcome)
+            # What was changed while it was asked is due at once, and stays so.
+            one.is_running, one.due = False, min(one.due, self._next(poll, one, begun))
         self._progress.set()
         self._wake.set()
 
@@ -201,3 +224,13 @@ class Poller:
         readings = {poll: one.last for poll, one in self._polls.items() if one.last is not None}
         if readings:
             self._nodes.publish(readings, self._now())
+
+
+async def _outcomes(question: Question) -> Mapping[Poll, Outcome]:
+    """Return what each poll of a question gave; a fault of ours must not end the other questions."""
+    try:
+        return await question.outcomes
+    except Exception as error:
+        LOG.exception("data.poll_fault")
+        failed = PollError(f"an internal fault ({type(error).__name__}); the log of the operator says where")
+        return dict.fromkeys(question.polls, failed)

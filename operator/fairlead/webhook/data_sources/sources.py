@@ -1,8 +1,7 @@
 """All sources of measured values: each poll is asked of its own, and a failure of one is not one of the others."""
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from fairlead.policy.views.node_table import Nodes
@@ -13,7 +12,7 @@ from fairlead.webhook.data_sources.loop_turns import in_turns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.poller import Outcome
+from fairlead.webhook.data_sources.poller import Outcome, Question
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 
 _METRICS_API_S: Final = 5.0
@@ -28,21 +27,19 @@ class DataSources:
         self._nodes, self._prometheus, self._node_metrics = nodes, prometheus, node_metrics
         self._documents = documents
 
-    async def read(self, ages: Mapping[Poll, int]) -> Mapping[Poll, Outcome]:
-        """Ask for polls, each with the greatest age of its values in seconds, and return what each gave."""
+    def ask(self, ages: Mapping[Poll, int]) -> Iterable[Question]:
+        """Return the questions for polls, each with the greatest age of its values in seconds."""
         node_of = NodeNames(self._nodes)
         by_interval = defaultdict[int, list[NodeMetricsPoll]](list)
-        works = list[asyncio.Task[Mapping[Poll, Outcome]]]()
-        async with asyncio.TaskGroup() as group:
-            for poll, greatest_age_s in ages.items():
-                if isinstance(poll, PrometheusPoll):
-                    works.append(group.create_task(self._ask_prometheus(poll, greatest_age_s, node_of)))
-                elif isinstance(poll, NodeMetricsPoll):
-                    by_interval[poll.interval_s].append(poll)
-                else:
-                    works.append(group.create_task(self._read_document(poll)))
-            works += [group.create_task(self._ask_metrics_api(polls)) for polls in by_interval.values()]
-        return {poll: outcome for work in works for poll, outcome in work.result().items()}
+        questions = list[Question]()
+        for poll, greatest_age_s in ages.items():
+            if isinstance(poll, PrometheusPoll):
+                questions.append(Question((poll,), self._ask_prometheus(poll, greatest_age_s, node_of)))
+            elif isinstance(poll, NodeMetricsPoll):
+                by_interval[poll.interval_s].append(poll)
+            else:
+                questions.append(Question((poll,), self._read_document(poll)))
+        return [*questions, *(Question(polls, self._ask_metrics_api(polls)) for polls in by_interval.values())]
 
     async def _ask_prometheus(
         self, poll: PrometheusPoll, greatest_age_s: int, node_of: Callable[[str], str | None]

@@ -42,7 +42,7 @@ class NodeDataFeed:
         self.prometheus: Final = PrometheusClient(settings_folder, now)
         self._documents = ConfigMapSource(client, namespace, self._document_changed)
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents)
-        self._poller = Poller(nodes, self._sources.read, now=now, clock=monotonic, is_synced=is_synced)
+        self._poller = Poller(nodes, self._sources.ask, now=now, clock=monotonic, is_synced=is_synced)
 
     @property
     def poll_states(self) -> Mapping[Poll, PollStatus]:

@@ -1,7 +1,7 @@
 """When polls are asked, and what becomes of their answers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,7 +9,7 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.poller import Outcome, Poller
+from fairlead.webhook.data_sources.poller import Outcome, Poller, Question
 from scripted.loop import in_loop
 from support.policy import NOW, SECOND, node, policy
 
@@ -27,6 +27,16 @@ POLICY = policy(
 AGES: dict[Poll, int] = {LOAD: 60, HEAT: 60, USED: 180}
 
 
+class _Counted(Nodes):
+    """Nodes that count what is published to them."""
+
+    published = 0
+
+    def publish(self, readings: Mapping[Poll, Reading], now: int) -> None:
+        self.published += 1
+        super().publish(readings, now)
+
+
 class Ground:
     """A poller whose clock a test winds, and sources that answer what the test says."""
 
@@ -34,29 +44,29 @@ class Ground:
         self.time, self.synced = 0.0, True
         self.asked: list[tuple[float, set[str]]] = []
         self.answers: dict[Poll, Any] = {}
-        self.nodes = Nodes()
+        self.nodes = _Counted()
         self.nodes.put(node("a"))
         self.nodes.measure(POLICY.data)
         self.poller = Poller(
             self.nodes,
-            self.read,
+            self.ask,
             now=lambda: NOW + round(self.time * SECOND),
             clock=lambda: self.time,
             is_synced=lambda: self.synced,
         )
 
-    async def read(self, ages: Mapping[Poll, int]) -> Mapping[Poll, Outcome]:
+    def ask(self, ages: Mapping[Poll, int]) -> Iterable[Question]:
         self.asked.append((self.time, {getattr(poll, "query", "used") for poll in ages}))
-        found = {}
-        for poll in ages:
-            answer = self.answers.get(poll, PollError("connection refused"))
-            if isinstance(answer, asyncio.Event):
-                await answer.wait()
-                answer = self.reading(0.9)
-            if isinstance(answer, RuntimeError):
-                raise answer
-            found[poll] = answer
-        return found
+        return [Question((poll,), self._answer(poll)) for poll in ages]
+
+    async def _answer(self, poll: Poll) -> Mapping[Poll, Outcome]:
+        answer = self.answers.get(poll, PollError("connection refused"))
+        if isinstance(answer, asyncio.Event):
+            await answer.wait()
+            answer = self.reading(0.9)
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return {poll: answer}
 
     def reading(self, value: float, **names: float) -> Reading:
         return Reading({"a": value, **names}, NOW + round(self.time * SECOND))
@@ -67,6 +77,15 @@ class Ground:
         now = NOW + round(self.time * SECOND)
         found = self.nodes.with_measured(view, POLICY.data, now).data(entry)
         return str(found) if isinstance(found, Unknown) else found
+
+    @property
+    def published(self) -> int:
+        return self.nodes.published
+
+    async def until(self, wanted: Callable[[], bool]) -> None:
+        """Wait, as long as the loop's own time takes."""
+        while not wanted():
+            await asyncio.sleep(0.005)
 
     async def settle(self) -> None:
         for _ in range(20):
@@ -150,6 +169,56 @@ async def test_a_fault_of_ours_is_a_failed_poll() -> None:
         ground.answers = {LOAD: ground.reading(0.4)}
         await ground.advance(1.0)
         assert ground.value() == 0.4
+
+
+@in_loop
+async def test_what_is_answered_promptly_is_published_in_one_step_and_a_straggler_when_it_comes() -> None:
+    ground = Ground()
+    soon, late = asyncio.Event(), asyncio.Event()
+    ground.answers = {LOAD: ground.reading(0.4), HEAT: soon, USED: late}
+    async with ground.running():
+        ground.poller.want(AGES)
+        await ground.settle()
+        assert (ground.value(), ground.published) == ("data load is missing", 0)
+        soon.set()
+        await ground.until(lambda: ground.published == 1)
+        assert (ground.value(), ground.value(entry="heat")) == (0.4, 0.9)
+        assert ground.value(entry="used") == "data used is missing"
+        late.set()
+        await ground.until(lambda: ground.published == 2)
+        assert ground.value(entry="used") == 0.9
+        await ground.advance(15.0)
+        assert ground.asked == [(0.0, {"load", "heat", "used"}), (15.0, {"load", "heat"})]
+
+
+@in_loop
+async def test_a_straggler_does_not_keep_the_others_from_their_next_polls() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: ground.reading(0.4), HEAT: asyncio.Event()}
+    async with ground.running():
+        ground.poller.want({LOAD: 60, HEAT: 60})
+        await ground.until(lambda: ground.published == 1)
+        await ground.advance(15.0)
+        ground.answers[LOAD] = ground.reading(0.7)
+        await ground.until(lambda: ground.published == 2)
+        assert ground.asked == [(0.0, {"load", "heat"}), (15.0, {"load"})]
+
+
+@in_loop
+async def test_what_changes_while_it_is_asked_is_asked_again_at_once() -> None:
+    ground = Ground()
+    gate = asyncio.Event()
+    ground.answers = {LOAD: gate}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.settle()
+        ground.poller.ask_now([LOAD])
+        await ground.settle()
+        assert ground.asked == [(0.0, {"load"})]
+        gate.set()
+        await ground.until(lambda: len(ground.asked) == 2)
+        await ground.advance(1.0, 2.0)
+    assert ground.asked == [(0.0, {"load"})] * 2
 
 
 @in_loop

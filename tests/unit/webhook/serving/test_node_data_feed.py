@@ -1,0 +1,114 @@
+"""The feed with real sources: what one of them does not say keeps back nobody else's values."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic, time_ns
+from typing import Any
+
+from aiohttp import web
+
+from fairlead.api.parse import parse_params
+from fairlead.kube.http.client import Client
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.views.node_table import Nodes
+from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.strategies.facts import Unknown
+from fairlead.webhook.serving.node_data_feed import NodeDataFeed
+from scripted.loop import in_loop
+from scripted.server import Server, Step
+from scripted.steps import page, watch
+from support.policy import node, policy
+from support.webhook.polled import reply, series
+
+GOOD = {"name": "good", "prometheus": {"server": "good", "query": "up"}}
+HUNG = {"name": "hung", "prometheus": {"server": "hung", "query": "up"}}
+PRICE = {"name": "price", "configMap": {"name": "prices"}}
+PRICES = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "prices", "namespace": "here", "uid": "u", "resourceVersion": "1"},
+    "data": {"values.json": json.dumps({"values": {"a": 3}})},
+}
+SOON_S = 2.0
+"""Well below the five seconds after which a server that hangs is given up."""
+
+
+def says(body: bytes) -> Step:
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    return step
+
+
+async def hang(request: web.BaseRequest) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    return web.Response()
+
+
+async def config_maps(request: web.BaseRequest) -> web.StreamResponse:
+    return await (watch(then="hold") if "watch" in request.query else page(PRICES, version=5))(request)
+
+
+class Fed:
+    """A feed that runs for one node, and what its entries give."""
+
+    def __init__(self, feed: NodeDataFeed, nodes: Nodes) -> None:
+        self.feed, self._nodes = feed, nodes
+        self._policy: CompiledPolicy | None = None
+        self._following: asyncio.Task[None] | None = None
+
+    def follow(self, *data: dict[str, Any]) -> asyncio.Task[None]:
+        """Begin to follow one policy; its own waiting goes on meanwhile."""
+        self._policy = policy(data=[*data], filters={"f": f"data.{data[0]['name']} < 9.0"})
+        self._following = asyncio.create_task(self.feed.follow([self._policy]))
+        return self._following
+
+    def value(self, entry: str) -> float | str:
+        view = self._nodes.view_of("a")
+        assert view is not None
+        assert self._policy is not None
+        found = self._nodes.with_measured(view, self._policy.data, time_ns()).data(entry)
+        return str(found) if isinstance(found, Unknown) else found
+
+    async def seconds_until(self, wanted: Callable[[], bool]) -> float:
+        begun = monotonic()
+        while not wanted():
+            await asyncio.sleep(0.005)
+        return monotonic() - begun
+
+
+@asynccontextmanager
+async def feeding(folder: Path, **servers: Step) -> AsyncIterator[Fed]:
+    """A feed with Prometheus servers of these names, and an API server with one ConfigMap."""
+    nodes = Nodes()
+    nodes.put(node("a", created="2020-01-01T00:00:00Z"))
+    running = {name: Server(step) for name, step in servers.items()}
+    async with Server(config_maps) as api, Client(api.access()) as client:
+        for one in running.values():
+            await one.__aenter__()
+        feed = NodeDataFeed(client, nodes, "here", folder, now=time_ns, is_synced=lambda: True)
+        feed.set_servers(
+            parse_params({"name": name, "url": one.url}, PrometheusServer) for name, one in running.items()
+        )
+        task = asyncio.create_task(feed.run())
+        try:
+            yield Fed(feed, nodes)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            for one in running.values():
+                await one.__aexit__(None, None, None)
+
+
+@in_loop
+async def test_a_server_that_hangs_keeps_back_no_value_of_another_source(tmp_path: Path) -> None:
+    async with feeding(tmp_path, good=says(reply(series("0.5", instance="a"))), hung=hang) as fed:
+        waiting = fed.follow(HUNG, GOOD, PRICE)
+        took_s = await fed.seconds_until(lambda: fed.value("good") == 0.5 and fed.value("price") == 3.0)
+        assert took_s < SOON_S
+        assert fed.value("hung") == "data hung is missing"
+        assert not waiting.done()
+        waiting.cancel()
