@@ -1,8 +1,8 @@
 """Poller of measured values: when each poll is due, and what is published to the nodes.
 
 A poll is asked for the first time at once. From then on all polls of one interval are asked together. What is answered
-promptly is published in one step, and each straggler when it comes, so that a source that hangs keeps back nobody else's
-values. A failed poll changes no value: values keep their times, and grow stale by these.
+promptly is published in one step, and each straggler when it comes, so that a source that hangs keeps back no values of
+others. A failed poll changes no value: values keep their times, and grow stale by these.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Question(NamedTuple):
 
     polls: Collection[Poll]
     outcomes: Coroutine[Any, Any, Mapping[Poll, Outcome]]
-    """What each poll gave."""
+    """What each poll gave. One that is left out has no answer yet, and is soon asked again."""
 
 
 Ask = Callable[[Mapping[Poll, int]], Iterable[Question]]
@@ -63,6 +63,7 @@ _NEW: Final = PollStatus()
 class _Scheduled:
     greatest_age_s: int
     due: float
+    wanted_at: float
     is_running: bool = False
     retry_s: float = _RETRY_S
     status: PollStatus = _NEW
@@ -102,9 +103,10 @@ class Poller:
             del self._polls[poll]
         for poll, greatest_age_s in ages.items():
             if (held := self._polls.get(poll)) is None:
-                self._polls[poll] = _Scheduled(greatest_age_s, now)
+                self._polls[poll] = _Scheduled(greatest_age_s, now, now)
             else:
                 held.greatest_age_s = greatest_age_s
+        self._progress.set()
         self._publish_again()  # there may be new entries of known polls
         self._wake.set()
 
@@ -120,21 +122,37 @@ class Poller:
         """Return for how long there has been polling, in seconds."""
         return 0.0 if self._begun is None else self._clock() - self._begun
 
-    def unanswered(self) -> list[Poll]:
-        """Return the polls that were not asked yet."""
-        return [poll for poll, one in self._polls.items() if not one.status.is_answered]
+    def without_value(self) -> list[Poll]:
+        """Return the polls that never succeeded."""
+        return [poll for poll, one in self._polls.items() if one.status.succeeded_at is None]
 
-    async def answered(self, within_s: float) -> None:
-        """Wait until each poll was answered, or failed, once; at once while the nodes are not known."""
+    async def first_values(self, within_s: float) -> None:
+        """Wait for the first success of each poll, as long as it is new; at once while the nodes are not known.
+
+        A failure ends no waiting, because it is tried again: a server may have been away for a moment only.
+        """
         if not self._is_synced():
             return
+        ends = {
+            poll: (one, left_s)
+            for poll, one in self._polls.items()
+            if (left_s := one.wanted_at + within_s - self._clock()) > 0
+        }
+
+        def missing() -> list[Poll]:
+            return [
+                poll
+                for poll, (one, _) in ends.items()
+                if one.status.succeeded_at is None and self._polls.get(poll) is one
+            ]
+
         try:
-            async with asyncio.timeout(within_s):
-                while self.unanswered():
+            async with asyncio.timeout(max((left_s for _, left_s in ends.values()), default=0)):
+                while missing():
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
-            LOG.warning("data.unanswered", extra={"polls": len(self.unanswered())})
+            LOG.warning("data.unanswered", extra={"polls": len(missing())})
 
     async def run(self) -> NoReturn:
         """Poll until cancelled."""
@@ -169,12 +187,13 @@ class Poller:
             done, waiting = await asyncio.wait(waiting, timeout=_PROMPT_S)
             while done or waiting:
                 if done:
-                    self._finish({poll: found for one in done for poll, found in one.result().items()}, due, begun)
+                    found = {poll: outcome for one in done for poll, outcome in one.result().items()}
+                    self._finish(found, due, begun)
                 if not waiting:
                     return
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    def _finish(self, found: Mapping[Poll, Outcome], due: Mapping[Poll, _Scheduled], begun: float) -> None:
+    def _finish(self, found: Mapping[Poll, Outcome | None], due: Mapping[Poll, _Scheduled], begun: float) -> None:
         """Publish what came, and schedule its polls again."""
         readings = {poll: one for poll, one in found.items() if isinstance(one, Reading)}
         kept = {poll: one for poll, one in readings.items() if self._polls.get(poll) is due[poll]}
@@ -182,9 +201,13 @@ class Poller:
             self._nodes.publish(kept, self._now())
         for poll, outcome in found.items():
             one = due[poll]
-            self._note(poll, one, outcome)
+            if outcome is None:
+                following = self._clock() + _RETRY_S
+            else:
+                self._note(poll, one, outcome)
+                following = self._next(poll, one, begun)
             # What was changed while it was asked is due at once, and stays so.
-            one.is_running, one.due = False, min(one.due, self._next(poll, one, begun))
+            one.is_running, one.due = False, min(one.due, following)
         self._progress.set()
         self._wake.set()
 
@@ -226,10 +249,11 @@ class Poller:
             self._nodes.publish(readings, self._now())
 
 
-async def _outcomes(question: Question) -> Mapping[Poll, Outcome]:
+async def _outcomes(question: Question) -> Mapping[Poll, Outcome | None]:
     """Return what each poll of a question gave; a fault of ours must not end the other questions."""
     try:
-        return await question.outcomes
+        found = await question.outcomes
+        return {poll: found.get(poll) for poll in question.polls}
     except Exception as error:
         LOG.exception("data.poll_fault")
         failed = PollError(f"an internal fault ({type(error).__name__}); the log of the operator says where")

@@ -59,8 +59,9 @@ class DataSources:
         return {poll: reading for poll, reading in found.items()}  # noqa: C416 - its keys are of another type
 
     async def _read_document(self, poll: ConfigMapPoll) -> Mapping[Poll, Outcome]:
-        document, error, is_answered = self._documents.state(poll)
+        document, error, _ = self._documents.state(poll)
         if document is None:
-            return {poll: PollError(error or ("is not there" if is_answered else "is not read yet"))}
+            # The watch has just begun, and tells when there is an answer.
+            return {poll: PollError(error)} if error else {}
         reading = await in_turns(document_reading(document, poll, self._nodes))
         return {poll: reading._replace(note=error or reading.note)}

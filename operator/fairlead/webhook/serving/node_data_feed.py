@@ -54,9 +54,9 @@ class NodeDataFeed:
         states = self._poller.states
         if not states:
             return None
-        unanswered = [poll_name(poll) for poll in self._poller.unanswered()]
-        text = f"{len(states)} polls" + (f", not answered yet: {', '.join(unanswered)}" if unanswered else "")
-        return not unanswered or self._poller.polled_for_s > READY_S, text
+        missing = [poll_name(poll) for poll in self._poller.without_value()]
+        text = f"{len(states)} polls" + (f", without values yet: {', '.join(missing)}" if missing else "")
+        return not missing or self._poller.polled_for_s > READY_S, text
 
     def remarks(self) -> Iterator[str]:
         """Yield what is wrong with polls."""
@@ -69,7 +69,7 @@ class NodeDataFeed:
         self.prometheus.set_servers([*servers])
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
-        """Poll for these policies from now on; return when each new poll was answered once, or after a while."""
+        """Poll for these policies from now on; return when each new poll succeeded once, or after a while."""
         # The set that serves until now reads the polls of this moment, and no others.
         self._nodes.measurements.keep(self._poller.states)
         ages = dict[Poll, int]()
@@ -83,7 +83,7 @@ class NodeDataFeed:
         self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
         self._poller.want(ages)
         if ages:
-            await self._poller.answered(FIRST_S)
+            await self._poller.first_values(FIRST_S)
 
     async def run(self) -> None:
         """Poll until cancelled."""

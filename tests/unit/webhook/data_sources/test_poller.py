@@ -9,7 +9,7 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.poller import Outcome, Poller, Question
+from fairlead.webhook.data_sources.poller import Outcome, Poller, PollStatus, Question
 from scripted.loop import in_loop
 from support.policy import NOW, SECOND, node, policy
 
@@ -66,7 +66,7 @@ class Ground:
             answer = self.reading(0.9)
         if isinstance(answer, RuntimeError):
             raise answer
-        return {poll: answer}
+        return {} if answer is None else {poll: answer}
 
     def reading(self, value: float, **names: float) -> Reading:
         return Reading({"a": value, **names}, NOW + round(self.time * SECOND))
@@ -244,26 +244,29 @@ async def test_nothing_is_asked_before_the_nodes_are_known() -> None:
     ground.synced = False
     async with ground.running():
         ground.poller.want({LOAD: 60})
-        await ground.poller.answered(1e9)
+        await ground.poller.first_values(1e9)
         await ground.settle()
     assert ground.asked == []
 
 
 @in_loop
-async def test_a_set_waits_for_the_first_answer_whatever_it_is() -> None:
+async def test_a_set_waits_for_the_first_success_of_each_poll() -> None:
     ground = Ground()
     gate = asyncio.Event()
     ground.answers = {LOAD: gate}
     async with ground.running():
         ground.poller.want({LOAD: 60, HEAT: 60})
-        waiting = asyncio.create_task(ground.poller.answered(1e9))
+        waiting = asyncio.create_task(ground.poller.first_values(1e9))
+        gate.set()
+        await ground.until(lambda: ground.poller.without_value() == [HEAT])
+        assert ground.poller.states[HEAT].error == "connection refused"
         await ground.settle()
         assert not waiting.done()
-        gate.set()
+        ground.answers[HEAT] = ground.reading(7.0)
+        await ground.advance(1.0)
         await waiting
-        assert ground.poller.unanswered() == []
-        assert ground.value() == 0.9
-        await ground.poller.answered(1e9)
+        assert (ground.value(), ground.value(entry="heat")) == (0.9, 7.0)
+        await ground.poller.first_values(1e9)
 
 
 @in_loop
@@ -272,8 +275,45 @@ async def test_a_set_does_not_wait_for_ever() -> None:
     ground.answers = {LOAD: asyncio.Event()}
     async with ground.running():
         ground.poller.want({LOAD: 60})
-        await ground.poller.answered(0.01)
-        assert ground.poller.unanswered() == [LOAD]
+        await ground.poller.first_values(0.01)
+        assert ground.poller.without_value() == [LOAD]
+
+
+@in_loop
+async def test_a_later_set_does_not_wait_again_for_what_fails() -> None:
+    ground = Ground()
+    ground.answers = {HEAT: ground.reading(7.0)}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0, 6.0)
+        ground.poller.want({LOAD: 60, HEAT: 60})
+        await ground.poller.first_values(5.0)
+        assert ground.poller.without_value() == [LOAD]
+
+
+@in_loop
+async def test_a_set_does_not_wait_for_a_poll_that_is_wanted_no_longer() -> None:
+    ground = Ground()
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        waiting = asyncio.create_task(ground.poller.first_values(1e9))
+        await ground.settle()
+        ground.poller.want({})
+        await waiting
+
+
+@in_loop
+async def test_a_poll_without_an_answer_yet_is_no_failure_and_is_asked_soon() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: None}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0, 0.5, 1.0)
+        assert ground.poller.states[LOAD] == PollStatus()
+        ground.answers = {LOAD: ground.reading(0.4)}
+        await ground.advance(2.0)
+        assert ground.value() == 0.4
+    assert [at for at, _ in ground.asked] == [0.0, 1.0, 2.0]
 
 
 @in_loop

@@ -12,7 +12,6 @@ from aiohttp import web
 
 from fairlead.api.parse import parse_params
 from fairlead.kube.http.client import Client
-from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_table import Nodes
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.strategies.facts import Unknown
@@ -57,19 +56,16 @@ class Fed:
 
     def __init__(self, feed: NodeDataFeed, nodes: Nodes) -> None:
         self.feed, self._nodes = feed, nodes
-        self._policy: CompiledPolicy | None = None
-        self._following: asyncio.Task[None] | None = None
+        self._policy = policy(filters={"f": "true"})
 
     def follow(self, *data: dict[str, Any]) -> asyncio.Task[None]:
         """Begin to follow one policy; its own waiting goes on meanwhile."""
         self._policy = policy(data=[*data], filters={"f": f"data.{data[0]['name']} < 9.0"})
-        self._following = asyncio.create_task(self.feed.follow([self._policy]))
-        return self._following
+        return asyncio.create_task(self.feed.follow([self._policy]))
 
     def value(self, entry: str) -> float | str:
         view = self._nodes.view_of("a")
         assert view is not None
-        assert self._policy is not None
         found = self._nodes.with_measured(view, self._policy.data, time_ns()).data(entry)
         return str(found) if isinstance(found, Unknown) else found
 
@@ -112,3 +108,30 @@ async def test_a_server_that_hangs_keeps_back_no_value_of_another_source(tmp_pat
         assert fed.value("hung") == "data hung is missing"
         assert not waiting.done()
         waiting.cancel()
+
+
+@in_loop
+async def test_a_set_waits_for_a_config_map_until_it_is_read(tmp_path: Path) -> None:
+    async with feeding(tmp_path) as fed:
+        assert await fed.seconds_until(fed.follow(PRICE).done) < SOON_S
+        assert fed.value("price") == 3.0
+        assert fed.feed.readiness() == (True, "1 polls")
+
+
+@in_loop
+async def test_a_set_waits_for_a_server_that_refuses_at_first(tmp_path: Path) -> None:
+    refused = 0
+
+    async def first_refuse(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal refused
+        if refused == 0:
+            refused += 1
+            return web.Response(status=503)
+        return await says(reply(series("0.5", instance="a")))(request)
+
+    async with feeding(tmp_path, good=first_refuse) as fed:
+        waiting = fed.follow(GOOD)
+        await fed.seconds_until(lambda: any("503" in one for one in fed.feed.remarks()))
+        assert fed.feed.readiness() == (False, "1 polls, without values yet: prometheus good: up")
+        await waiting
+        assert fed.value("good") == 0.5
