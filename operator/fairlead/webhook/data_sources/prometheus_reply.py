@@ -64,6 +64,7 @@ class _Reply(msgspec.Struct, frozen=True):
     warnings: list[str] | None = None
 
 
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _reply: Final = msgspec.json.Decoder(_Reply).decode
 
 
@@ -154,7 +155,7 @@ def node_samples(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]
     made = None
     if len(body) > WHOLE_BYTES:
         # If it is not written as Prometheus writes it, decoding it at once shows whether it can be read at all.
-        with suppress(msgspec.DecodeError):
+        with suppress(*_UNREADABLE):
             made = yield from _in_pieces(body, label, node_of)
     if made is None:
         made = yield from _at_once(body, label, node_of)
@@ -167,7 +168,7 @@ def _at_once(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]:
     try:
         reply = _vector(_reply(body))
         series = _series_decoder(label).decode(reply.data.result if reply.data else b"null") or []
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise PollError(f"the reply is not one of Prometheus: {error}") from None
     made = NodeSamples(label, warnings=reply.warnings or ())
     for start in range(0, len(series), _SERIES):
@@ -177,7 +178,7 @@ def _at_once(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]:
 
 
 def _in_pieces(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples | None]:
-    """Return the samples in a large reply; None if it has no places to cut. Raises msgspec.DecodeError."""
+    """Return the samples in a large reply; None if it has no places to cut. Raises what is _UNREADABLE."""
     start, end = body.find(_BEGIN) + len(_BEGIN), body.rfind(_END) + len(_END) - 1
     if start < len(_BEGIN) or end < start:
         return None
@@ -220,7 +221,7 @@ def refusal_text(body: bytes) -> str:
     """Return the error in a reply, with its type; "" if it holds none."""
     try:
         reply = _reply(body)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return ""
     return _said(reply) if reply.status == "error" else ""
 
@@ -266,7 +267,7 @@ def _first_labels(body: bytes) -> dict[str, str]:
     try:
         text = body[start : start + _LABELS_MAX].decode(errors="replace").lstrip()
         found, _ = json.JSONDecoder().raw_decode(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 

@@ -167,6 +167,19 @@ FAILED: Mapping[str, tuple[bytes, str]] = {
     "labels that are numbers": (reply({"metric": {"instance": 1}, "value": [1, "1"]}), "Expected `str`, got `int`"),
     "no labels": (reply({"value": [1, "1"]}), "missing required field `metric`"),
     "a number that is none": (reply({"metric": {}, "value": [1, 2]}), "Expected `str`, got `int`"),
+    "a label that is no text": (
+        reply(series(instance="a")).replace(b'"a"', b'"\xff"'),
+        "the reply is not one of Prometheus: 'utf-8' codec can't decode byte 0xff",
+    ),
+    "an error that is no text": (
+        b'{"status":"error","error":"\xff"}',
+        "the reply is not one of Prometheus: 'utf-8' codec can't decode byte 0xff",
+    ),
+    "a nest": (b'{"data":' * 100_000, "the reply is not one of Prometheus: maximum recursion depth exceeded"),
+    "a nest of series": (
+        reply().replace(b"[]", b"[" * 100_000),
+        "the reply is not one of Prometheus: maximum recursion depth exceeded",
+    ),
 }
 
 
@@ -181,7 +194,8 @@ def test_what_is_no_vector_is_a_failed_poll(case: str) -> None:
 
 def test_an_error_is_read_from_any_body() -> None:
     assert refusal_text(FAILED["an error"][0]) == FAILED["an error"][1]
-    assert [refusal_text(body) for body in (b"", b"no", reply())] == ["", "", ""]
+    nothing = [b"", b"no", reply(), FAILED["an error that is no text"][0], FAILED["a nest"][0]]
+    assert [refusal_text(body) for body in nothing] == [""] * 5
     long = json.dumps({"status": "error", "errorType": "execution", "error": "x" * 1000}).encode()
     assert refusal_text(long) == f"execution: {'x' * 300}..."
 
@@ -294,6 +308,11 @@ def test_a_large_reply_is_read_in_pieces() -> None:
 )
 def test_a_large_reply_may_be_written_in_another_way(body: bytes) -> None:
     assert len(large(body)[1].values) == 10_000
+
+
+def test_a_large_reply_with_what_is_no_text_is_a_failed_poll() -> None:
+    with pytest.raises(PollError, match="the reply is not one of Prometheus: 'utf-8' codec"):
+        large(LARGE.replace(b'"node-7"', b'"\xff"'))
 
 
 def test_a_large_reply_that_is_cut_off_is_a_failed_poll() -> None:

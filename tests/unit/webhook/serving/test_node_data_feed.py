@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic, time_ns
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from fairlead.api.parse import parse_params
@@ -15,6 +16,7 @@ from fairlead.kube.http.client import Client
 from fairlead.policy.views.node_table import Nodes
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.strategies.facts import Unknown
+from fairlead.webhook.data_sources.sources import DataSources
 from fairlead.webhook.serving.node_data_feed import NodeDataFeed
 from scripted.loop import in_loop
 from scripted.server import Server, Step
@@ -135,3 +137,16 @@ async def test_a_set_waits_for_a_server_that_refuses_at_first(tmp_path: Path) ->
         assert fed.feed.readiness() == (False, "1 polls, without values yet: prometheus good: up")
         await waiting
         assert fed.value("good") == 0.5
+
+
+@in_loop
+async def test_a_fault_of_one_source_is_no_failure_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slip(*_: object) -> None:
+        raise ValueError("a slip")
+
+    monkeypatch.setattr(DataSources, "_read_document", slip)
+    async with feeding(tmp_path, good=says(reply(series("0.5", instance="a")))) as fed:
+        waiting = fed.follow(GOOD, PRICE)
+        assert await fed.seconds_until(lambda: fed.value("good") == 0.5) < SOON_S
+        assert [one for one in fed.feed.remarks() if "internal fault (ValueError)" in one]
+        waiting.cancel()
