@@ -63,12 +63,12 @@ class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def has_value(self) -> bool:
-        """Return whether a node has a usable value, or a default."""
-        return sum(fault.nodes for fault in self.faults) < self.nodes
+        """Return whether a node has a usable value that was measured; a default tells nothing of the source."""
+        return self.with_value > 0
 
     @property
     def is_cut_off(self) -> bool:
-        """Return whether the last poll failed and no node has a usable value."""
+        """Return whether the last poll failed and no node has a usable value that was measured."""
         return bool(self.error) and self.nodes > 0 and not self.has_value
 
 

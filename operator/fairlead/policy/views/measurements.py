@@ -7,7 +7,7 @@ none is believed past its age; `expire` says which slots became stale, or stoppe
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import floor
+from math import floor, isfinite
 from typing import Final, NamedTuple
 
 from fairlead.api.data import DataEntry
@@ -104,8 +104,11 @@ class MeasuredValues:
             if at != NO_TIME and at < created[slot]:
                 continue  # of an earlier node of this name
             value = measured * factor
-            if step is not None:
+            if step is not None and isfinite(value):
                 value = rounded(value, step)
+            if not isfinite(value):
+                changed[slot] |= self._put_fault(slot, NO_NUMBER)
+                continue
             before = times[slot]
             if value != values[slot] or (before != at and (_is_out(before, age_ns, now) or _is_out(at, age_ns, now))):
                 changed[slot] = 1
@@ -115,10 +118,17 @@ class MeasuredValues:
         for names, why in ((reading.several, SEVERAL), (reading.no_number, NO_NUMBER)):
             for name in names:
                 slot = slots.get(name)
-                if slot is not None and faults.get(slot) != why:
-                    values[slot], times[slot], faults[slot], changed[slot] = NAN, NO_TIME, why, 1
+                if slot is not None:
+                    changed[slot] |= self._put_fault(slot, why)
         self.expires = 0
         return changed
+
+    def _put_fault(self, slot: int, why: str) -> bool:
+        """Note why a slot has no value, and return whether this is new."""
+        if self.faults.get(slot) == why:
+            return False
+        self.values[slot], self.times[slot], self.faults[slot] = NAN, NO_TIME, why
+        return True
 
     def expired(self, created: Sequence[int], now: int) -> bytearray:
         """Return a mask of the slots whose value became stale, or lost its default, since this was last asked."""

@@ -8,9 +8,17 @@ from fairlead.control.decide.step_aside import asked_to_step_aside
 from fairlead.replica_state import DataEntryState, FaultState, PolicyState, ReplicaState
 
 
-def entry(name: str = "load", *, without: int = 0, why: str = "is stale", error: str = "") -> DataEntryState:
-    faults = (FaultState(why=why, nodes=without),) if without else ()
-    return DataEntryState(name=name, source="prometheus default", nodes=3, error=error, faults=faults)
+def entry(name: str = "load", *, without: int = 0, on_default: int = 0, error: str = "") -> DataEntryState:
+    faults = (FaultState(why="is stale", nodes=without),) if without else ()
+    return DataEntryState(
+        name=name,
+        source="prometheus default",
+        nodes=3,
+        error=error,
+        with_value=3 - without - on_default,
+        on_default=on_default,
+        faults=faults,
+    )
 
 
 WELL = entry()
@@ -34,6 +42,15 @@ def replica(*entries: DataEntryState, serving: str = "1") -> ReplicaState:
         pytest.param({"a": "no answer", "b": replica(CUT)}, "ab", "", id="the other one does not answer"),
         pytest.param({"a": replica(WELL), "b": replica(CUT), "c": replica(CUT)}, "abc", "bc", id="two of three are"),
         pytest.param({"a": replica(WELL), "b": replica(entry(without=2, error="e"))}, "ab", "", id="some values left"),
+        pytest.param(
+            {"a": replica(WELL), "b": replica(entry(without=2, on_default=1, error="e"))},
+            "ab",
+            "b",
+            id="the only node with anything has the default",
+        ),
+        pytest.param(
+            {"a": replica(entry(on_default=3)), "b": replica(CUT)}, "ab", "", id="the other one has defaults only"
+        ),
         pytest.param({"a": replica(WELL), "b": replica(entry(without=3))}, "ab", "", id="its polls succeed"),
         pytest.param({"a": replica(WELL), "b": replica(entry(error="e"))}, "ab", "", id="values still fresh"),
         pytest.param(

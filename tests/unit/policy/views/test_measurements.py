@@ -77,6 +77,31 @@ def test_a_value_or_why_there_is_none(nodes: Nodes, second: int, entry: str, wan
     assert value(nodes, second, entry) == want
 
 
+@pytest.mark.parametrize(
+    ("values", "want"),
+    [
+        pytest.param([1e300], "is no number", id="too large"),
+        pytest.param([-1e300], "is no number", id="too small"),
+        pytest.param([1e300, 1.0], 1e18, id="no longer too large"),
+        pytest.param([1.0, 1e300], "is no number", id="too large by now"),
+        pytest.param([1.7e290], 1.7e308, id="the largest"),
+    ],
+)
+def test_a_value_that_is_infinite_by_its_factor_is_no_number(values: list[float], want: float | str) -> None:
+    """As with annotations: no default, because what measures is broken."""
+    entry = {"name": "load", "prometheus": {"query": "load"}, "default": 0.9, "factor": 1e18, "round": 1e9}
+    read = policy(data=[entry], filters={"f": "data.load < 1.0"}).data
+    nodes = Nodes()
+    nodes.measure(read)
+    nodes.put(node("a", created=YOUNG))
+    for one in values:
+        nodes.publish({LOAD: Reading({"a": one}, NOW)}, NOW)
+    view = nodes.view_of("a")
+    assert view is not None
+    found = nodes.with_measured(view, read, NOW).data("load")
+    assert (found.why if isinstance(found, Unknown) else found) == want
+
+
 @pytest.mark.parametrize("created", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
 def test_a_node_may_say_that_it_was_made_at_any_time(created: str) -> None:
     assert value(measured(created=created), 0) == "is missing"

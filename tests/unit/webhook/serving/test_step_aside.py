@@ -10,7 +10,7 @@ from fairlead.webhook.serving.step_aside import ASKED_S, LONGEST_S, REST_S, Step
 CUT = DataEntryState(
     name="load", source="prometheus default", nodes=1, error="refused", faults=(FaultState(why="is stale", nodes=1),)
 )
-WELL = DataEntryState(name="load", source="prometheus default", nodes=1)
+WELL = DataEntryState(name="load", source="prometheus default", nodes=1, with_value=1)
 
 
 @dataclass
