@@ -30,7 +30,7 @@ Outcome = Reading | PollError
 
 
 class Question(NamedTuple):
-    """What one source is asked at once, which may serve several polls."""
+    """Question to one source, whose answer may serve several polls."""
 
     polls: Collection[Poll]
     outcomes: Coroutine[Any, Any, Mapping[Poll, Outcome]]
