@@ -66,6 +66,8 @@ class Mirror:
 
     def holder(self, pod: Any) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
+        if not self.devices.has_ledgers:
+            return ""
         uid = str(pod.metadata.uid)
         return self.devices.holder((str(pod.metadata.namespace), str(pod.metadata.name)), uid)
 

@@ -115,6 +115,11 @@ class DevicesOfNodes:
             for node in nodes:
                 self._changed(node)
 
+    @property
+    def has_ledgers(self) -> bool:
+        """True if a node has a ledger."""
+        return bool(self._ledgers)
+
     def is_gone(self, uid: str) -> bool:
         """Report whether a pod with an entry was seen placed, and has ended or is gone since."""
         return uid in self._gone
