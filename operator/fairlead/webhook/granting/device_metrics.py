@@ -1,8 +1,8 @@
 """Metrics of grants and devices. What nodes have is surveyed from time to time, not when metrics are scraped."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.server import Conflicting, WriteFailure
@@ -10,6 +10,7 @@ from fairlead.metrics import Labels, Metrics
 from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy, shares_in
+from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.granting.views import MirrorViews
 
 SURVEY_S: Final = 15.0
@@ -41,6 +42,19 @@ class GrantCounters:
             self._conflicts.add()
 
 
+class _Surveyed(NamedTuple):
+    """What a survey counts of a node, and what it was seen on."""
+
+    view: NodeView
+    ledger: Ledger | None
+    has_devices: bool = False
+    totals: Sequence[Data] = ()
+    foreign: Sequence[str] = ()
+    """The resource of each foreign pod."""
+    differing: int = 0
+    unreadable: int = 0
+
+
 class DeviceSurvey:
     """Survey of the devices of all nodes, as this process knows them."""
 
@@ -48,6 +62,8 @@ class DeviceSurvey:
         self._mirror, self._views, self._policies = mirror, views, policies
         self.totals: list[Data] = []
         self._nodes: list[Data] = []
+        self._shares: NamedShares = ()
+        self._known: dict[str, _Surveyed] = {}
         self._foreign: dict[Labels, float] = {}
         self._differing: dict[Labels, float] = {}
         self._unreadable: dict[Labels, float] = {}
@@ -61,23 +77,43 @@ class DeviceSurvey:
     async def take(self) -> None:
         """Look at all nodes, and pause in between."""
         shares = shares_in(self._policies())
-        nodes, foreign = list[Data](), dict[Labels, float]()
-        differing = unreadable = 0
+        if shares != self._shares:
+            self._shares, self._known = shares, {}
+        known, foreign = dict[str, _Surveyed](), dict[Labels, float]()
         for at, name in enumerate([*self._mirror.nodes.slots] if shares else ()):
             if at % _NODES == 0:
                 await asyncio.sleep(0)
-            if (found := self._report(name, shares)) is None:
-                continue
-            nodes.append({"node": name, "totals": found["totals"]})
-            for one in found["foreignPods"]:
-                key = (one["resource"],)
-                foreign[key] = foreign.get(key, 0) + 1
-            differing += len(found["differingAnnotations"])
-            unreadable += len(found["unreadableEntries"]) + len(found["newerEntries"])
-        self._nodes, self.totals = nodes, sum_of(one for node in nodes for one in node["totals"])
+            if (found := self._survey(name)) is not None:
+                known[name] = found
+        surveyed = {name: one for name, one in known.items() if one.has_devices}
+        self._known = known
+        self._nodes = [{"node": name, "totals": one.totals} for name, one in surveyed.items()]
+        self.totals = sum_of(total for one in surveyed.values() for total in one.totals)
+        for one in surveyed.values():
+            for resource in one.foreign:
+                foreign[resource,] = foreign.get((resource,), 0) + 1
         self._foreign = {(one["resource"],): foreign.get((one["resource"],), 0) for one in self.totals}
-        self._differing = {(): differing} if shares else {}
-        self._unreadable = {(): unreadable} if shares else {}
+        self._differing = {(): sum(one.differing for one in surveyed.values())} if shares else {}
+        self._unreadable = {(): sum(one.unreadable for one in surveyed.values())} if shares else {}
+
+    def _survey(self, node: str) -> "_Surveyed | None":
+        """Return what there is to count of a node, from the last survey if nothing has changed since."""
+        view, ledger = self._mirror.nodes.view_of(node), self._views.ledger(node)
+        known = self._known.get(node)
+        if view is None or (known is not None and known.view is view and known.ledger is ledger):
+            return known if view is not None else None
+        found = self._report(node, self._shares)
+        if found is None:
+            return _Surveyed(view, ledger)
+        return _Surveyed(
+            view,
+            ledger,
+            has_devices=True,
+            totals=found["totals"],
+            foreign=[one["resource"] for one in found["foreignPods"]],
+            differing=len(found["differingAnnotations"]),
+            unreadable=len(found["unreadableEntries"]) + len(found["newerEntries"]),
+        )
 
     def page(self, node: str) -> Data | None:
         """Return what `fairlead devices` tells of a node, or if it is empty the totals that the last survey found.

@@ -3,12 +3,17 @@
 import json
 from typing import Any
 
+import pytest
+
 from fairlead.grants.ledger import Ledger, decode_ledger
 from fairlead.grants.server import Conflicting, Failed
 from fairlead.metrics import Metrics
 from fairlead.mirror import decode
+from fairlead.mirror.device_report import node_report
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import ledger_entries
+from fairlead.policy.views.node_view import NodeView
+from fairlead.webhook.granting import device_metrics
 from fairlead.webhook.granting.device_metrics import DeviceSurvey, GrantCounters
 from fairlead.webhook.granting.views import MirrorViews
 from policies.good import device_share
@@ -67,6 +72,25 @@ async def test_a_survey_tells_what_is_granted_and_what_is_wrong() -> None:
         "fairlead_device_differing_annotations 1.0",  # the pod has none
         "fairlead_ledger_unreadable_entries 1.0",
     }
+
+
+@in_loop
+async def test_only_nodes_that_changed_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, metrics = survey()
+    looked_at: list[str] = []
+
+    def counted(view: NodeView, *rest: Any) -> Any:
+        looked_at.append(view.name)
+        return node_report(view, *rest)
+
+    monkeypatch.setattr(device_metrics, "node_report", counted)
+    await made.take()
+    await made.take()
+    assert looked_at == ["n1"]
+    made._mirror.placed_sink.remove(("ml", "stray"))
+    await made.take()
+    assert looked_at == ["n1", "n1"]
+    assert f'fairlead_device_foreign_pods{{resource="{MEM}"}} 0.0' in lines(metrics)
 
 
 @in_loop
