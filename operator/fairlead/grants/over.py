@@ -32,6 +32,8 @@ class PodState(Struct, frozen=True):
     """Amounts that it requests, as the scheduler counts them."""
     copy: str | None = None
     """Its annotation of granted devices: a copy, which others may have written."""
+    metadata_hash: int | None = None
+    """Hash of its labels and annotations; None in a view, which does not keep it."""
     order: int = 0
     """Order in which a device plugin takes it, by its annotations."""
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from fairlead.grants.batch import Ledgers
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.over import Gone, PodState
@@ -39,10 +41,13 @@ class Server:
         self.bindings: list[Mapping[str, Any]] = []
         self.reads: list[str] = []
         """Pods that were read."""
+        self.metadata_hashes: dict[str, int] = {}
+        """Of the pods whose labels or annotations were changed."""
 
     async def read_pod(self, pod: str, _timeout_s: float) -> PodState | Gone:
         self.reads.append(pod)
-        return self.api.read_pod(pod)
+        found = self.api.read_pod(pod)
+        return found if isinstance(found, Gone) else replace(found, metadata_hash=self.metadata_hashes.get(pod))
 
     async def read_ledger(self, node: str, _timeout_s: float) -> Ledger | Missing:
         return self.api.read_ledger(node)

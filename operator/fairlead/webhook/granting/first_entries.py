@@ -36,6 +36,11 @@ def asked_by(shares: Iterable[CompiledShare], pod: PodView) -> Ask | Refused:
     return tuple(asked)
 
 
+def metadata_hash(pod: Any) -> int:
+    """Return a hash of the labels and annotations of a pod, by which policies decide what it asks for."""
+    return hash((frozenset(pod.metadata.labels.items()), frozenset(pod.metadata.annotations.items())))
+
+
 class ReadPods:
     """Decoder of pods for the ledger, which remembers what those ask for whose annotations record a grant."""
 
@@ -55,6 +60,7 @@ class ReadPods:
             ended=str(pod.status.phase) in ENDED,
             request=extended_requests(pod),
             copy=self._copy(pod) if node else None,
+            metadata_hash=metadata_hash(pod),
             order=max(0, assumed_at(pod.metadata.annotations) - ASSUMED_AT) if node else 0,
         )
 

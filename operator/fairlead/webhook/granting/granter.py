@@ -22,11 +22,12 @@ from fairlead.strategies.facts import DeviceGrant, Unknown
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
 from fairlead.webhook.extender.call import CallClock, VerbReply
-from fairlead.webhook.granting.first_entries import ASSUMED_AT, asked_by
+from fairlead.webhook.granting.first_entries import ASSUMED_AT, asked_by, metadata_hash
 from fairlead.webhook.granting.views import UNKNOWN_NODE, MirrorViews
 
 _SECOND: Final = 1e9
 _CONVERTED_MAX: Final = 4096
+CHANGED: Final = "labels or annotations of the pod have changed since it was filtered"
 
 
 class Granter:
@@ -79,8 +80,10 @@ class _Job:
         self._mirror, self._decision, self._asked, self._converted = mirror, decision, asked, converted
         self._node = decision.request.node
 
-    def wish(self, _state: PodState) -> Wish | Refused:
-        """Return what the pod asks for, which does not change with its versions."""
+    def wish(self, state: PodState) -> Wish | Refused:
+        """Return what the pod asks for; refuse another version that policies may decide about in another way."""
+        if state.metadata_hash not in (None, metadata_hash(self._asked.pod.pod)):
+            return Refused(CHANGED)
         ask = asked_by(self._asked.shares, self._asked.pod)
         if isinstance(ask, Refused):
             return ask

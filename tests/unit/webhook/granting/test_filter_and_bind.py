@@ -9,6 +9,7 @@ import pytest
 from fairlead.grants.entry import Entry, GrantedDevice, encode_entry
 from fairlead.grants.ledger import create_body, decode_ledger
 from fairlead.kube.watch.store import Meta
+from fairlead.webhook.granting.granter import CHANGED
 from fairlead.webhook.granting.ledger_feed import LedgerSink, ListedLedger
 from policies.good import device_share
 from scripted.loop import in_loop
@@ -156,3 +157,14 @@ async def test_a_copy_of_a_ledger_is_no_ledger() -> None:
     found = cluster.views.ledger("n1")
     assert found is not None
     assert (found.rv, [*found.entries]) == ("5", ["real"])
+
+
+@pytest.mark.parametrize(("changed", "why"), [(None, ""), (0, CHANGED)], ids=["its status", "its labels"])
+@in_loop
+async def test_a_pod_that_was_changed_is_bound_unless_policies_may_decide_anew(changed: int | None, why: str) -> None:
+    cluster = Cluster()
+    cluster.make("a", 4)
+    cluster.api.change_pod("ml/a")  # the mirror has not heard of it, and the Binding is refused
+    if changed is not None:
+        cluster.server.metadata_hashes["ml/a"] = changed
+    assert await cluster.bind("a") == why

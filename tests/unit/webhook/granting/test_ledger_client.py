@@ -32,7 +32,8 @@ POD = {
     },
     "status": {"phase": "Running"},
 }
-STATE = PodState("u-p", "ml/p", "5", "n", request={"example.org/mem": 3})
+BARE = hash((frozenset[str](), frozenset[str]()))
+STATE = PodState("u-p", "ml/p", "5", "n", request={"example.org/mem": 3}, metadata_hash=BARE)
 BINDING = {"metadata": {"namespace": "ml", "name": "p"}}
 Call = Callable[[LedgerClient], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, str]] = {
