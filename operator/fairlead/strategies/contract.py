@@ -166,6 +166,8 @@ class CompiledScore(Generic[_Pod, _Node]):
     for_pod: Callable[[_Pod], NodeScorer[_Node]]
     normalize: Normalize = "None"
     """Normalization if the policy does not set one."""
+    scale: str = ""
+    """Parameter that says what the values score, in place of `normalize`; a rule with both does not compile."""
 
 
 Filter: TypeAlias = CompiledFilter[PodFacts, NodeFacts]

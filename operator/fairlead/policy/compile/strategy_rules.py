@@ -78,7 +78,12 @@ class StrategyRules:
         if chosen.strategy.score is None:
             self.faults.append(in_field(chosen.named, f"{chosen.strategy.name} is not a score", "use it under filters"))
             return None
-        return self._compiled(chosen, chosen.strategy.score, CompiledScore)
+        made: Score | None = self._compiled(chosen, chosen.strategy.score, CompiledScore)
+        if made is not None and made.scale and rule.normalize is not None:
+            said = f"{chosen.strategy.name} has {made.scale}, which stands in place of normalize"
+            self.faults.append(in_field((*path, "normalize"), said, f"leave out normalize or {made.scale}"))
+            return None
+        return made
 
     def _chosen(self, path: FieldPath, rule: written.Filter | written.Score) -> _Chosen | None:
         if rule.strategy is not None:

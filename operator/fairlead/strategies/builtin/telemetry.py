@@ -92,8 +92,8 @@ class TelemetryScore(Params):
     prefer: Literal["Lowest", "Highest"]
     """Values that are better."""
     range: TelemetryRange | None = None
-    """Range of values that become the scores from 0 to 100, in place of normalize. Give one for measured values, so
-    that small differences stay small."""
+    """Range of values that become the scores from 0 to 100, in place of normalize: a rule cannot have both. Give one
+    for measured values, so that small differences stay small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,7 @@ def _score(params: TelemetryScore) -> Score:
         reads=Reads(data=frozenset({name})),
         for_pod=for_pod,
         normalize="MinMax" if scale is None else "None",
+        scale="" if scale is None else "range",
     )
 
 

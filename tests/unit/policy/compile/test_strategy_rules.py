@@ -255,3 +255,16 @@ def test_values_without_a_time_take_no_lag(name: str, source: Mapping[str, Any])
     else:
         want = "memFree does not tell when it was measured; leave lag out"
         assert faults(RULES, data=given, scores=late) == {f"spec.scores[0].{name}.lag": want}
+
+
+@pytest.mark.parametrize("normalize", ["None", "MinMax", "Rank", None])
+@pytest.mark.parametrize("has_range", [True, False])
+def test_a_range_stands_in_place_of_normalize(normalize: str | None, has_range: bool) -> None:
+    ranged = {"range": {"from": 30, "to": 80}} if has_range else {}
+    rule = {"telemetry": {"value": "heat", "prefer": "Lowest", **ranged}, "normalize": normalize}
+    given: dict[str, Any] = {"data": [{"name": "heat", "nodeLabel": {"key": "a"}}], "scores": {"s": rule}}
+    if normalize and has_range:
+        want = "telemetry has range, which stands in place of normalize; leave out normalize or range"
+        assert faults(RULES, **given) == {"spec.scores[0].normalize": want}
+    else:
+        policy(rules=RULES, **given)
