@@ -20,6 +20,8 @@ _CPU: Final = '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5
 _MEMORY: Final = "1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes"
 _RATIOS: Final = {"cpu": _CPU, "memory": _MEMORY}
 _WINDOW: Final = "[15m:1m]"
+_LAG: Final = "7m30s"
+"""Half of the window: a pod of that age is half in its mean."""
 _INTERVAL: Final = "30s"
 """Trimaran's own; what it asks for changes slowly."""
 _RESOURCES: Final = ("cpu", "memory")
@@ -104,6 +106,13 @@ class LoadSources:
         entry = {"prometheus": {"query": query, "nodeLabel": "instance", "interval": _INTERVAL}}
         return self.draft.data(name, (), entry, name=name)
 
+    def lag(self, arguments: TrimaranArguments, comments: list[str]) -> dict[str, str]:
+        """Return the lag of a rule by a mean of the window; none for the latest value."""
+        if _is_latest(arguments):
+            return {}
+        comments.append(f"The lag {_LAG} is half of the 15 minutes of the mean: pods placed later count by requests.")
+        return {"lag": _LAG}
+
     def note(self, plugin: str, arguments: TrimaranArguments) -> None:
         """Say what there is of the source in a policy."""
         provider = arguments.metric_provider
@@ -162,6 +171,7 @@ def _target_load(args: Mapping[str, Any], weight: int | None, sources: LoadSourc
         "targetPercent": target,
         "multiplierPercent": _within(percent, 1, _MULTIPLIER_PERCENT_MAX, "defaultRequestsMultiplier", comments),
         "defaultRequest": str(request),
+        **sources.lag(found, comments),
     }
     others = [name for name in found.default_requests if name != "cpu"]
     if others:
@@ -176,7 +186,12 @@ def _load_risk(args: Mapping[str, Any], weight: int | None, sources: LoadSources
     margin = _risk("safeVarianceMargin", found.safe_variance_margin, plugin, comments)
     sensitivity = _risk("safeVarianceSensitivity", found.safe_variance_sensitivity, plugin, comments)
     resources = [sources.measured(resource, found) for resource in _RESOURCES]
-    rule = {"resources": resources, "margin": margin, "sensitivity": sensitivity}
+    rule = {
+        "resources": resources,
+        "margin": margin,
+        "sensitivity": sensitivity,
+        **sources.lag(found, comments),
+    }
     _add(sources, plugin, "load-variation-risk-balancing", weight, {"loadRisk": rule}, comments)
     sources.note(plugin, found)
 

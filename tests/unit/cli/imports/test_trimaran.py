@@ -69,6 +69,7 @@ def test_target_load_packing() -> None:
                     "targetPercent": 65,
                     "multiplierPercent": 150,
                     "defaultRequest": "1500m",
+                    "lag": "7m30s",
                 },
             }
         ],
@@ -86,8 +87,14 @@ def test_load_variation_risk_balancing() -> None:
     assert score == {
         "name": "load-variation-risk-balancing",
         "weight": 5,
-        "loadRisk": {"resources": [measured("cpu"), measured("memory")], "margin": 1, "sensitivity": 2.5},
+        "loadRisk": {
+            "resources": [measured("cpu"), measured("memory")],
+            "margin": 1,
+            "sensitivity": 2.5,
+            "lag": "7m30s",
+        },
     }
+    assert "The lag 7m30s is half of the 15 minutes of the mean" in found.comments
     check(found.policy)
 
 
@@ -119,6 +126,7 @@ def test_the_metrics_server_is_asked_where_trimaran_asks_it() -> None:
             {"name": "cpu", "mean": "cpuMean", "measure": "UsedRatio"},
             {"name": "memory", "mean": "memoryMean", "measure": "UsedRatio"},
         ]
+        assert "lag" not in found.spec["scores"][0]["loadRisk"]
         assert "reads the metrics server, which has no standard deviation." in found.comments
         check(found.policy)
 
