@@ -142,6 +142,19 @@ class DataEntry(Params):
     never expire."""
 
     @property
+    def source(self) -> str:
+        """Source of the values, as reports name it."""
+        if (server := self.prometheus) is not None:
+            return f"prometheus {server.server}"
+        if (metrics := self.node_metrics) is not None:
+            return f"nodeMetrics {metrics.resource}"
+        if (document := self.config_map) is not None:
+            return f"configMap {document.name}"
+        if (annotation := self.node_annotation) is not None:
+            return f"nodeAnnotation {annotation.key}"
+        return "" if self.node_label is None else f"nodeLabel {self.node_label.key}"
+
+    @property
     def interval_s(self) -> int | None:
         """Seconds between two polls; None for a source that is not polled."""
         source = self.prometheus or self.node_metrics

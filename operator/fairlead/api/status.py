@@ -69,7 +69,7 @@ class RuleStatus(StatusPart):
     name: Annotated[str, Field(min_length=1, max_length=317)]
     """Name of the rule, or key of the annotation."""
     uses: Annotated[Listed[Annotated[str, Field(max_length=512)]], Field(max_length=128)] = ()
-    """Fields that the rule reads, such as node.metadata.labels or data.load."""
+    """Fields that the rule reads, such as node.metadata.labels, or data.load (prometheus default) with its source."""
     evaluation: Literal["Lowered", "Engine"] | None = None
     """How the expression is evaluated: Lowered to Python byte code, or by the slower Engine. Absent for a strategy."""
     errors: RuleErrors | None = None

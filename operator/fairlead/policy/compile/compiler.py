@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.api import rules as written
@@ -107,6 +107,7 @@ class _Compiler:
     ) -> None:
         self.policy = policy
         self.rules = rules
+        self.sources = {entry.name: entry.source for entry in policy.spec.data}
         data = [entry.name for entry in policy.spec.data]
         self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=made)
         self.faults = self.expressions.faults
@@ -244,25 +245,31 @@ class _Compiler:
 
     def _report(self, name: str, kind: RuleKind, made: CompiledExpression | Filter | Score) -> None:
         if isinstance(made, CompiledExpression):
-            uses = tuple(sorted(".".join(path) for path in made.paths))
+            uses = tuple(sorted(self._named(path) for path in made.paths))
             self.reports.append(RuleReport(name, kind, made.evaluation, uses))
         else:
-            self.reports.append(RuleReport(name, kind, "Lowered", _uses(made)))
+            self.reports.append(RuleReport(name, kind, "Lowered", self._uses(made)))
+
+    def _named(self, path: Sequence[str]) -> str:
+        """Return a path that a rule reads, and of an entry of data where its values come from."""
+        text = ".".join(path)
+        source = self.sources.get(path[1], "") if path[0] == "data" and len(path) > 1 else ""
+        return f"{text} ({source})" if source else text
+
+    def _uses(self, rule: Filter | Score) -> tuple[str, ...]:
+        reads = rule.reads
+        objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
+        fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
+        named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "devices")
+        amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
+        amounts += [self._named(("data", name)) for name in reads.data]
+        amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.fresh]
+        others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
+        return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))
 
 
 def _device_shares(policy: SchedulerExtenderPolicy) -> tuple[DeviceShare, ...]:
     return policy.spec.binding.device_share if policy.spec.binding else ()
-
-
-def _uses(rule: Filter | Score) -> tuple[str, ...]:
-    reads = rule.reads
-    objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
-    fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
-    named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "devices", "data")
-    amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
-    amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.fresh]
-    others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
-    return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))
 
 
 def _selector(written_selector: LabelSelector | None) -> Selector | None:

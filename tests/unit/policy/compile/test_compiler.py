@@ -214,6 +214,25 @@ def test_what_rules_use_is_reported() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("source", "want"),
+    [
+        ({"prometheus": {"query": "up", "server": "ops"}}, "prometheus ops"),
+        ({"nodeMetrics": {"resource": "cpu"}}, "nodeMetrics cpu"),
+        ({"configMap": {"name": "prices"}}, "configMap prices"),
+        ({"nodeAnnotation": {"key": "example.com/load", "timeKey": "t"}}, "nodeAnnotation example.com/load"),
+        ({"nodeLabel": {"key": "load"}}, "nodeLabel load"),
+    ],
+)
+def test_where_the_values_that_rules_use_come_from_is_reported(source: dict[str, Any], want: str) -> None:
+    made = policy(
+        data=[{"name": "load", **source}],
+        filters={"a": "data.load < 1.0", "b": "has(data.load)"},
+        scores={"s": {"congestion": {"value": "load"}}},
+    )
+    assert {report.uses for report in made.reports} == {(f"data.load ({want})",)}
+
+
 def test_a_policy_that_is_off_is_compiled_and_reported_and_never_applied() -> None:
     off = policy(mode="Disabled", filters={"f": "false"})
     assert [report.name for report in off.reports] == ["f"]

@@ -76,7 +76,7 @@ def test_a_filter_and_a_score_decide() -> None:
     assert cluster.scores(pod())[0] == 30.0
     assert {report.name: (report.evaluation, report.uses) for report in made.reports} == {
         "f": ("Lowered", ("pods",)),
-        "s": ("Lowered", ("data.load",)),
+        "s": ("Lowered", ("data.load (nodeLabel load)",)),
     }
 
 
