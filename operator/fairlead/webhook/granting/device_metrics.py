@@ -43,7 +43,7 @@ class GrantCounters:
 
 
 class _Surveyed(NamedTuple):
-    """What a survey counts of a node, and what it was seen on."""
+    """Counts of a node, and what they were taken of."""
 
     view: NodeView
     ledger: Ledger | None
