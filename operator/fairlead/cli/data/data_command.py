@@ -25,6 +25,7 @@ def add_to(commands: "Commands") -> None:
         description="Show for each measured entry of a policy's data its source, how old its values are, which nodes "
         "have none and why, and the last error, on each replica of the operator. It comes from the policy's status, "
         "which the operator writes at once when DataReady changes, and ages alone every 5 minutes. "
+        "Values from annotations and labels of nodes are not in it; explain shows them. "
         "Exit code: 0 if the values are there, 1 if not, 2 if the policy cannot be read.",
     )
     parser.add_argument("policy", metavar="POLICY", help="name of the policy")
