@@ -9,7 +9,7 @@ from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.measured_summary import MeasuredSummary, node_values, summarize
-from fairlead.policy.views.measurements import STALE, MeasuredEntry
+from fairlead.policy.views.measurements import FUTURE, STALE, MeasuredEntry
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name
 from fairlead.replica_state import DataEntryState, FaultState
@@ -85,6 +85,13 @@ class DataReport:
             "policy",
             "entry",
             ask=of_each(lambda one: sum(fault.nodes for fault in one.faults)),
+        )
+        metrics.gauge(
+            "fairlead_data_nodes_in_the_future",
+            "Nodes whose value for an entry of a policy's data has a time in the future, so that it is not used.",
+            "policy",
+            "entry",
+            ask=of_each(lambda one: sum(fault.nodes for fault in one.faults if fault.why == FUTURE)),
         )
         metrics.gauge(
             "fairlead_data_failed_polls",

@@ -77,23 +77,36 @@ def test_a_document_whose_values_may_be_of_any_age_says_what_is_missing_in_it() 
     assert (any_.note, any_.with_value) == ("", 2)
 
 
-def test_metrics_by_policy_and_entry() -> None:
+def samples(second: int = 5) -> dict[tuple[str, str], float]:
+    """What is counted of two entries, one of which is of a poll that fails."""
     metrics = Metrics()
     failing = PollStatus(is_answered=True, succeeded_at=NOW, error="connection refused", failures=3)
     data = {"load": QUERY, "price": {"configMap": {"name": "prices"}}}
-    made(policy(data=data, filters=RULE), polls={LOAD: failing}).register(metrics)
-    found = {
+    made(policy(data=data, filters=RULE), polls={LOAD: failing}, second=second).register(metrics)
+    return {
         (sample.name, sample.labels["entry"]): sample.value
         for family in text_string_to_metric_families(metrics.exposition().decode())
         for sample in family.samples
     }
-    assert found == {
+
+
+def test_metrics_by_policy_and_entry() -> None:
+    assert samples() == {
         ("fairlead_data_oldest_value_age_seconds", "load"): 5,
         ("fairlead_data_nodes_without_value", "load"): 1,
         ("fairlead_data_nodes_without_value", "price"): 0,
+        ("fairlead_data_nodes_in_the_future", "load"): 0,
+        ("fairlead_data_nodes_in_the_future", "price"): 0,
         ("fairlead_data_failed_polls_total", "load"): 3,
         ("fairlead_data_failed_polls_total", "price"): 0,
     }
+
+
+def test_values_from_the_future_are_counted_by_themselves() -> None:
+    found = samples(second=-301)
+    assert found["fairlead_data_nodes_without_value", "load"] == 2
+    assert found["fairlead_data_nodes_in_the_future", "load"] == 1
+    assert found["fairlead_data_nodes_in_the_future", "price"] == 0
 
 
 def test_metrics_have_a_bound() -> None:
@@ -104,6 +117,7 @@ def test_metrics_have_a_bound() -> None:
     assert {name: len(samples) for name, samples in families.items()} == {
         "fairlead_data_oldest_value_age_seconds": 512,
         "fairlead_data_nodes_without_value": 512,
+        "fairlead_data_nodes_in_the_future": 512,
         "fairlead_data_failed_polls": 512,
     }
 
