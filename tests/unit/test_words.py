@@ -50,8 +50,8 @@ scheduler score seconds set silent spec state status text timestamp total transi
 version wakeups warnings watch webhook writes
 """
 _ENGLISH: Final = """
-absent always as behind compared differing effect failed free has internal largest invisible matches missed name never
-no nothing of on other out outdated passes raises range runs same slow to too unknown unreadable unused
+absent always as behind compared differing effect failed free future has in internal largest invisible matches missed
+name never no nothing of on other out outdated passes raises range runs same slow the to too unknown unreadable unused
 """
 KNOWN: Final = frozenset(re.findall(r"[a-z]+", _FIELD + _ENGLISH))
 """What names may use beside the glossary: words of the API, Prometheus and kube-scheduler, and plain English."""
