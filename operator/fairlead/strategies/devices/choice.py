@@ -18,11 +18,12 @@ TOO_LARGE: Final = "request is larger than any device"
 TOO_FEW_HEALTHY: Final = "too few healthy devices"
 NO_ROOM: Final = "no single device has room"
 TOO_FEW_HAVE_ROOM: Final = "too few devices have room"
+NEWER: Final = "granted by a newer version"
 SEVERAL_CONTAINERS: Final = "more than one container asks for the share"
 WAITING: Final = "waiting for the device plugin to take a pod of the same size"
 RESOLVABLE: Final = frozenset({NO_ROOM, TOO_FEW_HAVE_ROOM})
 """Reasons that evictions from the node can change."""
-REASONS: Final = (NO_DEVICE, TOO_LARGE, TOO_FEW_HEALTHY, NO_ROOM, TOO_FEW_HAVE_ROOM, SEVERAL_CONTAINERS)
+REASONS: Final = (NO_DEVICE, TOO_LARGE, TOO_FEW_HEALTHY, NO_ROOM, TOO_FEW_HAVE_ROOM, NEWER, SEVERAL_CONTAINERS)
 """All reasons of the filter. WAITING is one of binding alone: it is over within seconds."""
 
 
@@ -65,6 +66,14 @@ def refused_by_plugin(share: CompiledShare, pod: PodFacts) -> bool:
     """Report whether the gpushare plugin cannot give a pod its device: it is asked once for each container."""
     asked_by = [pod.askers(name) for name in share.entry.resources]
     return share.entry.record == "Gpushare" and any(one != Askers(containers=1) for one in asked_by)
+
+
+def devices_with_room(node: NodeFacts, rooms: Sequence[DeviceRoom], need: Need) -> list[DeviceRoom] | Refusal:
+    """Return the devices of a node that have room for a pod; none if a newer version of Fairlead granted there."""
+    found = with_room(rooms, need)
+    if isinstance(found, Refusal) and found.resolvable and any(one.is_newer for one in node.granted):
+        return Refusal(NEWER)
+    return found
 
 
 def with_room(rooms: Sequence[DeviceRoom], need: Need) -> list[DeviceRoom] | Refusal:
@@ -151,7 +160,7 @@ def choose_grants(share: CompiledShare, pod: PodFacts, node: NodeFacts) -> tuple
     if isinstance(devices, Unknown):
         return devices
     waiting = [one for one in node.nominated if one.pod.uid != pod.uid and one.pod.priority >= pod.priority]
-    found = with_room(rooms_for(share, devices, node, waiting, pod.uid), need)
+    found = devices_with_room(node, rooms_for(share, devices, node, waiting, pod.uid), need)
     if isinstance(found, Refusal):
         return found
     by_id = {room.device.id: room for room in found}

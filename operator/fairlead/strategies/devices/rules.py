@@ -28,10 +28,10 @@ from fairlead.strategies.devices.choice import (
     Need,
     Refusal,
     chosen_from,
+    devices_with_room,
     need_of,
     refused_by_plugin,
     rooms_for,
-    with_room,
 )
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.facts import Nominated
@@ -108,7 +108,7 @@ def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
         if own is None and nominated_to and nominated_to == node.name:
             waiting = [*_without_itself(share, waiting, need, priority)]
         rooms = rooms_for(share, devices, node, waiting, own)
-        found = with_room(rooms, need)
+        found = devices_with_room(node, rooms, need)
         if trace is not None:
             _note_rooms(rooms, found, need, first, len(waiting), trace)
             if not isinstance(found, Refusal):

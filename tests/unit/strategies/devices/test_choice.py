@@ -22,6 +22,7 @@ from fairlead.strategies.contract import (
 from fairlead.strategies.devices.charges import Charge, charges_of, foreign_pods, rooms_of
 from fairlead.strategies.devices.choice import (
     CARDS,
+    NEWER,
     NO_DEVICE,
     NO_ROOM,
     REASONS,
@@ -86,9 +87,6 @@ HALF = (entry("a", ("0", 15)), entry("b", ("1", 20)), entry("c", ("2", 18)))
 """What leaves 9, 4 and 22 of cards with 24, 24 and 40."""
 
 
-NEWER = Granted("a", None, is_newer=True)
-
-
 @pytest.mark.parametrize(
     ("share", "wanted", "node", "want"),
     [
@@ -143,7 +141,7 @@ NEWER = Granted("a", None, is_newer=True)
             {},
             pod(1),
             equal(8, 2, Granted("a", None, is_newer=True), pods=[OnNode(uid="a", request={MEM: 1.0})]),
-            NO_ROOM,
+            NEWER,
         ),
         # Foreign pods: in full on every device.
         ({}, pod(4), equal(8, 2, pods=[OnNode(uid="a", request={MEM: 5.0})]), NO_ROOM),
