@@ -20,7 +20,7 @@ from fairlead.policy.compile.device_rules import FILTER_PREFIX
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.evaluate.annotations import conflicts
-from fairlead.policy.evaluate.device_grants import layout_conflicts
+from fairlead.policy.evaluate.device_grants import layout_conflicts, ungranted
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
@@ -81,19 +81,26 @@ class CrossPolicyChecks:
             yield places[one.loser].finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
     def conflicts(self) -> Iterator[Finding]:
-        """Yield a warning for each annotation that a policy loses to another one that may match the same pod."""
+        """Yield a warning for each annotation that a policy loses to another one that may match the same pod.
+
+        And for each device share that is left out beside one of another policy.
+        """
         ordered = sorted(self._writing, key=lambda one: one[2].order)
         for at, (place, policy, compiled) in enumerate(ordered):
-            told = set[str]()
+            told, left_out = set[str](), set[int]()
             for earlier, its_policy, its_compiled in ordered[:at]:
                 new = {one.key for one in conflicts([its_compiled, compiled])} - told
-                if not new or compiled.name == its_compiled.name or are_apart(policy.spec.match, its_policy.spec.match):
+                shares = {at: name for at, name in _ungranted(its_compiled, compiled) if at not in left_out}
+                if not (new or shares) or compiled.name == its_compiled.name:
+                    continue
+                if are_apart(policy.spec.match, its_policy.spec.match):
                     continue
                 conditions = (*compiled.match.conditions, *its_compiled.match.conditions)
                 if can_be_together(condition.expression for condition in conditions):
                     told |= new
-                    for key in sorted(new):
-                        yield _conflict(place, compiled, key, earlier, its_compiled)
+                    left_out |= shares.keys()
+                    yield from (_conflict(place, compiled, key, earlier, its_compiled) for key in sorted(new))
+                    yield from (_left_out(place, at, name, earlier) for at, name in shares.items())
 
 
 def _conflict(
@@ -105,6 +112,22 @@ def _conflict(
     said = f"{shown(winner.name)} ({earlier.file}:{line}) also writes {key} and wins where both match a pod: {why}"
     hint = "write another key, or let no pod match both"
     path = ("spec", "binding", "annotations", at, "key")
+    return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
+
+
+def _ungranted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str]]:
+    if earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name:
+        yield from ungranted(earlier, later)
+
+
+def _left_out(place: PolicyLocation, at: int, resource: str, earlier: PolicyLocation) -> Finding:
+    line, _ = earlier.of(_NAME)
+    said = (
+        f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and has an entry of the same name, or for some of"
+        f" the same resources: a pod that both match and that asks for {resource} is not bound"
+    )
+    hint = "give the entries different names and each resource to one of them, or let no pod match both"
+    path = ("spec", "binding", "deviceShare", at)
     return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
 

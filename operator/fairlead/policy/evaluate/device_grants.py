@@ -83,6 +83,20 @@ def left_out(matched: Sequence[Matched], asks: Callable[[str], bool]) -> str | N
     return None
 
 
+def ungranted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str]]:
+    """Yield the device shares of a later policy that are left out beside an earlier one, by index, with a resource.
+
+    Nobody grants the resource, so that a pod which asks for it and matches both policies is not bound.
+    """
+    entries = [rule.share.entry for rule in earlier.device_shares]
+    names, taken = {one.name for one in entries}, {resource for one in entries for resource in one.resources}
+    for at, rule in enumerate(later.device_shares):
+        entry = rule.share.entry
+        missing = [resource for resource in entry.resources if resource not in taken]
+        if missing and (entry.name in names or len(missing) < len(entry.resources)):
+            yield at, missing[0]
+
+
 def _size(share: CompiledShare, node: NodeView, device_id: str) -> int:
     devices = layout_of(share.entry, node)
     if isinstance(devices, Unknown):
