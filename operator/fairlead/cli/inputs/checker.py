@@ -20,7 +20,7 @@ from fairlead.policy.compile.device_rules import FILTER_PREFIX
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.evaluate.annotations import conflicts
-from fairlead.policy.evaluate.device_grants import layout_conflicts, ungranted
+from fairlead.policy.evaluate.device_grants import layout_conflicts, partly_granted
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
@@ -83,14 +83,14 @@ class CrossPolicyChecks:
     def conflicts(self) -> Iterator[Finding]:
         """Yield a warning for each annotation that a policy loses to another one that may match the same pod.
 
-        And for each device share that is left out beside one of another policy.
+        And for each device share of which another policy grants a part.
         """
         ordered = sorted(self._writing, key=lambda one: one[2].order)
         for at, (place, policy, compiled) in enumerate(ordered):
-            told, left_out = set[str](), set[int]()
+            told, partly = set[str](), set[int]()
             for earlier, its_policy, its_compiled in ordered[:at]:
                 new = {one.key for one in conflicts([its_compiled, compiled])} - told
-                shares = {at: name for at, name in _ungranted(its_compiled, compiled) if at not in left_out}
+                shares = [one for one in _partly_granted(its_compiled, compiled) if one[0] not in partly]
                 if not (new or shares) or compiled.name == its_compiled.name:
                     continue
                 if are_apart(policy.spec.match, its_policy.spec.match):
@@ -98,9 +98,9 @@ class CrossPolicyChecks:
                 conditions = (*compiled.match.conditions, *its_compiled.match.conditions)
                 if can_be_together(condition.expression for condition in conditions):
                     told |= new
-                    left_out |= shares.keys()
+                    partly |= {at for at, _, _ in shares}
                     yield from (_conflict(place, compiled, key, earlier, its_compiled) for key in sorted(new))
-                    yield from (_left_out(place, at, name, earlier) for at, name in shares.items())
+                    yield from (_granted_in_part(place, *one, earlier) for one in shares)
 
 
 def _conflict(
@@ -115,18 +115,18 @@ def _conflict(
     return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
 
-def _ungranted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str]]:
+def _partly_granted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str, str]]:
     if earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name:
-        yield from ungranted(earlier, later)
+        yield from partly_granted(earlier, later)
 
 
-def _left_out(place: PolicyLocation, at: int, resource: str, earlier: PolicyLocation) -> Finding:
+def _granted_in_part(place: PolicyLocation, at: int, common: str, missing: str, earlier: PolicyLocation) -> Finding:
     line, _ = earlier.of(_NAME)
     said = (
-        f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and has an entry of the same name, or for some of"
-        f" the same resources: a pod that both match and that asks for {resource} is not bound"
+        f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and grants {common}, but not {missing}: a pod that"
+        " both match and that asks for both is not bound"
     )
-    hint = "give the entries different names and each resource to one of them, or let no pod match both"
+    hint = "grant each resource by one of them, or let no pod match both"
     path = ("spec", "binding", "deviceShare", at)
     return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 

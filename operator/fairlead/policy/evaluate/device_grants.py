@@ -1,6 +1,6 @@
 """Devices that the policies of a pod grant when it is bound, and layouts of policies that contradict each other."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead.policy.compile.model import CompiledPolicy
@@ -38,7 +38,7 @@ def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> 
     none is granted.
     """
     found, by = list[ShareGrant](), dict[str, None]()
-    for policy, share in shares_of(matched):
+    for policy, share in shares_of(pod, matched):
         chosen = choose_grants(share, pod, node)
         if isinstance(chosen, Refusal):
             return ChosenDevices(refusal=f"policy {policy}, {share.entry.name}: {chosen.reason}")
@@ -50,8 +50,13 @@ def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> 
     return ChosenDevices(",".join(by), tuple(found))
 
 
-def shares_of(matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]:
-    """Yield the device shares that hold for a pod, with their policies; a resource is granted once.
+def asks_for(pod: PodView, share: CompiledShare) -> bool:
+    """Report whether a pod requests a resource of a device share."""
+    return any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources)
+
+
+def shares_of(pod: PodView, matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]:
+    """Yield the device shares whose resources a pod requests, with their policies; a resource is granted once.
 
     That is by the first policy that shares it, in the order of the policies. An entry of a later policy that names such
     a resource is left out as a whole, and its other resources, too, if it has any: half an entry would not be what its
@@ -61,40 +66,42 @@ def shares_of(matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]
     for each in matched:
         for rule in () if each.undecided else each.policy.device_shares:
             resources = {*rule.share.entry.resources}
-            if taken.isdisjoint(resources) and rule.name not in names:
+            if asks_for(pod, rule.share) and taken.isdisjoint(resources) and rule.name not in names:
                 taken |= resources
                 names.add(rule.name)
                 yield each.policy.name, rule.share
 
 
-def left_out(matched: Sequence[Matched], asks: Callable[[str], bool]) -> str | None:
-    """Return why a pod cannot have all shares of its policies: it asks for a resource of one that is left out.
+def left_out(pod: PodView, matched: Sequence[Matched]) -> str | None:
+    """Return why a pod cannot have all shares of its policies: it requests a resource of one that is left out.
 
     To bind it without would give it a resource of which nobody says which device it is.
     """
-    chosen = [*shares_of(matched)]
+    chosen = [*shares_of(pod, matched)]
     granted = {resource for _, share in chosen for resource in share.entry.resources}
     for each in matched:
         for rule in () if each.undecided else each.policy.device_shares:
-            if missing := [one for one in rule.share.entry.resources if one not in granted and asks(one)]:
+            ungranted = [
+                one for one in rule.share.entry.resources if one not in granted and pod.request.get(one, 0.0) > 0
+            ]
+            if ungranted:
                 others = ", ".join(dict.fromkeys(name for name, _ in chosen if name != each.policy.name))
                 why = f"because {others} has an entry of the same name, or for some of the same resources"
-                return f"policy {each.policy.name}, {rule.name}: {missing[0]} cannot be granted, {why}"
+                return f"policy {each.policy.name}, {rule.name}: {ungranted[0]} cannot be granted, {why}"
     return None
 
 
-def ungranted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str]]:
-    """Yield the device shares of a later policy that are left out beside an earlier one, by index, with a resource.
+def partly_granted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str, str]]:
+    """Yield the device shares of a later policy, by index, of which an earlier one grants some resources.
 
-    Nobody grants the resource, so that a pod which asks for it and matches both policies is not bound.
+    With one of these and one of the others: a pod that matches both policies and requests both is not bound.
     """
-    entries = [rule.share.entry for rule in earlier.device_shares]
-    names, taken = {one.name for one in entries}, {resource for one in entries for resource in one.resources}
+    taken = {resource for rule in earlier.device_shares for resource in rule.share.entry.resources}
     for at, rule in enumerate(later.device_shares):
-        entry = rule.share.entry
-        missing = [resource for resource in entry.resources if resource not in taken]
-        if missing and (entry.name in names or len(missing) < len(entry.resources)):
-            yield at, missing[0]
+        resources = rule.share.entry.resources
+        common, missing = ([one for one in resources if (one in taken) is want] for want in (True, False))
+        if common and missing:
+            yield at, common[0], missing[0]
 
 
 def _size(share: CompiledShare, node: NodeView, device_id: str) -> int:

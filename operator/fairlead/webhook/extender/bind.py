@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.device_grants import left_out, shares_of
+from fairlead.policy.evaluate.device_grants import asks_for, left_out, shares_of
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
@@ -136,19 +136,15 @@ def _computed(
 def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str | None:
     """Return the device shares that apply to a pod, or why it cannot be bound; None if it asks for no such device."""
     for each in matched:
-        if (each.undecided or each.switched) and any(_asks(pod, rule.share) for rule in each.policy.device_shares):
+        if (each.undecided or each.switched) and any(asks_for(pod, rule.share) for rule in each.policy.device_shares):
             why = "is too slow" if each.switched else "cannot be decided"
             return f"policy {each.policy.name} grants devices, and {why}"
-    if (missing := left_out(matched, lambda resource: pod.request.get(resource, 0.0) > 0)) is not None:
+    if (missing := left_out(pod, matched)) is not None:
         return missing
-    shares = [(policy, share) for policy, share in shares_of(matched) if _asks(pod, share)]
+    shares = [*shares_of(pod, matched)]
     if not shares:
         return None
     return GrantsAsked(pod, matched, tuple(one for _, one in shares), tuple(dict.fromkeys(name for name, _ in shares)))
-
-
-def _asks(pod: PodView, share: CompiledShare) -> bool:
-    return any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources)
 
 
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:

@@ -7,7 +7,7 @@ import pytest
 from fairlead.api.parse import parse_policy
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.device_grants import LayoutConflict, choose_devices, layout_conflicts, shares_of
+from fairlead.policy.evaluate.device_grants import LayoutConflict, choose_devices, layout_conflicts, left_out, shares_of
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -135,6 +135,25 @@ def test_lint_knows_that_cards_uses_a_variable_and_who_reads_a_grant() -> None:
     assert "metadata.annotations['fairlead.dev/devices.gpu']" in found[0].hint
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0", "with 0 the"),
+        ("17", "with 17 the"),
+        ("-1 + 1", "with 0 the"),
+        ("pod.spec.priority > 5 ? 20 : (pod.spec.priority > 1 ? 4 : 0)", "with 0 and 20 the"),
+        ("1", ""),
+        ("16", ""),
+        ("int(pod.metadata.annotations['n'])", ""),
+    ],
+)
+def test_lint_knows_numbers_of_devices_that_no_pod_can_have(text: str, said: str) -> None:
+    spec: dict[str, Any] = {"binding": {"deviceShare": [entry(cards=text)]}}
+    found = warnings(policy(**spec), parse_policy(obj(**spec), MODEL))
+    about = [one for one in found if one.reason.value == "NeverPasses"]
+    assert [(one.path[-1], said in one.message) for one in about] == ([("cards", True)] if said else [])
+
+
 def test_verdicts_follow_grants() -> None:
     """The verdicts of a class are cached by node; a change of the node's ledger is a change of the node."""
     cluster = Cluster([shares(entry())], [cards()])
@@ -173,12 +192,34 @@ def test_a_candidate_of_preemption_is_kept_if_its_victims_leave_a_card(victims: 
 
 def test_the_first_policy_grants_a_resource() -> None:
     first, second = shares(entry(), name="a"), shares(entry("cards"), entry("fpga", CORE), name="b")
-    assert [(policy, one.entry.name) for policy, one in shares_of(matched(first, second))] == [
+    both = pod("x", request={MEM: 4.0, CORE: 1.0})
+    assert [(policy, one.entry.name) for policy, one in shares_of(both, matched(first, second))] == [
         ("a", "gpu"),
         ("b", "fpga"),
     ]
     chosen = choose_devices(asks(4), matched(first, second), cards())
     assert (chosen.by, chosen.entry) == ("a", {"gpu": [{"id": "0", MEM: 4}]})
+
+
+@pytest.mark.parametrize(
+    ("later", "request_", "granted_by", "refused"),
+    [
+        (entry("gpu", CORE), {CORE: 1.0}, ["b"], False),
+        (entry("gpu", CORE), {MEM: 1.0}, ["a"], False),
+        (entry("gpu", CORE), {MEM: 1.0, CORE: 1.0}, ["a"], True),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {CORE: 1.0}, ["b"], False),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 1.0}, ["a"], False),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 1.0, CORE: 1.0}, ["a"], True),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 0.0, CORE: 1.0}, ["b"], False),
+    ],
+)
+def test_shares_of_resources_that_a_pod_does_not_request_keep_out_no_other(
+    later: dict[str, Any], request_: dict[str, float], granted_by: list[str], refused: bool
+) -> None:
+    policies = matched(shares(entry(), name="a"), shares(later, name="b"))
+    asking = pod("x", request=request_)
+    assert [name for name, _ in shares_of(asking, policies)] == granted_by
+    assert (left_out(asking, policies) is not None) is refused
 
 
 def test_what_is_granted_is_told_to_the_plugin() -> None:
