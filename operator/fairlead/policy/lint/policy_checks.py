@@ -14,7 +14,7 @@ from fairlead.cooperative import Steps, about, finish, gathered
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
-from fairlead.policy.lint.device_checks import check_device_shares
+from fairlead.policy.lint.device_checks import check_cards, check_device_shares
 from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_comparisons
 from fairlead.policy.lint.match_checks import check_match
 from fairlead.policy.lint.measured_checks import check_measured_values
@@ -63,6 +63,9 @@ def _of_each(
         yield path, check_engine(path, annotation.expression)
     absent = AbsentKeyChecks(compiled, spec.match)
     yield ("spec", "binding"), check_device_shares(spec.binding.device_share if spec.binding else ())
+    for path, share in _cards(compiled, policy):
+        if share.expression is not None:
+            yield path, check_cards(path, share.expression)
     for path, expression in expressions.items():
         yield path, check_comparisons(path, expression)
         yield path, absent.check(path, expression)
