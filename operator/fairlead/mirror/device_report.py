@@ -30,7 +30,7 @@ def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | Non
     layouts, unknown = _layouts((share for _, share in shares), view)
     if not layouts and not unknown and (ledger is None or not _entries(ledger)):
         return None
-    by_uid = {one.pod.uid: one for one in placed}
+    by_uid = {one.pod.uid or _name(one): one for one in placed}  # pods from files may have none
     resources = [resource for found, _ in layouts for resource in found]
     groups = [(found, rooms_of(devices, charges_of(view, found))) for found, devices in layouts]
     return {
@@ -47,6 +47,11 @@ def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | Non
         "newerEntries": {} if ledger is None else {uid: one.version for uid, one in ledger.newer.items()},
         "endedEntries": 0 if ledger is None else len(ledger.entries.keys() - {one.uid for one in view.granted}),
     }
+
+
+def _name(placed: PodEntry) -> str:
+    namespace, name = placed.key
+    return f"{namespace or 'default'}/{name}"
 
 
 def _entries(ledger: Ledger) -> set[str]:
@@ -127,7 +132,7 @@ def _pods(granted: Iterable[Granted], placed: Mapping[str, PodEntry], ledger: Le
     entries = {} if ledger is None else ledger.entries
     for one in granted:
         entry, at = entries.get(one.uid), placed.get(one.uid)
-        name = one.uid if at is None else "/".join(at.key)  # a pod of a file may have no UID but its name
+        name = one.uid if at is None else _name(at)
         if entry is not None:
             name = entry.pod
         for grant in one.grants or ():
@@ -145,7 +150,7 @@ def _foreign(resources: Iterable[str], view: NodeView, placed: Mapping[str, PodE
     for resource in resources:
         for one in foreign_pods(view, resource):
             at = placed.get(one.uid)
-            yield {"pod": "" if at is None else "/".join(at.key), "resource": resource, "amount": int(one.amount)}
+            yield {"pod": "" if at is None else _name(at), "resource": resource, "amount": int(one.amount)}
 
 
 def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
@@ -173,7 +178,7 @@ def _forged(shares: NamedShares, at: PodEntry) -> Iterator[Data]:
     """Yield what annotations of a pod say that was granted nothing, once."""
     for _, share in shares:
         if (found := ids_in(share, (), at.pod.metadata.annotations)) is not None:
-            yield {"pod": "/".join(at.key), "ledger": [], "annotations": found}
+            yield {"pod": _name(at), "ledger": [], "annotations": found}
             return
 
 

@@ -233,3 +233,13 @@ def test_ledgers_are_read_as_far_as_one_may(
     assert out.splitlines()[1].split()[4] == granted
     assert note in err
     assert bool(err) == bool(note)
+
+
+def test_pods_of_files_without_a_uid_have_their_names(run: Run) -> None:
+    strays = [asking("one", 1, "g1"), asking("two", 2, "g1")]
+    for stray in strays:
+        del stray["metadata"]["uid"]
+    del strays[1]["metadata"]["namespace"]
+    Path("c.json").write_text(json.dumps(listed(*CLUSTER[:2], *strays, ledger("g1", entry("a", "0", 5)))))
+    (g1, *_) = json.loads(run(*FILES, "-o", "json")[1])["nodes"]
+    assert [(one["pod"], one["amount"]) for one in g1["foreignPods"]] == [("ml/one", 1), ("default/two", 2)]
