@@ -570,6 +570,14 @@ BAD: dict[str, Bad] = {
         "spec.binding.deviceShare",
         "a resource may be shared by one entry only: remove it from the others",
     ),
+    "two entries that gpushare's plugin reads": Bad(
+        shares(
+            device_share(record="Gpushare"),
+            device_share(name="other", record="Gpushare", shares=[{"resource": "a.io/other"}]),
+        ),
+        "spec.binding.deviceShare",
+        "gpushare's annotations have room for one grant: record Fairlead in the other entries",
+    ),
     "a device share with the name of a version": Bad(
         shares(device_share(name="v")),
         "spec.binding.deviceShare[0].name",

@@ -25,7 +25,20 @@ def test_what_is_nested_deeply(data: bytes, deep: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "want"), [("1", 1), ("0x1f", 31), ("1.5", 1.5), ("9" * 400, int("9" * 400)), ("2027-01-01", "2027-01-01")]
+    ("text", "want"),
+    [
+        ("1", 1),
+        ("0x1f", 31),
+        ("1.5", 1.5),
+        ("9" * 400, int("9" * 400)),
+        ("2027-01-01", "2027-01-01"),
+        ("1e-05", 1e-05),
+        ("-1E3", -1000.0),
+        ("1e+3", 1000.0),
+        ("1e", "1e"),
+        ("1e3m", "1e3m"),
+        ("'1e3'", "1e3"),
+    ],
 )
 def test_numbers_are_read_and_dates_are_texts(text: str, want: object) -> None:
     assert list(yaml.load_all(text, Loader)) == [want]

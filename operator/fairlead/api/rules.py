@@ -177,7 +177,19 @@ class Binding(Params):
                 field="deviceShare",
                 below=lambda self: (next(iter(self._shared_twice())), "shares"),
             ),
+            Check(
+                rule="!has(self.deviceShare) || self.deviceShare.filter(one, has(one.record)"
+                " && one.record == 'Gpushare').size() <= 1",
+                holds=lambda self: len(self._of_gpushare()) <= 1,
+                message="gpushare's annotations have room for one grant: record Fairlead in the other entries",
+                field="deviceShare",
+                below=lambda self: (self._of_gpushare()[1], "record"),
+            ),
         )
+
+    def _of_gpushare(self) -> list[int]:
+        """Return the positions of the entries that record grants as gpushare's plugin reads them."""
+        return [at for at, entry in enumerate(self.device_share) if entry.record == "Gpushare"]
 
     def _shared_twice(self) -> list[int]:
         """Return the positions of the entries that share a resource of an earlier one."""

@@ -39,11 +39,11 @@ class Mirror:
         entries: dict[str, NodeEntry] = {}
         self.nodes: Final = Nodes()
         placed, unplaced = dict[Key, PodEntry](), dict[Key, Any]()
-        self.devices: Final = DevicesOfNodes(placed, unplaced, self._devices_changed)
+        self.devices: Final = DevicesOfNodes(placed, unplaced, self.namespace, self._devices_changed)
         self.node_sink: Final = NodeSink(self.nodes, entries, clock, self.devices)
         self.placed_sink: Final = PlacedSink(self.nodes, entries, placed, self.devices)
         self.unplaced_sink: Final = UnplacedSink(schedulers, unplaced, self.devices.pod_changed)
-        self.namespace_sink: Final = NamespaceSink()
+        self.namespace_sink: Final = NamespaceSink(self.devices.namespace_changed)
         self._entries: Final = entries
         self._clock: Final = clock
 
@@ -179,14 +179,16 @@ class PlacedSink(_Sink):
 
 
 class NamespaceSink(_Sink):
-    """Sink of namespaces."""
+    """Sink of namespaces; `changed` is called with the name of one."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[str], None]) -> None:
         self.objects: Final[dict[str, Any]] = {}
+        self._changed = changed
 
     def put(self, namespace: Any, /) -> None:
         """Add or update a namespace."""
         self.objects[namespace.metadata.name] = namespace
+        self._changed(namespace.metadata.name)
 
     def remove(self, key: Key, /) -> None:
         """Remove a namespace."""

@@ -56,9 +56,13 @@ class DevicesOfNodes:
     """Facts about the devices of all nodes; `changed` is called with the name of a node whose facts changed."""
 
     def __init__(
-        self, placed: Mapping[Key, PodEntry], unplaced: Mapping[Key, Any], changed: Callable[[str], None]
+        self,
+        placed: Mapping[Key, PodEntry],
+        unplaced: Mapping[Key, Any],
+        namespace: Callable[[str], Any | None],
+        changed: Callable[[str], None],
     ) -> None:
-        self._placed, self._unplaced, self._changed = placed, unplaced, changed
+        self._placed, self._unplaced, self._namespace, self._changed = placed, unplaced, namespace, changed
         self._ledgers: dict[str, tuple[LedgerEntry, ...]] = {}
         self._nodes_of: dict[Key, set[str]] = {}
         self._gone: dict[str, set[str]] = {}
@@ -137,11 +141,16 @@ class DevicesOfNodes:
             if any(one.uid == uid for one in self._ledgers[node]):
                 self._gone.setdefault(uid, set()).add(node)
 
+    def namespace_changed(self, name: str) -> None:
+        """Note that a namespace came or changed: what its nominated pods need may depend on it."""
+        for key in [key for key in self._node_of_nominated if (key[0] or "default") == name]:
+            self.pod_changed(key)
+
     def pod_changed(self, key: Key) -> None:
         """Note that a pod came, changed or went, placed or not."""
         pod = self._unplaced.get(key)
         before = self._node_of_nominated.get(key)
-        nominated = None if pod is None or not pod.status.nominatedNodeName else _nominated(pod)
+        nominated = None if pod is None or not pod.status.nominatedNodeName else self._as_nominated(pod)
         after = None if nominated is None else nominated.pod.nominated
         touched = {*self._nodes_of.get(key, ())}
         if before is not None:
@@ -169,6 +178,14 @@ class DevicesOfNodes:
             if not nodes:
                 self._nodes_of.pop(one.pod, None)
 
+    def _as_nominated(self, pod: Any) -> Nominated | None:
+        try:
+            request = request_of(pod)
+        except ValueError:  # it cannot be placed either
+            return None
+        namespace = self._namespace(str(pod.metadata.namespace) or "default")
+        return Nominated(PodView(pod, namespace, request), pod.metadata.creationTimestamp or 0)
+
     def _granted(self, node: str, one: LedgerEntry) -> Granted | None:
         """Return what an entry counts for; None if it is over, as far as is known here."""
         if one.grants is None:
@@ -188,11 +205,3 @@ def _is_newer(pod: Any, version: str) -> bool:
     if found.isdecimal() and version.isdecimal():
         return int(found) > int(version)
     return found != version
-
-
-def _nominated(pod: Any) -> Nominated | None:
-    try:
-        request = request_of(pod)
-    except ValueError:  # it cannot be placed either
-        return None
-    return Nominated(PodView(pod, None, request), pod.metadata.creationTimestamp or 0)

@@ -68,7 +68,7 @@ class ServingCore:
             now=self.now,
             is_synced=lambda: self.watching.reflectors["nodes"].state.synced,
         )
-        self.read_pods = ReadPods(lambda: shares_of(self._serving()))
+        self.read_pods = ReadPods(lambda: shares_of(self._serving()), self.mirror.namespace)
         self.ledger_client = LedgerClient(client, settings.namespace, self.read_pods.read)
         self.ledger_views = MirrorViews(self.mirror, self._serving)
         self.ledgers = LedgerFeed(client, self.ledger_client, settings.namespace, self.ledger_views, self.mirror)

@@ -123,7 +123,7 @@ class Simulation:
         try:
             pod = decode.pod(raw)
             namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
-            view = PodView(pod, namespace, request_of(pod), usage_of)
+            view = PodView(pod, namespace, request_of(pod), usage_of, self.mirror.holder(pod))
         except _UNREADABLE as error:
             raise SnapshotError(f"{file or 'a pod'}: cannot be read: {error}") from None
         placed = self._placed_as(key := (view.namespace, view.name))

@@ -16,7 +16,7 @@ from fairlead.strategies.facts import NodeFacts, Unknown
 DEVICES_MAX: Final = 1024
 TEXT_MAX: Final = 65_536
 _AMOUNT_MAX: Final = 1 << 53  # larger ones are not exact in JSON
-_ID: Final = re.compile(r"[^\s,]{1,128}")
+_ID: Final = re.compile(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,128}")  # what a ledger and an environment can hold
 _DIGITS: Final = re.compile("([0-9]+)")
 _LAYOUT: Final = "device layout"
 

@@ -1,11 +1,13 @@
 """Metrics of grants and devices. What nodes have is surveyed from time to time, not when metrics are scraped."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.server import Conflicting, WriteFailure
+from fairlead.logs import FaultError
 from fairlead.metrics import Labels, Metrics
 from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
@@ -13,6 +15,7 @@ from fairlead.policy.compile.model import CompiledPolicy, shares_in
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.granting.views import MirrorViews
 
+LOG: Final = logging.getLogger(__name__)
 SURVEY_S: Final = 15.0
 _NODES: Final = 16
 """Nodes that are surveyed between two pauses."""
@@ -80,10 +83,18 @@ class DeviceSurvey:
         if shares != self._shares:
             self._shares, self._known = shares, {}
         known, foreign = dict[str, _Surveyed](), dict[Labels, float]()
+        has_failed = False
         for at, name in enumerate([*self._mirror.nodes.slots] if shares else ()):
             if at % _NODES == 0:
                 await asyncio.sleep(0)
-            if (found := self._survey(name)) is not None:
+            try:
+                found = self._survey(name)
+            except Exception as error:  # nothing that a node says may end the replica
+                if not has_failed:
+                    LOG.exception("devices.fault", exc_info=FaultError(error), extra={"node": name})
+                has_failed = True
+                continue
+            if found is not None:
                 known[name] = found
         surveyed = {name: one for name, one in known.items() if one.has_devices}
         self._known = known

@@ -44,8 +44,8 @@ def metadata_hash(pod: Any) -> int:
 class ReadPods:
     """Decoder of pods for the ledger, which remembers what those ask for whose annotations record a grant."""
 
-    def __init__(self, shares: Callable[[], Sequence[CompiledShare]]) -> None:
-        self._shares = shares
+    def __init__(self, shares: Callable[[], Sequence[CompiledShare]], namespace: Callable[[str], Any | None]) -> None:
+        self._shares, self._namespace = shares, namespace
         self._asked: dict[str, Ask] = {}
 
     def read(self, body: bytes | msgspec.Raw) -> PodState:
@@ -69,7 +69,8 @@ class ReadPods:
         return self._asked.get(state.uid)
 
     def _copy(self, pod: Any) -> str | None:
-        view = PodView(pod, None, request_of(pod), usage_of)
+        namespace = self._namespace(str(pod.metadata.namespace))
+        view = PodView(pod, namespace, request_of(pod), usage_of)
         grant: dict[str, tuple[GrantedDevice, ...]] = {}
         asked, resources = list[DeviceAsk](), set[str]()
         for share in self._shares():

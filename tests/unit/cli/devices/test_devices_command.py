@@ -243,3 +243,9 @@ def test_pods_of_files_without_a_uid_have_their_names(run: Run) -> None:
     Path("c.json").write_text(json.dumps(listed(*CLUSTER[:2], *strays, ledger("g1", entry("a", "0", 5)))))
     (g1, *_) = json.loads(run(*FILES, "-o", "json")[1])["nodes"]
     assert [(one["pod"], one["amount"]) for one in g1["foreignPods"]] == [("ml/one", 1), ("default/two", 2)]
+
+
+def test_explain_charges_a_waiting_pod_nothing_for_its_own_entry(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("c.json").write_text(json.dumps(listed(cards("g1", 1), asking("x", 5), ledger("g1", entry("x", "0", 5)))))
+    assert main(["explain", "pod/x", "-n", "ml", *FILES]) == 0
+    assert "1 of 1 node is possible" in capsys.readouterr().out

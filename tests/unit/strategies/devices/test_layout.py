@@ -96,6 +96,8 @@ def test_the_devices_of_a_node(node: Node, share: dict[str, Any], want: object) 
         ('[{"capacity": {}}]', "has a device without an id, which is text without spaces and commas"),
         ('[{"id": 0, "capacity": {}}]', "has a device without an id, which is text without spaces and commas"),
         ('[{"id": "0,1", "capacity": {}}]', "has a device without an id, which is text without spaces and commas"),
+        ('[{"id": "\\ud800", "capacity": {}}]', "has a device without an id, which is text without spaces and commas"),
+        ('[{"id": "\\u0000", "capacity": {}}]', "has a device without an id, which is text without spaces and commas"),
         ('[{"id": "0"}]', "has a device without a capacity, which is an object of whole numbers"),
         (
             '[{"id": "0", "capacity": {"a": -1}}]',

@@ -34,12 +34,12 @@ def ledger(**data: str) -> Ledger:
     return decode_ledger({"metadata": metadata, "data": {uid.replace("_", "-"): one for uid, one in data.items()}})
 
 
-def survey(*, shares: bool = True) -> tuple[DeviceSurvey, Metrics]:
+def survey(*, shares: bool = True, capacity: str = "16") -> tuple[DeviceSurvey, Metrics]:
     mirror = Mirror(lambda: 0, {"fairlead"})
     policies = [SHARES] if shares else []
     views = MirrorViews(mirror, lambda: policies)
     there: Any = node("n1", room={MEM: "16", COUNT: "2"})
-    there["status"]["capacity"] = there["status"]["allocatable"]
+    there["status"]["capacity"] = there["status"]["allocatable"] | {MEM: capacity}
     mirror.node_sink.put(decode.node(written(there)))
     placed = decode.PlacedDecoder(SHARES.pod_annotations)
     for name, amount in (("a", 5), ("stray", 1)):
@@ -72,6 +72,29 @@ async def test_a_survey_tells_what_is_granted_and_what_is_wrong() -> None:
         "fairlead_device_differing_annotations 1.0",  # the pod has none
         "fairlead_ledger_unreadable_entries 1.0",
     }
+
+
+@in_loop
+async def test_a_survey_reads_a_node_with_an_endless_capacity(caplog: pytest.LogCaptureFixture) -> None:
+    """Who writes the status of a node may write any quantity; 1e309 is infinite as a float."""
+    made, metrics = survey(capacity="1e309")
+    await made.take()
+    assert "fairlead_device_differing_annotations 1.0" in lines(metrics)
+    assert caplog.records == []
+
+
+@in_loop
+async def test_what_is_wrong_with_a_node_does_not_end_a_survey(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made, _ = survey()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("n1 is broken")
+
+    monkeypatch.setattr(device_metrics, "node_report", broken)
+    await made.take()
+    assert [(one.message, one.node) for one in caplog.records] == [("devices.fault", "n1")]  # type: ignore[attr-defined]
 
 
 @in_loop

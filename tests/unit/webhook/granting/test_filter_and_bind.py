@@ -9,6 +9,7 @@ import pytest
 from fairlead.grants.entry import Entry, GrantedDevice, encode_entry
 from fairlead.grants.ledger import create_body, decode_ledger
 from fairlead.kube.watch.store import Meta
+from fairlead.strategies.devices.choice import TOO_FEW_HAVE_ROOM
 from fairlead.webhook.granting.granter import CHANGED
 from fairlead.webhook.granting.ledger_feed import LedgerSink, ListedLedger
 from policies.good import device_share
@@ -70,11 +71,21 @@ async def test_a_pod_may_come_back_to_the_card_that_its_own_entry_holds() -> Non
 @in_loop
 async def test_a_nominated_pod_that_has_its_grant_counts_once() -> None:
     cluster = Cluster()
-    cluster.make("p", 5, nominatedNodeName="n1", priority=10)
+    cluster.make("p", 5, status={"nominatedNodeName": "n1"}, priority=10)
     assert await cluster.bind("p", hung_up=True) == "the caller has hung up"
     cluster.hear_ledger()
     cluster.make("q", 5)
     assert (cluster.filter("q"), await cluster.bind("q")) == ("", "")
+
+
+@in_loop
+async def test_what_a_nominated_pod_needs_may_depend_on_its_namespace() -> None:
+    cluster = Cluster(split="Each", cards="int(namespaceObject.metadata.labels[?'cards'].orValue('1'))")
+    cluster.make("p", 8, status={"nominatedNodeName": "n1"}, priority=10)
+    cluster.make("q", 1)
+    assert cluster.filter("q") == ""
+    cluster.told.namespace("ml", cards="2")
+    assert (cluster.filter("p"), cluster.filter("q")) == ("", TOO_FEW_HAVE_ROOM)
 
 
 @pytest.mark.parametrize(

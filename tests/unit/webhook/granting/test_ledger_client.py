@@ -82,7 +82,7 @@ OUTCOMES: list[tuple[str, Step, object]] = [
 async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -> None:
     call, line = CALLS[name]
     async with Server(script=[step]) as server, Client(server.access()) as client:
-        found = await call(LedgerClient(client, "ops", ReadPods(list).read))
+        found = await call(LedgerClient(client, "ops", ReadPods(list, lambda _: None).read))
     (seen,) = server.seen
     assert f"{seen.method} {seen.path}" == line
     assert isinstance(found, outcome) if isinstance(outcome, type) else found == outcome
@@ -92,12 +92,12 @@ async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -
 async def test_what_never_left_is_certain() -> None:
     async with Server() as server, Client(server.access()) as client:
         await server.__aexit__(None, None, None)
-        found = await LedgerClient(client, "ops", ReadPods(list).read).post_binding(BINDING, 5)
+        found = await LedgerClient(client, "ops", ReadPods(list, lambda _: None).read).post_binding(BINDING, 5)
     assert isinstance(found, Failed)
 
 
 @in_loop
 async def test_a_deletion_names_the_version_that_was_judged() -> None:
     async with Server(answer({})) as server, Client(server.access()) as client:
-        await LedgerClient(client, "ops", ReadPods(list).read).delete_ledger(Ledger("n", "u", "7"))
+        await LedgerClient(client, "ops", ReadPods(list, lambda _: None).read).delete_ledger(Ledger("n", "u", "7"))
     assert json.loads(server.seen[0].body)["preconditions"] == {"uid": "u", "resourceVersion": "7"}
