@@ -24,7 +24,7 @@ Loader.yaml_implicit_resolvers = {
 
 # Unlike YAML 1.1, JSON writes 1e-05 without a dot and 1.5e3 without a sign; so does the API server's YAML.
 Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+\Z"), list("-+0123456789")
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]++(?:\.[0-9]*+)?[eE][-+]?[0-9]++\Z"), list("-+0123456789")
 )
 
 

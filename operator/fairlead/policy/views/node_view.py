@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, Final, Protocol
 
 from fairlead.cel.functions.quantity import difference, to_float
-from fairlead.cel.values.value_types import INT_MAX
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
@@ -33,7 +32,6 @@ from fairlead.strategies.facts import (
 )
 
 _SECOND: Final = 1_000_000_000
-_MOST: Final = float(INT_MAX)  # as of what can be allocated; "1e309" is a quantity, but infinite as a float
 
 
 class Since(Protocol):
@@ -113,7 +111,7 @@ class NodeView:
         if capacity is None:
             texts: Mapping[str, str] = self.node.status.capacity
             amounts = {name: to_float(text) for name, text in texts.items()}
-            capacity = {name: max(-_MOST, min(amount, _MOST)) for name, amount in amounts.items() if amount is not None}
+            capacity = {name: amount for name, amount in amounts.items() if amount is not None}
             self._derived.capacity = capacity
         return capacity
 

@@ -17,6 +17,7 @@ DEVICES_MAX: Final = 1024
 TEXT_MAX: Final = 65_536
 _AMOUNT_MAX: Final = 1 << 53  # larger ones are not exact in JSON
 _ID: Final = re.compile(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,128}")  # what a ledger and an environment can hold
+_CAPACITY_MAX: Final = float(1 << 62)  # "1e309" is a quantity, but infinite as a float
 _DIGITS: Final = re.compile("([0-9]+)")
 _LAYOUT: Final = "device layout"
 
@@ -92,8 +93,8 @@ def natural_order(device_id: str) -> tuple[tuple[str | int, ...], str]:
 
 
 def _equal(node: NodeFacts, count: str, resources: Collection[str]) -> Devices | Unknown:
-    number = int(node.capacity.get(count, 0.0))
-    totals = {name: int(node.capacity.get(name, 0.0)) for name in resources}
+    number, *amounts = [int(max(0.0, min(node.capacity.get(name, 0.0), _CAPACITY_MAX))) for name in (count, *resources)]
+    totals = dict(zip(resources, amounts, strict=True))
     if number <= 0 or not any(total > 0 for total in totals.values()):
         return ()
     if number > DEVICES_MAX:

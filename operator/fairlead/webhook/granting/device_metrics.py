@@ -91,7 +91,7 @@ class DeviceSurvey:
                 found = self._survey(name)
             except Exception as error:  # nothing that a node says may end the replica
                 if not has_failed:
-                    LOG.exception("devices.fault", exc_info=FaultError(error), extra={"node": name})
+                    LOG.exception("devices.fault", exc_info=FaultError(error), extra={"nodes": [name]})
                 has_failed = True
                 continue
             if found is not None:

@@ -94,7 +94,7 @@ async def test_what_is_wrong_with_a_node_does_not_end_a_survey(
 
     monkeypatch.setattr(device_metrics, "node_report", broken)
     await made.take()
-    assert [(one.message, one.node) for one in caplog.records] == [("devices.fault", "n1")]  # type: ignore[attr-defined]
+    assert [(one.message, one.nodes) for one in caplog.records] == [("devices.fault", ["n1"])]  # type: ignore[attr-defined]
 
 
 @in_loop
