@@ -99,7 +99,7 @@ def _equal(node: NodeFacts, count: str, resources: Collection[str]) -> Devices |
         return ()
     if number > DEVICES_MAX:
         return TOO_MANY
-    each = {name: max(total, 0) // number for name, total in totals.items()}
+    each = {name: total // number for name, total in totals.items()}
     return tuple(Device(str(at), each) for at in range(number))
 
 

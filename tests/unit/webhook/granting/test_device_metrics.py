@@ -76,7 +76,7 @@ async def test_a_survey_tells_what_is_granted_and_what_is_wrong() -> None:
 
 @in_loop
 async def test_a_survey_reads_a_node_with_an_endless_capacity(caplog: pytest.LogCaptureFixture) -> None:
-    """Who writes the status of a node may write any quantity; 1e309 is infinite as a float."""
+    """Quantities in a node's status have no upper bound; 1e309 is infinite as a float."""
     made, metrics = survey(capacity="1e309")
     await made.take()
     assert "fairlead_device_differing_annotations 1.0" in lines(metrics)
