@@ -7,22 +7,21 @@ none is believed past its age; `expire` says which slots became stale, or stoppe
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import floor, isfinite
+from math import isfinite
 from typing import Final, NamedTuple
 
 from fairlead.api.data import DataEntry
-from fairlead.policy.views.polls import Poll, Reading, poll_of
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading, poll_of
+from fairlead.policy.views.rounding import rounded
 from fairlead.strategies.facts import Unknown
 
 NAN: Final = float("nan")
 NO_TIME: Final = -1
 NEVER: Final = (1 << 63) - 1
 AHEAD_NS: Final = 300 * 1_000_000_000
-"""Time by which a value may be ahead of our clock and still count as now."""
+"""Time by which a value may be ahead of our clock; it counts as measured when it is heard, or when this is reached."""
 _SECOND: Final = 1_000_000_000
 _LATEST: Final = NEVER - (1 << 60)
-_EXACT: Final = 1 << 52
-"""Number of steps from which on every float is a multiple of the step."""
 MISSING: Final = "is missing"
 STALE: Final = "is stale"
 FUTURE: Final = "has a time in the future"
@@ -95,14 +94,18 @@ class MeasuredValues:
         age_ns = min(self.ages, default=NEVER)
         one_time = bounded(reading.times) if isinstance(reading.times, int) else NO_TIME
         each = reading.times if isinstance(reading.times, Mapping) else None
+        # A value that is looked up by a label, such as the price of an instance type, is not of an earlier node.
+        is_of_node = not (isinstance(self.key.poll, ConfigMapPoll) and self.key.poll.key_label)
         changed = bytearray(len(values))
         for name, measured in reading.values.items():
             slot = slots.get(name)
             if slot is None:
                 continue
             at = one_time if each is None else bounded(each[name]) if name in each else NO_TIME
-            if at != NO_TIME and at < created[slot]:
+            if at != NO_TIME and at < created[slot] and is_of_node:
                 continue  # of an earlier node of this name
+            if now < at <= now + AHEAD_NS:
+                at = now
             value = measured * factor
             if step is not None and isfinite(value):
                 value = rounded(value, step)
@@ -135,6 +138,11 @@ class MeasuredValues:
         since, self.checked = self.checked, now
         changed = bytearray(len(self.values))
         following = NEVER
+        ahead = {at for at in {*self.times} if now < at <= now + AHEAD_NS}
+        if ahead:
+            for slot, at in enumerate(self.times):
+                if at in ahead:
+                    self.times[slot], changed[slot] = now, 1
         moments = {at: self._moments(at) for at in {*self.times} if at != NO_TIME}
         for ends in moments.values():
             following = min([following, *(end for end in ends if end > now)])
@@ -156,12 +164,6 @@ class MeasuredValues:
 
     def _moments(self, at: int) -> list[int]:
         return [at - AHEAD_NS, *(at + age + 1 for age in self.ages)]
-
-
-def rounded(value: float, step: float) -> float:
-    """Return the nearest multiple of a step, half up."""
-    multiple = floor(value / step + 0.5) * step if abs(value) < step * _EXACT else value
-    return float(f"{multiple:.15g}")
 
 
 def bounded(at: int) -> int:
@@ -199,10 +201,8 @@ class MeasuredEntry:
         table = self.table
         value = table.values[slot] if slot < len(table.values) else NAN
         if value == value:
-            if self.greatest_age_ns is None:
-                return value
             at = table.times[slot]
-            if at == NO_TIME or now - at > self.greatest_age_ns:
+            if self.greatest_age_ns is not None and (at == NO_TIME or now - at > self.greatest_age_ns):
                 return self._unknown[STALE]
             return value if at - now <= AHEAD_NS else self._unknown[FUTURE]
         if (why := table.faults.get(slot)) is not None:

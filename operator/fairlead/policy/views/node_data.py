@@ -10,9 +10,10 @@ from fairlead.api.values import parse_duration
 from fairlead.cel.functions.quantity import to_float
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.faults import RAISED, internal_error
-from fairlead.policy.views.measurements import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE, rounded
+from fairlead.policy.views.measurements import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.rounding import rounded
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, EVERY, LABELS, Path, Reads
 
@@ -50,7 +51,7 @@ def reader(entries: Sequence[DataEntry]) -> Callable[[Any, int], tuple[Data, int
             else:
                 values[name] = found
                 if at is not None:
-                    times[name] = at
+                    times[name] = min(at, now)
             if end is not None and (until is None or end < until):
                 until = end
         return Data(values, missing, times), until
@@ -121,14 +122,14 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
         written = None if annotation is None else _written(annotation, held)
         if written is not None and written < (node.metadata.creationTimestamp or 0):
             return nothing  # of an earlier node of this name
-        if max_age is None:
-            return value, None, written
         # A value without a time may be of any age.
-        if written is None or now - written > max_age:
+        if max_age is not None and (written is None or now - written > max_age):
             return stale, None, None
+        if written is None:
+            return value, None, None
         if written - now > AHEAD_NS:
             return ahead, written - AHEAD_NS, None
-        return value, written + max_age + 1, written
+        return value, None if max_age is None else written + max_age + 1, written
 
     return read
 

@@ -116,8 +116,13 @@ def limits_of(entries: Sequence[Entry]) -> tuple[Amounts, Mapping[str, int]]:
     for name in resources:
         parts = [max(one.request.usage.limit.get(name, 0.0), one.request.amounts.get(name, 0.0)) for one in entries]
         sums[name] = round(sum(parts), _DIGITS)
-        without[name] = sum(not one.request.usage.limits(name) for one in entries)
+        without[name] = 0 if _always_has_limit(name) else sum(not one.request.usage.limits(name) for one in entries)
     return sums, without
+
+
+def _always_has_limit(resource: str) -> bool:
+    """Report whether nobody can use a resource without a limit: extended resources and huge pages."""
+    return "/" in resource or resource.startswith("hugepages-")
 
 
 def _added(parts: Sequence[Predicted]) -> Predicted:

@@ -270,7 +270,11 @@ class MeasuredEqualsFresh(Comparison):
         self.now += seconds * SECOND
         self._compare(PODS[0], NAMES)
 
-    @rule(values=readings, several=st.sets(st.sampled_from(NAMES), max_size=1), age=st.sampled_from([0, 0, 3, -400]))
+    @rule(
+        values=readings,
+        several=st.sets(st.sampled_from(NAMES), max_size=1),
+        age=st.sampled_from([0, 0, 3, -30, -310, -400]),
+    )
     def load_is_measured(self, values: dict[str, float], several: set[str], age: int) -> None:
         reading = Reading(values, self.now - age * SECOND, several=frozenset(several))
         self.nodes.publish({LOAD: reading}, self.now)

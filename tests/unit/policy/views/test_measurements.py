@@ -4,9 +4,10 @@ import pytest
 
 from fairlead.policy.views.measurements import Published
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import Poll, PrometheusPoll, Reading
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
-from support.policy import NOW, SECOND, node, policy
+from support.policy import NOW, SECOND, node, on_node, policy
 
 LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)
 AGES = {"load": 60, "young": 60, "steps": 60}
@@ -68,6 +69,8 @@ ROWS: dict[str, tuple[Nodes, int, str, float | str]] = {
     "no number, and no default for it": (measured((0, Reading({}, NOW, no_number=frozenset("a"))), created=YOUNG), 0,
                                          "young", "is no number"),
     "rounded, half up": (measured(at(0, a=2.5)), 0, "steps", 0.3),
+    "ahead, it ages from when it was heard": (measured((0, Reading({"a": 0.4}, NOW + 300 * SECOND))), 61, "load",
+                                              "is stale"),
     "rounded to what one would write": (measured(at(0, a=71.0)), 0, "steps", 7.1),
 }  # fmt: skip
 
@@ -105,6 +108,56 @@ def test_a_value_that_is_infinite_by_its_factor_is_no_number(values: list[float]
 @pytest.mark.parametrize("created", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
 def test_a_node_may_say_that_it_was_made_at_any_time(created: str) -> None:
     assert value(measured(created=created), 0) == "is missing"
+
+
+@pytest.mark.parametrize("ahead_s", [0, 1, 300])
+def test_pods_placed_after_a_value_was_heard_are_not_in_it_although_its_clock_is_ahead(ahead_s: int) -> None:
+    nodes = measured((0, Reading({"a": 0.4}, NOW + ahead_s * SECOND)))
+    entries = [on_node("before", NOW - SECOND), on_node("after", NOW + SECOND)]
+    seen = nodes.with_measured(NodeView(node("a").node, entries=entries), POLICY.data, NOW + 2 * SECOND)
+    assert seen.fresh("load", 0).request("cpu") == 1.0
+
+
+def test_a_value_of_far_ahead_counts_from_when_the_clock_is_nearer() -> None:
+    nodes = measured((0, Reading({"a": 0.4}, NOW + 310 * SECOND)))
+    nodes.expire(NOW)
+    assert value(nodes, 0) == "has a time in the future"
+    head = nodes.head
+    nodes.expire(NOW + 10 * SECOND)
+    assert nodes.head > head
+    entries = [on_node("before", NOW + 9 * SECOND), on_node("after", NOW + 11 * SECOND)]
+    seen = nodes.with_measured(NodeView(node("a").node, entries=entries), POLICY.data, NOW + 12 * SECOND)
+    assert seen.fresh("load", 0).request("cpu") == 1.0
+    assert [value(nodes, second) for second in (70, 71)] == [0.4, "is stale"]
+
+
+@pytest.mark.parametrize(("label", "want"), [(None, "is missing"), ("type", 0.4)])
+def test_a_value_that_is_looked_up_by_a_label_is_not_of_an_earlier_node(label: str | None, want: object) -> None:
+    """A price is that of the instance type, however old the list is and however new the node."""
+    source = {"name": "prices"} | ({"keyLabel": label} if label else {})
+    read = policy(data=[{"name": "price", "configMap": source}], filters={"f": "data.price < 1.0"}).data
+    nodes = Nodes()
+    nodes.measure(read)
+    nodes.put(node("a", created=YOUNG))
+    nodes.publish({ConfigMapPoll("prices", "values.json", label): Reading({"a": 0.4}, NOW - 400 * SECOND)}, NOW)
+    view = nodes.view_of("a")
+    assert view is not None
+    found = nodes.with_measured(view, read, NOW).data("price")
+    assert (found.why if isinstance(found, Unknown) else found) == want
+
+
+@pytest.mark.parametrize(("at", "want"), [(300, 0.4), (301, "has a time in the future"), (-(10**6), 0.4), (None, 0.4)])
+def test_without_maxage_a_value_may_be_of_any_time_but_the_future(at: int | None, want: object) -> None:
+    read = policy(data=[{"name": "price", "configMap": {"name": "prices"}}], filters={"f": "data.price < 1.0"}).data
+    nodes = Nodes()
+    nodes.measure(read)
+    nodes.put(node("a"))
+    moment = None if at is None else NOW + at * SECOND
+    nodes.publish({ConfigMapPoll("prices", "values.json", None): Reading({"a": 0.4}, moment)}, NOW)
+    view = nodes.view_of("a")
+    assert view is not None
+    found = nodes.with_measured(view, read, NOW).data("price")
+    assert (found.why if isinstance(found, Unknown) else found) == want
 
 
 def test_a_node_that_is_made_again_has_no_value_of_the_one_before() -> None:

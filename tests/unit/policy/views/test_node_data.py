@@ -10,8 +10,9 @@ from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.node_data import differing, moment, reader, with_data
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
-from support.policy import NOW, SECOND, Cluster, node, pod, policy
+from support.policy import NOW, SECOND, Cluster, node, on_node, pod, policy
 
 Fields = dict[str, Any]
 
@@ -60,6 +61,12 @@ READ: dict[str, tuple[dict[str, Any], dict[str, str], float | str]] = {
     ),
     "by a clock that is ahead": (TIMED, {"v": "1", "t": "2027-01-15T08:05:00Z"}, 1.0),
     "from the future": (TIMED, {"v": "1", "t": "2027-01-15T08:05:01Z"}, "data d has a time in the future"),
+    "from the future, and of any age otherwise": (
+        {"nodeAnnotation": {"key": "v", "timeKey": "t"}},
+        {"v": "1", "t": "2027-01-15T08:05:01Z"},
+        "data d has a time in the future",
+    ),
+    "of any age": ({"nodeAnnotation": {"key": "v", "timeKey": "t"}}, {"v": "1", "t": "2026-06-01T00:00:00Z"}, 1.0),
     "rounded": (ANNOTATION | {"factor": 0.1, "round": 0.5}, {"v": "7.4"}, 0.5),
     "rounded, half up": (ANNOTATION | {"round": 0.5}, {"v": "0.75"}, 1.0),
     "without a time": (TIMED | {"default": 9.0}, {"v": "1"}, "data d is stale"),
@@ -82,6 +89,18 @@ def test_a_value_is_read_or_said_to_be_missing_or_stale(name: str) -> None:
     where: dict[str, Any] = {"labels": held} if "nodeLabel" in fields else {"annotations": held}
     found = with_data(node(**where), [entry(**fields)], NOW, Nodes()).data("d")
     assert (str(found) if isinstance(found, Unknown) else found) == want
+
+
+@pytest.mark.parametrize("max_age", ["60s", None])
+@pytest.mark.parametrize("ahead_s", [0, 1, 300])
+def test_pods_placed_after_a_value_was_read_are_not_in_it_although_its_clock_is_ahead(
+    ahead_s: int, max_age: str | None
+) -> None:
+    one = node(annotations={"v": "1", "t": str(NOW // SECOND + ahead_s)}).node
+    fields: Fields = {"nodeAnnotation": {"key": "v", "timeKey": "t"}} | ({"maxAge": max_age} if max_age else {})
+    entries = [on_node("before", NOW - SECOND), on_node("after", NOW + SECOND)]
+    seen = with_data(NodeView(one, entries=entries), [entry(**fields)], NOW, Nodes())
+    assert seen.fresh("d", 0).request("cpu") == 1.0
 
 
 @pytest.mark.parametrize(("age_s", "want"), [(9, 1.0), (10, 1.0), (11, "data d is missing")])
