@@ -4,15 +4,19 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.params import Params
 from fairlead.api.parse import shown
+from fairlead.api.values import Quantity
+from fairlead.cel.functions.quantity import NANO, parse
 from fairlead.cel.functions.time_text import string_to_duration
 from fairlead.cel.values.errors import CelError
 
 _SECOND_NS = 10**9
+_QUANTITY_END = 10**9
+_QUANTITY: TypeAdapter[str] = TypeAdapter(Quantity)
 
 
 def _unquoted(value: object) -> object:
@@ -24,6 +28,16 @@ def _unquoted(value: object) -> object:
 
 NumberOrText = Annotated[float, BeforeValidator(_unquoted)]
 """Number, also in quotes: some versions of an API take the one, some the other."""
+
+
+def _written_out(value: object) -> object:
+    if isinstance(value, float):
+        return str(plain_number(value))
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+QuantityOrNumber = Annotated[str, BeforeValidator(_written_out)]
+"""Quantity as text, which may be written as a number."""
 
 
 class Foreign(Params):
@@ -68,6 +82,23 @@ def go_duration_s(text: str, path: FieldPath) -> int:
     if found < 0:
         raise one_error(path, f"{shown(text)} is not a duration", "write one such as 90s, 5m or 1h30m")
     return -(-found // _SECOND_NS)
+
+
+def quantity_text(text: str, path: FieldPath) -> str:
+    """Return a quantity of Kubernetes as policies take it. Raises InvalidObjectError."""
+    try:
+        found = parse(text)
+        if found is None:
+            raise one_error(path, f"{shown(text)} is not a quantity", "write one such as 1, 500m or 1Gi")
+        whole, nano = divmod(found.nano, NANO)
+    except CelError:
+        whole, nano = _QUANTITY_END, 0
+    if not 0 <= whole < _QUANTITY_END:
+        raise one_error(path, f"{shown(text)} is out of the range from 0 to {_QUANTITY_END - 1:,} that a rule takes")
+    try:
+        return str(_QUANTITY.validate_python(text))
+    except ValidationError:  # a form that policies do not take, such as 1e3
+        return f"{whole}.{nano:09}".rstrip("0").rstrip(".")
 
 
 def duration_text(length_s: int) -> str:

@@ -16,7 +16,6 @@ from fairlead.cli.imports.foreign import Foreign, ObjectHead, below, listed
 from fairlead.cli.imports.trimaran import IMPORTERS, LoadSources
 
 CRANE: Final = "Dynamic"
-_SCORE_POINTS: Final = ("score", "multiPoint")
 _ELSEWHERE: Final = {
     "extenders": "policies in their place, as docs/guide/replacing-an-extender.md says",
     "percentageOfNodesToScore": "schedulers[].nodeSample in the operator's settings",
@@ -54,11 +53,12 @@ class SchedulerProfile(Foreign):
 
     def given_weight(self, plugin: str) -> int | None:
         """Return the weight with which a plugin scores, 0 if none is given; None if it is not enabled."""
-        for point in _SCORE_POINTS:
-            for one in self.plugins.get(point, ProfilePlugins()).enabled:
-                if one.name == plugin:
-                    return one.weight
-        return None
+        scoring = self.plugins.get("score", ProfilePlugins())
+        enabled = [*scoring.enabled]
+        # What is disabled at score is so for multiPoint alone; what is enabled there, too, is enabled.
+        if not {plugin, "*"} & {one.name for one in scoring.disabled}:
+            enabled += self.plugins.get("multiPoint", ProfilePlugins()).enabled
+        return next((one.weight for one in enabled if one.name == plugin), None)
 
     def arguments(self, plugin: str) -> tuple[int, PluginArguments] | None:
         """Return the arguments of a plugin, and their index; the last ones count."""
@@ -131,8 +131,8 @@ def _profile(profile: SchedulerProfile, path: FieldPath, where: str, names: Poli
         at: FieldPath = (*path, "pluginConfig", given[0], "args") if given else path
         if weight is None:
             draft.note(
-                f"{plugin} has arguments, but is not enabled at score, so kube-scheduler does not call it. Remove its "
-                "rule if that is intended."
+                f"{plugin} is not enabled at score, so kube-scheduler does not call it there. Remove its rule if that "
+                "is intended."
             )
         try:
             # No weight is 1 for kube-scheduler. If no plugin has one, they stay equal with a greater one.

@@ -20,11 +20,11 @@ from fairlead.cli.imports.foreign import Foreign, ObjectHead, listed, one_error
 _Metric = Annotated[
     str,
     Field(min_length=1, max_length=253),
-    Shape("[-a-zA-Z0-9_]+", "write the name of a metric: letters, digits, '-' and '_'"),
+    Shape("[-a-zA-Z0-9_:.]+", "write the name of a metric: letters, digits, '-', '_', ':' and '.'"),
 ]
 _TARGET_MAX: Final = 10**18
 _RULES_MAX: Final = 16
-_PLAIN: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
+_PLAIN: Final = re.compile("[a-zA-Z_:][a-zA-Z0-9_:]*")
 _NOT_A_METRIC: Final = frozenset(
     ("and", "atan2", "bool", "group_left", "group_right", "ignoring", "inf", "nan", "on", "or", "unless")
 )

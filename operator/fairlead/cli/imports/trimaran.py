@@ -5,16 +5,24 @@ latest value from the metrics server. The data entries here take the same from t
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from fairlead.api.parse import parse_params, shown
-from fairlead.cel.functions.quantity import to_float
+from fairlead.api.parse import parse_params
 from fairlead.cli.imports.draft import PolicyDraft, rule_weight
-from fairlead.cli.imports.foreign import Foreign, NumberOrText, ObjectHead, listed, one_error, plain_number
+from fairlead.cli.imports.foreign import (
+    Foreign,
+    NumberOrText,
+    ObjectHead,
+    QuantityOrNumber,
+    listed,
+    plain_number,
+    quantity_text,
+)
 
 _CPU: Final = '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5m]))'
 _MEMORY: Final = "1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes"
@@ -34,6 +42,7 @@ _WINDOWS_MAX: Final = 60
 _LIMIT_WEIGHT: Final = 0.5
 _RISK_MAX: Final = 10
 _ROUNDED: Final = 1e-6
+_SERVER: Final = re.compile(r"(?:https?://)?[-\w.:\[\]]++(?=[/?#]|$)", re.ASCII | re.IGNORECASE)
 _Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -56,7 +65,7 @@ class TrimaranArguments(ObjectHead):
 class TargetLoadPackingArguments(TrimaranArguments):
     """Arguments of TargetLoadPacking."""
 
-    default_requests: dict[str, str | int | float] = Field(default_factory=dict)
+    default_requests: dict[str, QuantityOrNumber] = Field(default_factory=dict)
     default_requests_multiplier: NumberOrText = _MULTIPLIER
     target_utilization: _Whole = 0
 
@@ -145,17 +154,15 @@ def _is_latest(arguments: TrimaranArguments) -> bool:
 
 
 def _address(text: str) -> str:
-    """Return an address for a comment; one with a login is not shown."""
-    return f" at {text}" if text and "@" not in text else ""
+    """Return an address for a comment: scheme, host and port, and nothing that may be a secret."""
+    found = _SERVER.match(text)
+    return f" at {found[0]}" if found and "@" not in text else ""
 
 
 def _target_load(args: Mapping[str, Any], weight: int | None, sources: LoadSources) -> None:
     found = parse_params(args, TargetLoadPackingArguments)
     plugin, comments = "TargetLoadPacking", list[str]()
-    request = found.default_requests.get("cpu", "1")
-    if to_float(str(request)) is None:
-        hint = "write one such as 1 or 500m"
-        raise one_error(("defaultRequests", "cpu"), f"{shown(request)} is not a quantity", hint)
+    request = quantity_text(found.default_requests.get("cpu", "1"), ("defaultRequests", "cpu"))
     target = found.target_utilization
     if target <= 0:
         comments += [] if "targetUtilization" not in args else [f"targetUtilization {target} is 40 for {plugin}."]
@@ -170,7 +177,7 @@ def _target_load(args: Mapping[str, Any], weight: int | None, sources: LoadSourc
         "resource": "cpu",
         "targetPercent": target,
         "multiplierPercent": _within(percent, 1, _MULTIPLIER_PERCENT_MAX, "defaultRequestsMultiplier", comments),
-        "defaultRequest": str(request),
+        "defaultRequest": request,
         **sources.lag(found, comments),
     }
     others = [name for name in found.default_requests if name != "cpu"]

@@ -212,6 +212,8 @@ NAMES = {
     "gpu-usage": ("gpuUsage", '{__name__="gpu-usage"}'),
     "in": ("inValue", "in"),
     "NaN": ("naN", '{__name__="NaN"}'),
+    "node:cpu:avg5m": ("nodeCpuAvg5m", "node:cpu:avg5m"),
+    "gpu.temp": ("gpuTemp", '{__name__="gpu.temp"}'),
     "on": ("on", '{__name__="on"}'),
     "_": ("metric", "_"),
     "x" * 253: ("x" * 60, "x" * 253),
@@ -241,7 +243,7 @@ WRONG = {
     ),
     "a metric": (
         '{dontschedule: {rules: [{metricname: "a b", operator: Equals, target: 1}]}}',
-        "rules[0].metricname: 'a b' is not possible here; write the name of a metric: letters, digits, '-' and '_'",
+        "rules[0].metricname: 'a b' is not possible here; write the name of a metric: letters, digits, '-', '_',",
     ),
     "a target": (
         "{dontschedule: {rules: [{metricname: a, operator: Equals, target: 1.5}]}}",

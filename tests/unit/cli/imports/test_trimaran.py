@@ -169,6 +169,14 @@ ARGUMENTS: dict[str, tuple[str, str, dict[str, Any], str]] = {
         "defaultRequestsMultiplier is out of the range from 1 to 1000 that a rule takes.",
     ),
     "a request that is a number": ("TargetLoadPacking", "defaultRequests: {cpu: 2}", {"defaultRequest": "2"}, ""),
+    "a request that is too exact": (
+        "TargetLoadPacking",
+        "defaultRequests: {cpu: '1.0000000001'}",
+        {"defaultRequest": "1.000000001"},
+        "",
+    ),
+    "a request with an exponent": ("TargetLoadPacking", "defaultRequests: {cpu: 1e3}", {"defaultRequest": "1000"}, ""),
+    "a request of a little": ("TargetLoadPacking", "defaultRequests: {cpu: 1e-5}", {"defaultRequest": "0.00001"}, ""),
     "a request of memory": (
         "TargetLoadPacking",
         "defaultRequests: {cpu: 2, memory: 1Gi}",
@@ -254,6 +262,10 @@ def test_a_token_is_never_written() -> None:
     assert "Not imported: metricProvider.token. Name a Secret" in found.comments
     assert "Certificates are always verified" in found.comments
     without = imported(profile("TargetLoadPacking", PROMETHEUS))
+    for address in ("https://watcher:2020/x?token=s3cret", "watcher/?s3cret", "https://watcher#s3cret"):
+        watched = imported(profile("TargetLoadPacking", f"watcherAddress: '{address}'"))
+        assert "s3cret" not in watched.text
+        assert "load-watcher at " in watched.comments
     assert "TargetLoadPacking reads Prometheus." in without.comments
     assert not any(word in without.comments for word in ("token", "Certificates"))
 
@@ -295,7 +307,25 @@ def test_the_weight_at_score_counts_more_than_that_at_all_points() -> None:
 def test_a_plugin_that_is_not_enabled_is_imported_with_a_comment() -> None:
     found = imported(f"{HEAD}profiles: [{{schedulerName: a, pluginConfig: [{{name: TargetLoadPacking}}]}}]")
     assert [score["name"] for score in found.spec["scores"]] == ["target-load-packing"]
-    assert "TargetLoadPacking has arguments, but is not enabled at score" in found.comments
+    assert "TargetLoadPacking is not enabled at score" in found.comments
+
+
+@pytest.mark.parametrize(
+    ("disabled", "enabled", "is_called"),
+    [
+        ("TargetLoadPacking", "", False),
+        ("'*'", "", False),
+        ("NodeResourcesFit", "", True),
+        ("'*'", "TargetLoadPacking", True),
+    ],
+)
+def test_a_plugin_of_all_points_may_be_disabled_at_score(disabled: str, enabled: str, is_called: bool) -> None:
+    scoring = f"disabled: [{{name: {disabled}}}]" + (f", enabled: [{{name: {enabled}, weight: 9}}]" if enabled else "")
+    plugins = f"{{multiPoint: {{enabled: [{{name: TargetLoadPacking, weight: 9}}]}}, score: {{{scoring}}}}}"
+    found = imported(f"{HEAD}profiles: [{{schedulerName: a, plugins: {plugins}}}]")
+    assert ("TargetLoadPacking is not enabled at score" not in found.comments) == is_called
+    [score] = found.spec["scores"]
+    assert (score["weight"] == 9) == is_called
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta3", "v1beta2", "v1beta1"])
@@ -360,7 +390,19 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "a quantity": (
         "TargetLoadPacking: {defaultRequests: {cpu: 2cores}}",
-        "profiles[0].pluginConfig[0].args.defaultRequests.cpu: '2cores' is not a quantity; write one such as 1 or 500m",
+        "profiles[0].pluginConfig[0].args.defaultRequests.cpu: '2cores' is not a quantity; write one such as 1, 500m",
+    ),
+    "a negative quantity": (
+        "TargetLoadPacking: {defaultRequests: {cpu: '-1'}}",
+        "args.defaultRequests.cpu: '-1' is out of the range from 0 to 999,999,999 that a rule takes",
+    ),
+    "a huge quantity": (
+        "TargetLoadPacking: {defaultRequests: {cpu: 1e30}}",
+        "'1000000000000000019884624838656' is out of the range from 0 to 999,999,999 that a rule takes",
+    ),
+    "a quantity of another type": (
+        "TargetLoadPacking: {defaultRequests: {memory: [1]}}",
+        "profiles[0].pluginConfig[0].args.defaultRequests.memory: must be a string, not a list",
     ),
     "a number beyond all": (
         "LoadVariationRiskBalancing: {safeVarianceMargin: .inf}",
