@@ -1,4 +1,4 @@
-"""YAML and JSON from outside, read as the API server would read it."""
+"""YAML and JSON from outside, read as kubectl reads it: YAML 1.1, but `1:30` and dates are texts, `1e3` is a number."""
 
 import re
 from typing import Any, Final
@@ -8,38 +8,94 @@ import yaml
 DEPTH_MAX: Final = 1000
 """Greatest nesting: the parser recurses, and more would overflow the stack."""
 _NUMBER_MAX: Final = 400  # characters; reading an int takes quadratic time
+_SHOWN_MAX: Final = 60
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_PLAIN: Final = "!plain"
+"""Tag of scalars that are read by `resolved`."""
+_WORDS: Final[dict[str, object]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_NUMBERS: Final = "+-.0123456789"
+"""Characters with which a number begins."""
+_INTEGER: Final = re.compile(r"[-+]?(0x[0-9a-fA-F]+|0b[01]+|0o?[0-7]+|0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]++){2,}+")
 
 
+def resolved(text: str) -> object:
+    """Return the value of a plain scalar; more digits than any number has are infinity."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[:1] not in _NUMBERS:
+        return text
+    plain = text.replace("_", "")
+    if _INTEGER.fullmatch(plain):
+        if len(plain) > _NUMBER_MAX:
+            return float("-inf") if plain[0] == "-" else float("inf")
+        sign, digits = (-1, plain[1:]) if plain[0] == "-" else (1, plain.removeprefix("+"))
+        is_octal = len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567"
+        return sign * (int(digits, 8) if is_octal else int(digits, 0))
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML loader that reads dates as strings."""
+    """YAML loader that reads plain scalars as kubectl does, and refuses a key that is written twice."""
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Merge what `<<` names into a map, after its own keys were checked: merged ones may be in both."""
+        if not hasattr(node, "is_checked"):
+            node.is_checked = True
+            seen = dict[tuple[type, object], Any]()
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                    continue
+                value = resolved(key.value) if key.tag == _PLAIN else key.value
+                if (first := seen.setdefault((type(value), value), key)) is not key:
+                    line = first.start_mark.line + 1
+                    said = f"{key.value[:_SHOWN_MAX]!r} is already set in line {line}: remove one of them"
+                    raise _error(said, key)
+        super().flatten_mapping(node)
 
 
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+def _scalar(loader: Any, node: Any) -> object:
+    found, wanted = resolved(loader.construct_scalar(node)), _TAGGED[node.tag]
+    if not isinstance(found, wanted) or (isinstance(found, bool) and int in wanted):
+        raise _error(f"{node.value[:_SHOWN_MAX]!r} does not match its tag: remove the tag", node)
+    if not isinstance(found, str) and len(node.value) > _NUMBER_MAX:
+        raise _error("this is not a readable number", node)
+    return found
+
+
+def _error(said: str, node: Any) -> Exception:
+    error: Exception = yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+    return error
+
+
+_TAGGED: Final[dict[str, tuple[type, ...]]] = {
+    _PLAIN: (object,),
+    "tag:yaml.org,2002:int": (int,),
+    "tag:yaml.org,2002:float": (int, float),
+    "tag:yaml.org,2002:bool": (bool,),
+    "tag:yaml.org,2002:null": (type(None),),
 }
-
-
-# Unlike YAML 1.1, JSON writes 1e-05 without a dot and 1.5e3 without a sign; so does the API server's YAML.
-Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]++(?:\.[0-9]*+)?[eE][-+]?[0-9]++\Z"), list("-+0123456789")
-)
-
-
-def _number(loader: Any, node: Any) -> object:
-    try:
-        if len(node.value) <= _NUMBER_MAX:
-            is_int = node.tag.endswith(":int")
-            return loader.construct_yaml_int(node) if is_int else loader.construct_yaml_float(node)
-    except (ValueError, OverflowError):  # a wrong tag, or an endless base-60 number
-        pass
-    raise yaml.constructor.ConstructorError(None, None, "this is not a readable number", node.start_mark)
-
-
-for _tag in ("int", "float"):
-    Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _number)
+Loader.yaml_implicit_resolvers = {}
+Loader.add_implicit_resolver(_MERGE, re.compile(r"<<\Z"), ["<"])
+Loader.add_implicit_resolver(_PLAIN, re.compile(""), [*{word[:1] for word in _WORDS}, *_NUMBERS])
+Loader.yaml_constructors = {
+    None: yaml.SafeLoader.construct_undefined,
+    "tag:yaml.org,2002:map": yaml.SafeLoader.construct_yaml_map,
+    "tag:yaml.org,2002:seq": yaml.SafeLoader.construct_yaml_seq,
+    "tag:yaml.org,2002:str": yaml.SafeLoader.construct_yaml_str,
+    _MERGE: yaml.SafeLoader.construct_yaml_str,
+    "tag:yaml.org,2002:timestamp": yaml.SafeLoader.construct_yaml_str,
+    **dict.fromkeys(_TAGGED, _scalar),
+}
 
 
 def is_deep(data: bytes) -> bool:

@@ -1,8 +1,15 @@
 """YAML that somebody else wrote: what is deep is told before it is read, and no number is a surprise."""
 
+import re
+
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fairlead.cli.yaml.documents import documents
+from fairlead.cli.yaml.plain_values import to_data
+from fairlead.cli.yaml.source import Source
 from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
 
 
@@ -40,6 +47,19 @@ def test_what_is_nested_deeply(data: bytes, deep: bool) -> None:
         ("1e", "1e"),
         ("1e3m", "1e3m"),
         ("'1e3'", "1e3"),
+        ("1:30", "1:30"),
+        ("1:30.5", "1:30.5"),
+        ("1_000", 1000),
+        ("010", 8),
+        ("0o17", 15),
+        ("+.inf", float("inf")),
+        ("y", True),
+        ("off", False),
+        ("~", None),
+        ("nodes", "nodes"),
+        ("<<", "<<"),
+        ("!!float 1", 1),
+        ("!!timestamp 2027-01-01", "2027-01-01"),
     ],
 )
 def test_numbers_are_read_and_dates_are_texts(text: str, want: object) -> None:
@@ -52,12 +72,49 @@ def test_numbers_are_read_and_dates_are_texts(text: str, want: object) -> None:
         "9" * 5_000,
         "0x" + "f" * 5_000,
         "9" * 5_000 + ".0",
-        "1" + ":10" * 1_000,
-        "1" + ":10" * 190 + ".5",
         "? " + "9" * 5_000 + "\n: 1",
         "!!int maybe",
+        "!!int true",
+        "!!float",
+        "!!bool maybe",
+        "!!null none",
+        "!!binary eA==",
+        "!!set {a}",
     ],
 )
 def test_a_number_that_nobody_can_read_is_a_fault_of_the_text(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
         list(yaml.load_all(text, Loader))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a: 1\nb: 2\na: 3", "'a' is already set in line 1: remove one of them"),
+        ("{a: 1, 'a': 1}", "'a' is already set in line 1"),
+        ('- x: {name: a,\n    "name": b}', "'name' is already set in line 1"),
+        ("10: a\n1_0: b", "'1_0' is already set in line 1"),
+        ("a: &a {x: 1}\nb: {<<: *a, y: 1, y: 2}", "'y' is already set in line 2"),
+    ],
+)
+def test_a_key_that_is_written_twice_is_a_fault(text: str, fault: str) -> None:
+    with pytest.raises(yaml.YAMLError, match=re.escape(fault)):
+        list(yaml.load_all(text, Loader))
+
+
+def test_a_merged_key_may_be_written_again() -> None:
+    text = "a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: [*b, *a], x: 3}\nd: {<<: *b}"
+    assert yaml.load(text, Loader) == {"a": {"x": 1}, "b": {"x": 2}, "c": {"x": 3}, "d": {"x": 2}}  # noqa: S506
+
+
+@given(st.text(alphabet="01_.:+-eExXobnyfrtu~ aAN", max_size=12).filter(lambda text: text == text.strip()))
+def test_plain_scalars_are_those_that_lint_reads(text: str) -> None:
+    """`fairlead lint` and what serves the file see the same."""
+    try:
+        found = yaml.load(f"[{text}]", Loader)  # noqa: S506
+    except yaml.YAMLError:
+        return
+    source = Source(f"[{text}]")
+    [document] = documents(source)
+    want, faults = to_data(document, source)
+    assert faults or repr(found) == repr(want)

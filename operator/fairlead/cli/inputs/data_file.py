@@ -33,7 +33,7 @@ def given_data(name: str | None, policies: Sequence[CompiledPolicy], nodes: Iter
     found = GivenData()
     if name is None:
         return found
-    names, by_poll = [*nodes], dict[Poll, dict[str, tuple[int, float, str]]]()
+    names, by_poll = dict.fromkeys(nodes), dict[Poll, dict[str, tuple[int, float, str]]]()
     for where, poll, at, values in _entries(name, policies, now):
         for node, value in values.items():
             before = by_poll.setdefault(poll, {}).get(node)
@@ -43,8 +43,9 @@ def given_data(name: str | None, policies: Sequence[CompiledPolicy], nodes: Iter
                 by_poll[poll][node] = at, value, where
         by_poll.setdefault(poll, {})
         if without := [node for node in names if node not in values]:
-            more = f" and {len(without) - _SHOWN_MAX} more" if len(without) > _SHOWN_MAX else ""
-            found.notes.append(f"{where} has no value for {', '.join(without[:_SHOWN_MAX])}{more}")
+            found.notes.append(f"{where} has no value for {_first(without)}")
+        if strangers := [node for node in values if node not in names]:
+            found.notes.append(f"{where} has values for {_first(strangers)}, and no node has such a name")
     for poll, of_nodes in by_poll.items():
         found.readings[poll] = Reading(
             {node: value for node, (_, value, _) in of_nodes.items()},
@@ -114,7 +115,12 @@ def _number(value: object, where: str) -> float:
             return float(value)
     except OverflowError:
         pass
-    return _fail(where, "is not a number", "leave out nodes without a value")
+    return _fail(where, "is not a number", "write one such as 0.4, and leave out nodes without a value")
+
+
+def _first(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - _SHOWN_MAX} more" if len(nodes) > _SHOWN_MAX else ""
+    return f"{', '.join(nodes[:_SHOWN_MAX])}{more}"
 
 
 def _meant(name: str, names: Iterable[str]) -> str:

@@ -1,10 +1,8 @@
 """Conversion of a YAML tree to plain data as kubectl reads it, and the lookup of a field's node.
 
-kubectl reads YAML 1.1 with a few rules of its own: `1:30` and dates are strings, `1e3` is a number, and keys are always
-strings. The same rules here make lint accept exactly what the API server gets.
+Scalars are read as in `plain_data`, and keys are always strings, so that lint accepts exactly what the API server gets.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -13,20 +11,10 @@ from fairlead.api.errors import FieldPath
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence
 from fairlead.cli.yaml.parse_errors import TEMPLATE
 from fairlead.cli.yaml.source import Source
+from fairlead.plain_data import resolved
 
 VALUES_MAX: Final = 200_000
 
-_WORDS: Final[dict[str, object]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
-}
-_INTEGER: Final = re.compile(r"[-+]?(0x[0-9a-fA-F]+|0b[01]+|0o?[0-7]+|0|[1-9][0-9]*)")
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_DIGITS_MAX: Final = 400  # more are infinity to a float, and slow to an int
 _TAG: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = ("!", f"{_TAG}str", f"{_TAG}timestamp")
 _COLLECTION_TAGS: Final = {"!": (Mapping, Sequence), f"{_TAG}map": (Mapping,), f"{_TAG}seq": (Sequence,)}
@@ -74,10 +62,10 @@ class _Reader:
 
     def _scalar(self, node: Scalar, path: FieldPath) -> object:
         if not node.tag:
-            return _resolved(node.value) if not node.style else node.value
+            return resolved(node.value) if not node.style else node.value
         if node.tag in _TEXT_TAGS:
             return node.value
-        value = _resolved(node.value)
+        value = resolved(node.value)
         wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(node.tag.removeprefix(_TAG))
         if wanted is None:
             hint = "quote a string that begins with '!'"
@@ -136,7 +124,7 @@ def key_of(key: Node) -> str | None:
         return None
     if key.style or key.tag in _TEXT_TAGS:
         return key.value
-    match _resolved(key.value):
+    match resolved(key.value):
         case None:
             return None
         case bool() as truth:
@@ -199,22 +187,6 @@ def _merged(node: Mapping, depth: int = 0) -> Iterator[tuple[str, Node, Node]]:
 
 _MERGES_MAX: Final = 20
 _SHOWN_MAX: Final = 60
-
-
-def _resolved(text: str) -> object:
-    """Return the value of a plain scalar."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[:1] not in "+-.0123456789":
-        return text
-    plain = text.replace("_", "")
-    if _INTEGER.fullmatch(plain):
-        if len(plain) > _DIGITS_MAX:
-            return float("-inf") if plain[0] == "-" else float("inf")
-        sign, digits = (-1, plain[1:]) if plain[0] == "-" else (1, plain.removeprefix("+"))
-        is_octal = len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567"
-        return sign * (int(digits, 8) if is_octal else int(digits, 0))
-    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def _shown(text: str) -> str:

@@ -25,6 +25,11 @@ def test_the_values_of_a_file_are_those_of_its_polls(tmp_path: Path) -> None:
     assert found.readings[POLL].values == {"a": 0.4}
     assert found.readings[POLL].times == {"a": 1800014400 * 10**9}
     assert found.notes == [f"{file}: p.load has no value for b"]
+    notes = given_data(str(file), [policy(data={"load": QUERY})], ["A"], NOW).notes
+    assert notes == [
+        f"{file}: p.load has no value for A",
+        f"{file}: p.load has values for a, and no node has such a name",
+    ]
     assert given_data(None, [], [], NOW).readings == {}
 
 
@@ -34,7 +39,9 @@ WRONG: Final = {
     "p: {load: {value: 1}}": "p.load.value: there is no such field",
     "p: {load: {}}": "p.load: has no values",
     "p: {load: {values: [1]}}": "p.load.values: is not a map from names",
-    "p: {load: {values: {a: x}}}": "p.load.values.a: is not a number",
+    "p: {load: {values: {a: x}}}": "values.a: is not a number; write one such as 0.4, and leave out nodes without a value",
+    "p: {load: {values: {a: 1, a: 2}}}": "'a' is already set in line 1: remove one of them",
+    "p: {load: {values: {a: !!bool x}}}": "'x' does not match its tag: remove the tag",
     "p: {load: {values: {a: .inf}}}": "p.load.values.a: is not a number",
     "p: {load: {at: noon, values: {}}}": "p.load.at: is not a time",
     "p: {own: {values: {}}}": "p.own: is read from the node itself",
