@@ -39,7 +39,7 @@ WRONG: Final = {
     "p: {load: {value: 1}}": "p.load.value: there is no such field",
     "p: {load: {}}": "p.load: has no values",
     "p: {load: {values: [1]}}": "p.load.values: is not a map from names",
-    "p: {load: {values: {a: x}}}": "values.a: is not a number; write one such as 0.4, and leave out nodes without a value",
+    "p: {load: {values: {a: x}}}": "is not a number; write one such as 0.4, and leave out nodes without a value",
     "p: {load: {values: {a: 1, a: 2}}}": "'a' is already set in line 1: remove one of them",
     "p: {load: {values: {a: !!bool x}}}": "'x' does not match its tag: remove the tag",
     "p: {load: {values: {a: .inf}}}": "p.load.values.a: is not a number",
