@@ -262,6 +262,11 @@ BAD: dict[str, Bad] = {
         "spec.data[0].nodeAnnotation.timeKey",
         "the format ValueCommaTime has the time in the value: leave timeKey out",
     ),
+    "a time where the value is": Bad(
+        data(nodeAnnotation={"key": "a", "timeKey": "a"}),
+        "spec.data[0].nodeAnnotation.timeKey",
+        "one annotation cannot hold value and time: name another, or use the format ValueCommaTime",
+    ),
     "an age for a label": Bad(
         data(nodeLabel={"key": "a"}, maxAge="60s"),
         "spec.data[0].maxAge",
@@ -554,6 +559,16 @@ BAD: dict[str, Bad] = {
         shares(device_share(record="Gpushare", layout={"annotation": "devices"})),
         "spec.binding.deviceShare[0].layout",
         "Gpushare has equal devices: give layout.count, or record Fairlead",
+    ),
+    "a share that is the number of devices": Bad(
+        shares(device_share(layout={"count": "a.io/b"}, shares=[{"resource": "a.io/c"}, {"resource": "a.io/b"}])),
+        "spec.binding.deviceShare[0].layout",
+        "the number of devices is no share of one: name the resource that pods share",
+    ),
+    "unhealthy devices in the layout": Bad(
+        shares(device_share(layout={"annotation": "a.io/d"}, unhealthy={"annotation": "a.io/d"})),
+        "spec.binding.deviceShare[0].unhealthy",
+        "the layout tells by healthy which devices are well: leave unhealthy out",
     ),
     "a layout from nowhere": Bad(
         shares(device_share(layout={})),

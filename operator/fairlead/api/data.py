@@ -40,8 +40,14 @@ class NodeAnnotation(Params):
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """Allow at most one source of the time."""
+        """Allow at most one source of the time, and none that holds the value."""
         return (
+            Check(
+                rule="!has(self.timeKey) || self.timeKey != self.key",
+                holds=lambda self: self.time_key != self.key,
+                message="one annotation cannot hold value and time: name another, or use the format ValueCommaTime",
+                field="timeKey",
+            ),
             Check(
                 rule="!has(self.timeKey) || !has(self.format) || self.format != 'ValueCommaTime'",
                 holds=lambda self: self.time_key is None or self.format != "ValueCommaTime",

@@ -122,9 +122,13 @@ class DeviceShare(Params):
         """Names of the shared resources."""
         return tuple(one.resource for one in self.shares)
 
+    def _is_layout_unhealthy(self) -> bool:
+        annotation = None if self.unhealthy is None else self.unhealthy.annotation
+        return annotation is not None and annotation == self.layout.annotation
+
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
-        """Allow for Gpushare only what its device plugin can read."""
+        """Allow for Gpushare only what its device plugin can read, and one meaning for each source."""
         other = "!has(self.record) || self.record != 'Gpushare'"
         return (
             Check(
@@ -144,6 +148,19 @@ class DeviceShare(Params):
                 holds=lambda self: self.record != "Gpushare" or self.layout.count is not None,
                 message="Gpushare has equal devices: give layout.count, or record Fairlead",
                 field="layout",
+            ),
+            Check(
+                rule="!has(self.layout.count) || self.shares.all(one, one.resource != self.layout.count)",
+                holds=lambda self: self.layout.count not in self.resources,
+                message="the number of devices is no share of one: name the resource that pods share",
+                field="layout",
+            ),
+            Check(
+                rule="!has(self.unhealthy) || !has(self.unhealthy.annotation) || !has(self.layout.annotation)"
+                " || self.unhealthy.annotation != self.layout.annotation",
+                holds=lambda self: not self._is_layout_unhealthy(),
+                message="the layout tells by healthy which devices are well: leave unhealthy out",
+                field="unhealthy",
             ),
             Check(
                 rule="self.name != 'v'",
