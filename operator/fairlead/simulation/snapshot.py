@@ -15,6 +15,7 @@ import yaml
 
 from fairlead.grants.ledger import LABEL
 from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+from fairlead.simulation.default_requests import with_default_requests
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
@@ -47,6 +48,7 @@ class SnapshotObject(NamedTuple):
 class _Meta(msgspec.Struct, gc=False):
     name: str = ""
     namespace: str | None = None
+    uid: object = None
     labels: object = None
 
 
@@ -112,6 +114,8 @@ class Snapshot:
         key = (metadata.namespace or "default" if kind in _NAMESPACED else "", metadata.name)
         if key in kept:
             self._refuse_twice(kind, key, kept[key].file, file)
+        if kind == "Pod" and not metadata.uid:  # no API server has seen it
+            raw = _written(file, with_default_requests(msgspec.json.decode(raw)))
         kept[key] = SnapshotObject(raw, file)
 
     def _kept(self, version: str, kind: str, labels: object) -> dict[Key, SnapshotObject] | None:

@@ -13,6 +13,7 @@ from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
+from fairlead.simulation.default_requests import with_default_requests
 from fairlead.suites.node_values import FIELD, NodeValue, node_values
 from fairlead.suites.suite import Case, Object, Suite
 
@@ -174,14 +175,14 @@ def _whole_placed(key: Key, one: Object, now: int) -> Object:
         "spec": {"containers": [{"name": "main"}]},
         "status": {"phase": "Running", "conditions": ready},
     }
-    return {"apiVersion": "v1", "kind": "Pod", **patched(usual, one)}
+    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, one)})
 
 
 def _whole_pod(one: Object, scheduler: str, now: int) -> Object:
     metadata = {"name": "pod", "namespace": "default", "uid": "pod", "creationTimestamp": timestamp_to_string(now)}
     spec = {"schedulerName": scheduler, "containers": [{"name": "main"}]}
     usual = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
-    return {"apiVersion": "v1", "kind": "Pod", **patched(usual, one)}
+    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, one)})
 
 
 def _whole_namespace(name: str, one: Object) -> Object:
