@@ -151,7 +151,8 @@ class Simulation:
         pod = self._placed(raw)
         if pod.spec.nodeName and pod.status.phase not in ENDED:
             self.mirror.placed_sink.put(pod)
-        elif self._shares and not pod.spec.nodeName and pod.status.phase not in ENDED:  # it may wait for a node that was cleared for it, or be bound now
+        elif self._shares and not pod.spec.nodeName and pod.status.phase not in ENDED:
+            # It may wait for a node that was cleared for it, or be bound now.
             self.mirror.unplaced_sink.put(decode.pod(raw))
 
     def _note_grants(self, key: Key, raw: Raw) -> None:

@@ -83,6 +83,7 @@ __all__ = [
     "Use",
     "Value",
     "Verdict",
+    "graver",
 ]
 
 Normalize = Literal["None", "MinMax", "Rank"]
@@ -115,6 +116,11 @@ class Timed(Struct, frozen=True):
 PASS: Final = Pass()
 Verdict: TypeAlias = Pass | Reject | Unknown
 Value: TypeAlias = float | Timed | Unknown
+
+
+def graver(before: Unknown | None, found: Unknown) -> Unknown:
+    """Return the first of two reasons why a rule cannot decide, or the one that is none for simulations alone."""
+    return found if before is None or (before.passes and not found.passes) else before
 
 
 class Trace(Protocol):

@@ -7,6 +7,8 @@ float is the nearest.
 """
 
 import re
+from decimal import Decimal
+from math import floor
 from typing import ClassVar, Final
 
 from fairlead.cel.functions.conversions import refuse_long
@@ -23,6 +25,11 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY: Final = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 _DIGITS_NEEDED_FROM: Final = 50  # of binary exponents
 _INT32: Final = 1 << 32
+_EXACT: Final = 1 << 52
+"""Number of steps from which on every float is a multiple of the step."""
+_HALF: Final = Decimal("0.5")
+_NEAR: Final = 1e-12
+"""Part of a quotient by which it may be off in binary."""
 
 
 class Quantity:
@@ -92,6 +99,21 @@ def difference(one: float, other: float) -> float:
     """Subtract and round to nine digits, as amounts have: 1.0 - 0.9 is 0.1, so `>= 0.1` is true."""
     left = one - other
     return left if left.is_integer() else round(left, 9)
+
+
+def rounded(value: float, step: float) -> float:
+    """Return the nearest multiple of a step, half up; of the decimal that one would write for the value."""
+    if abs(value) >= step * _EXACT:
+        return float(f"{value:.15g}")
+    quotient = value / step
+    whole = floor(quotient)
+    part = quotient - whole
+    if abs(part - 0.5) <= _NEAR * max(1.0, abs(quotient)):
+        # 35.15 is a little less in binary, and to tenths it is 35.2 nevertheless.
+        is_up = Decimal(f"{value:.15g}") / Decimal(repr(step)) - whole >= _HALF
+    else:
+        is_up = part > 0.5
+    return float(f"{(whole + is_up) * step:.15g}")
 
 
 def to_float(text: str) -> float | None:

@@ -19,6 +19,7 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.device_rules import FILTER_PREFIX
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
+from fairlead.policy.compile.query_limits import QueryLimits
 from fairlead.policy.evaluate.annotations import conflicts
 from fairlead.policy.evaluate.device_grants import layout_conflicts, partly_granted
 from fairlead.policy.lint.codes import LintCode, LintWarning
@@ -149,6 +150,7 @@ class Checker:
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
+    _queries: QueryLimits = field(init=False)
     _model: type[SchedulerExtenderPolicy] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,6 +159,7 @@ class Checker:
         if (known := self.settings) is not None:
             servers = {one.name: one.max_entries for one in known.prometheus}
             self._rules = replace(self._rules, annotation_prefixes=known.annotation_prefixes, servers=servers)
+        self._queries = QueryLimits(self._rules.servers)
         self._model = policy_with(strategies.values())
 
     def check(self, file: str, data: bytes) -> None:
@@ -222,6 +225,8 @@ class Checker:
                 self.policies.append((place, data))
             if inspected.policy is not None and inspected.compiled is not None:
                 self.compiled.append(inspected.compiled)
+                if (beyond := self._queries.take(inspected.compiled)) is not None:
+                    report.findings.append(_fault(place, beyond))
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
                 self._across.remember(place, inspected.policy, inspected.compiled)
         report.findings += self._across.same_name(place)

@@ -5,6 +5,7 @@ happens.
 """
 
 from collections.abc import Callable, Collection
+from math import isfinite
 from typing import Any, Final
 
 from fairlead.cel.analysis.expiry import ExpiryTracker
@@ -65,9 +66,24 @@ def bind_rule(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
 def verdict_of(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, trace: Trace | None = None) -> Any:
     """Return the verdict of a rule for one pod and one node."""
     try:
-        return bind_rule(rule, pod, name)(node, now, trace)
+        found = bind_rule(rule, pod, name)(node, now, trace)
+        _refuse_other(rule, found)
     except RAISED as error:
         return internal_error(error, f"rule {name}")
+    return found
+
+
+def _refuse_other(rule: Filter | Score, found: object) -> None:
+    """Raise TypeError or ValueError for what a strategy must not return."""
+    if isinstance(rule, CompiledFilter) and not isinstance(found, Pass | Reject | Unknown):
+        raise TypeError(f"the filter returned {found!r}, not PASS, a Reject or an Unknown")
+    if not isinstance(rule, CompiledScore):
+        return
+    value = found.value if isinstance(found, Timed) else found
+    if not isinstance(value, int | float | Unknown):
+        raise TypeError(f"the score returned {found!r}, not a number or an Unknown")
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"the score returned {value}, which is no number: return an Unknown")
 
 
 def _always(verdict: object) -> Callable[..., object]:

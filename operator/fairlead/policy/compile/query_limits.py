@@ -1,7 +1,7 @@
 """Limits of the different queries that all policies together may ask of a Prometheus server.
 
-They are for the set of policies: in their order of precedence each takes what is left. The one that would need more
-does not compile, whichever came first or was edited last, so that all replicas come to the same.
+They are for the set of policies: each takes what is left, in an order on which all replicas agree. The one that would
+need more does not compile.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from fairlead.policy.views.polls import PrometheusPoll, poll_of
 
 
 class QueryLimits:
-    """The queries of the policies that were taken so far. Take them in their order of precedence."""
+    """The queries of the policies that were taken so far."""
 
     def __init__(self, limits: Mapping[str, int] | None) -> None:
         """`limits`: the number of different queries by server; None if that is not known."""

@@ -4,11 +4,9 @@ The CRD does not know the parameters of custom strategies, so they are read here
 authors are not ours: whatever such a strategy raises is a fault of the rule that names it.
 """
 
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
@@ -17,11 +15,13 @@ from fairlead.api.params import Params, data_names, device_share_names
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration
 from fairlead.policy.compile.policy_errors import Fault, in_field
+from fairlead.policy.views.faults import error_with_place
 from fairlead.strategies.contract import (
     CompiledFilter,
     CompiledScore,
     CompiledShare,
     Filter,
+    Normalize,
     Score,
     Strategy,
     Use,
@@ -116,7 +116,7 @@ class StrategyRules:
         except InvalidObjectError as error:
             self.faults.extend(map(Fault, error.errors))
         except Exception as error:  # noqa: BLE001 - its author is told
-            said = f"the strategy {one.strategy.name} failed: {type(error).__name__}: {error}{_place(error)}"
+            said = f"the strategy {one.strategy.name} failed: {error_with_place(error)}"
             self.faults.append(in_field(one.named, said, "this is an error of the strategy, not of the policy"))
         else:
             self._check_lag(one.at, params, made.reads)
@@ -161,10 +161,6 @@ def _sound(made: _R, kind: type[_Compiled]) -> _R:
     """Return what a strategy was compiled to. Raises TypeError if it is something else."""
     if not (isinstance(made, kind) and isinstance(made.reads, Reads)):
         raise TypeError(f"it compiles to {made!r}, not to a {kind.__name__.removeprefix('Compiled')}")
+    if isinstance(made, CompiledScore) and made.normalize not in (known := get_args(Normalize)):
+        raise TypeError(f"its normalize is {made.normalize!r}, not one of {', '.join(known)}")
     return made
-
-
-def _place(error: Exception) -> str:
-    """Return where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""

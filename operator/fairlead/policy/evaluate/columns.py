@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
-from fairlead.policy.views.measurements import Source
+from fairlead.policy.views.measured_values import Source
 from fairlead.policy.views.node_data import differing, reader, reads_of, timed_anew
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
@@ -234,6 +234,8 @@ class ScoreColumn(Column):
             self.keep_until(value.until, slot)
             self.tally.count_error(self.policy.name, self.name, value)
             return NAN
+        if not isinstance(value, int | float):
+            raise TypeError(f"a score is a number, not of the type {type(value).__name__}")
         return float(value)
 
 

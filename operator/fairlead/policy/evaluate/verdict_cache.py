@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from fairlead.policy.evaluate.columns import PASSED, Column, FilterColumn
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
-from fairlead.policy.views.measurements import Published
+from fairlead.policy.views.measured_values import Published
 from fairlead.policy.views.node_table import Nodes
 
 SLICE_MAX: Final = 512

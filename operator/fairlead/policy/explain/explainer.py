@@ -26,7 +26,7 @@ from fairlead.policy.explain.explanation import (
     Step,
 )
 from fairlead.policy.explain.trace_steps import EngineTrace, steps
-from fairlead.policy.views.faults import RAISED, RuleError
+from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, error_with_place
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
@@ -182,6 +182,8 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
 
 
 def _why(verdict: object) -> str:
+    if isinstance(verdict, InternalRuleError) and verdict.error is not None:
+        return f"{verdict}: {error_with_place(verdict.error)}"
     return str(verdict) if isinstance(verdict, Unknown) else ""
 
 

@@ -61,7 +61,7 @@ def measured(found: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeVi
     values, missing, times = dict[str, float](data), {**data.missing}, {**data.times}
     created = view.created
     for entry in found:
-        value = entry.of_stranger() if slot < 0 else entry.read(slot, created, now)
+        value = entry.of_stranger(view.labels, now) if slot < 0 else entry.read(slot, created, now)
         if isinstance(value, Unknown):
             missing[entry.name] = value
         else:

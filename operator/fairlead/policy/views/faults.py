@@ -1,5 +1,7 @@
 """Errors of rules as values: what an evaluation may raise, and what status and log say about it."""
 
+import traceback
+from pathlib import PurePath
 from typing import Final
 
 from fairlead.strategies.facts import Unknown
@@ -26,3 +28,10 @@ def internal_error(
     """Return the verdict for an unexpected exception."""
     detail = f"an internal fault ({type(error).__name__}); the log of the operator says where"
     return InternalRuleError(what, why, until, detail=detail, error=error)
+
+
+def error_with_place(error: Exception) -> str:
+    """Return an exception with its message and where it was raised, for the author of the code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -13,7 +13,8 @@ from weakref import WeakValueDictionary
 from fairlead.api.data import DataEntry
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.data_views import DataViews, measured
-from fairlead.policy.views.measurements import NO_TIME, MeasuredEntry, Measurements, Published, Source, bounded
+from fairlead.policy.views.measured_values import NO_TIME, Published, Source, bounded
+from fairlead.policy.views.measurements import MeasuredEntry, Measurements
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.strategies.reads import EVERY, Change, Reads

@@ -1,6 +1,7 @@
 """Polls of measured values: what is asked for, and what came back. Entries with equal keys share one."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from fairlead.api.data import DataEntry
@@ -48,6 +49,12 @@ class Reading(NamedTuple):
     """Nodes whose value is no finite number."""
     note: str = ""
     """Advice for the owner of the policy, such as why no value names a node; "" if there is none."""
+    by_label: Mapping[str, float] = MappingProxyType({})
+    """Values by the value of a label, of a document in which a label is looked up; NaN for one that is no number."""
+
+    def time_of(self, node: str) -> int | None:
+        """Return the time of the value of a node."""
+        return self.times.get(node) if isinstance(self.times, Mapping) else self.times
 
 
 def poll_name(poll: Poll) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from fairlead.api.params import DataName, Params
 from fairlead.api.values import Duration, QualifiedKey, within
-from fairlead.strategies.contract import NodeFacts, NodeScorer, Reads, Trace, Unknown, Value
+from fairlead.strategies.contract import NodeFacts, NodeScorer, Reads, Trace, Unknown, Value, graver
 
 Measure = Literal["Used", "Free", "UsedRatio", "FreeRatio"]
 Lag = Annotated[Duration, within("0s", "24h")]
@@ -143,7 +143,7 @@ def lowest_of(ratings: Iterable[tuple[str, RateResource]]) -> NodeScorer[NodeFac
             notes: Notes | None = None if trace is None else {}
             found = rate(node, notes)
             if isinstance(found, Unknown):
-                unknown = found if unknown is NOT_ON_NODE else unknown
+                unknown = found if unknown is NOT_ON_NODE else graver(unknown, found)
             elif lowest is None or found < lowest:
                 lowest = found
             if trace is not None and notes is not None:

@@ -44,6 +44,7 @@ from fairlead.strategies.contract import (
     Unknown,
     Use,
     Verdict,
+    graver,
 )
 
 OVERLOAD_RISK: Final = "overload risk on {name}"
@@ -109,7 +110,10 @@ def compile_safe_filter(params: SafeFilter) -> Filter:
                 notes: Notes | None = None if trace is None else {}
                 risk = risk_of(node, notes)
                 if isinstance(risk, Unknown):
-                    otherwise = risk if otherwise is NOT_ON_NODE else otherwise
+                    if otherwise is NOT_ON_NODE:
+                        otherwise = risk
+                    elif isinstance(otherwise, Unknown):
+                        otherwise = graver(otherwise, risk)
                 elif at_most(risk, tolerance):
                     otherwise = PASS
                 elif trace is None:

@@ -23,6 +23,7 @@ from fairlead.strategies.contract import (
     Use,
     Value,
     Verdict,
+    graver,
 )
 
 TOO_HIGH = "{name} is too high"
@@ -134,7 +135,7 @@ def _filter(params: TelemetryFilter) -> Filter:
             value = node.data(rule.value)
             fires: bool | None = None
             if isinstance(value, Unknown):
-                unknown = unknown or value
+                unknown = graver(unknown, value)
             else:
                 fires = rule.fires(value)
                 if fires is decisive:

@@ -1,7 +1,7 @@
 """Documents with values of nodes, as they lie in ConfigMaps. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
-from math import isfinite
+from math import isfinite, nan
 from typing import Final, NamedTuple
 
 import msgspec
@@ -74,7 +74,9 @@ def document_reading(document: ValuesDocument, poll: ConfigMapPoll, nodes: Nodes
         elif key in document.no_number:
             no_number.add(view.name)
     hint = "" if values or no_number else f"is a value of the label; the nodes have: kubectl get nodes -L {label}"
-    return Reading(values, document.at, no_number=frozenset(no_number), note=_note(keys, nodes, hint))
+    by_label = {**document.values, **dict.fromkeys(document.no_number, nan)}
+    note = _note(keys, nodes, hint)
+    return Reading(values, document.at, no_number=frozenset(no_number), note=note, by_label=by_label)
 
 
 def _time(raw: msgspec.Raw | None) -> int | None:

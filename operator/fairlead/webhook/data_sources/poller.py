@@ -217,13 +217,24 @@ class Poller:
             one.status = PollStatus(
                 is_answered=True, succeeded_at=self._now(), note=outcome.note, failures=before.failures
             )
-            one.last, one.retry_s = outcome, _RETRY_S
+            one.last, one.retry_s = self._with_earlier(poll, outcome, one.last), _RETRY_S
             if before.error:
                 LOG.info("data.poll_recovered", extra={"poll": poll_name(poll)})
             return
         one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
         if one.status.error != before.error:
             LOG.warning("data.poll_failed", extra={"poll": poll_name(poll), "error": str(outcome)})
+
+    def _with_earlier(self, poll: Poll, reading: Reading, before: Reading | None) -> Reading:
+        """Return a reading with the values before it of nodes that it does not name; a document names all it has."""
+        if before is None or isinstance(poll, ConfigMapPoll):
+            return reading
+        left = before.values.keys() - reading.values.keys() - reading.several - reading.no_number
+        names = [name for name in left if name in self._nodes.slots]
+        if not names:
+            return reading
+        times = {name: at for one in (before, reading) for name in one.values if (at := one.time_of(name)) is not None}
+        return reading._replace(values={**{name: before.values[name] for name in names}, **reading.values}, times=times)
 
     def _next(self, poll: Poll, one: _Scheduled, begun: float) -> float:
         """Return when a poll is due again: with all others of its interval, or soon if it never succeeded."""

@@ -9,7 +9,8 @@ from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.measured_summary import MeasuredSummary, node_values, summarize
-from fairlead.policy.views.measurements import FUTURE, STALE, MeasuredEntry
+from fairlead.policy.views.measured_values import FUTURE, STALE
+from fairlead.policy.views.measurements import MeasuredEntry
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name
 from fairlead.replica_state import DataEntryState, FaultState

@@ -22,7 +22,8 @@ class LimitedPolicies:
         """Return what serves of policies with their objects; `limits` are the queries by server, None if not known."""
         taken, served, refused = QueryLimits(limits), dict[str, CompiledPolicy](), dict[str, PolicyStatus]()
         selected = list[CompiledPolicy]()
-        for policy, obj in sorted(policies, key=lambda one: one[0].order):
+        # The oldest first, so that nobody takes another policy's room by creating one.
+        for policy, obj in sorted(policies, key=lambda one: (_created(one[1]), one[0].order)):
             if (fault := taken.take(policy)) is None:
                 served[policy.name] = policy
                 selected.append(policy)
@@ -43,3 +44,9 @@ class LimitedPolicies:
         before = self._served.get(policy.name)
         if before is not None and before.uid == policy.uid and before is not policy and not before.placeholder:
             yield before
+
+
+def _created(obj: Obj) -> str:
+    """Return when a policy was created; policies of files do not say it."""
+    metadata = obj.get("metadata")
+    return str(metadata.get("creationTimestamp") or "") if isinstance(metadata, Mapping) else ""

@@ -14,7 +14,8 @@ from fairlead.policy.views.measured_summary import (
     node_values,
     summarize,
 )
-from fairlead.policy.views.measurements import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, MeasuredEntry
+from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
+from fairlead.policy.views.measurements import MeasuredEntry
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from support.policy import NOW, SECOND, node, policy

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.policy.views.measurements import Published
+from fairlead.policy.views.measured_values import Published
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
@@ -61,7 +61,7 @@ ROWS: dict[str, tuple[Nodes, int, str, float | str]] = {
     "of the year 9999": (measured((0, Reading({"a": 0.4}, 253_402_300_799 * SECOND))), 0, "load",
                          "has a time in the future"),
     "of the year 1": (measured((0, Reading({"a": 0.4}, -62_135_596_800 * SECOND)), created="0001-01-01T00:00:00Z"), 0,
-                      "load", "is stale"),
+                      "load", "is missing"),
     "without a time": (measured((0, Reading({"a": 0.4}, None))), 0, "load", "is stale"),
     "several": (measured(at(0, a=0.4), (15, Reading({}, NOW, several=frozenset("a")))), 15, "load",
                 "has several values"),

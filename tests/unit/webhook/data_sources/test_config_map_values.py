@@ -158,7 +158,10 @@ def test_by_name_nodes_that_come_later_have_their_values_too() -> None:
 def test_by_label_each_node_has_the_value_of_its_label() -> None:
     of = nodes(a="large", x="large", y="small", z="", o="odd", b="b")
     of.remove("x")
-    assert read(DOCUMENT, BY_TYPE, of) == Reading({"a": 2.0}, AT_NS, no_number=frozenset({"o", "b"}))
+    found = read(DOCUMENT, BY_TYPE, of)
+    assert found._replace(by_label={}) == Reading({"a": 2.0}, AT_NS, no_number=frozenset({"o", "b"}), by_label={})
+    assert {key: value for key, value in found.by_label.items() if value == value} == {"a": 1.0, "large": 2.0}
+    assert found.by_label.keys() == {"a", "large", "odd", "b"}
 
 
 @pytest.mark.parametrize("poll", [BY_NAME, BY_TYPE])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.policy.views.rounding import rounded
+from fairlead.cel.functions.quantity import rounded
 
 STEPS = (0.1, 0.01, 0.3, 0.5, 1.0, 7.0, 1e3, 1e-9)
 
