@@ -267,6 +267,16 @@ BAD: dict[str, Bad] = {
         "spec.data[0].nodeAnnotation.timeKey",
         "one annotation cannot hold value and time: name another, or use the format ValueCommaTime",
     ),
+    "a blank query": Bad(
+        data(prometheus={"query": " \t"}),
+        "spec.data[0].prometheus.query",
+        "must not be blank: write PromQL that gives one series per node",
+    ),
+    "a blank query of times": Bad(
+        data(prometheus={"query": "a", "timeQuery": " "}),
+        "spec.data[0].prometheus.timeQuery",
+        "must not be blank: write PromQL such as timestamp(node_load1), or leave it out",
+    ),
     "an age for a label": Bad(
         data(nodeLabel={"key": "a"}, maxAge="60s"),
         "spec.data[0].maxAge",

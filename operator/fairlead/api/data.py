@@ -86,6 +86,24 @@ class Prometheus(Params):
     server: Name = "default"
     """Name of the server in the operator's settings. default when absent."""
 
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """Refuse blank queries."""
+        return (
+            Check(
+                rule="self.query.trim() != ''",
+                holds=lambda self: bool(self.query.strip()),
+                message="must not be blank: write PromQL that gives one series per node",
+                field="query",
+            ),
+            Check(
+                rule="!has(self.timeQuery) || self.timeQuery.trim() != ''",
+                holds=lambda self: self.time_query is None or bool(self.time_query.strip()),
+                message="must not be blank: write PromQL such as timestamp(node_load1), or leave it out",
+                field="timeQuery",
+            ),
+        )
+
 
 class NodeMetrics(Params):
     """The usage of a node as kubectl top shows it, from the API metrics.k8s.io."""

@@ -125,7 +125,7 @@ class Simulation:
             namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
             view = PodView(pod, namespace, request_of(pod), usage_of, self.mirror.holder(pod))
         except _UNREADABLE as error:
-            raise SnapshotError(f"{file or 'a pod'}: cannot be read: {error}") from None
+            raise SnapshotError(f"{file or 'a pod'}: {_named(raw)} cannot be read: {error}") from None
         placed = self._placed_as(key := (view.namespace, view.name))
         if placed is None:
             yield view, ""
@@ -230,6 +230,11 @@ class Simulation:
 def scheduler_of(view: PodView) -> str:
     """Return the scheduler of a pod, with the default of the API server."""
     return str(view.pod.spec.schedulerName) or CLUSTERS_OWN_SCHEDULER
+
+
+def _named(raw: Raw) -> str:
+    metadata = msgspec.json.decode(raw).get("metadata") or {}
+    return f"pod {spelt((str(metadata.get('namespace') or 'default'), str(metadata.get('name'))))}"
 
 
 def _was_bound(pod: Any) -> bool:

@@ -15,7 +15,7 @@ import yaml
 
 from fairlead.grants.ledger import LABEL
 from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
-from fairlead.simulation.default_requests import with_default_requests
+from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
@@ -114,8 +114,9 @@ class Snapshot:
         key = (metadata.namespace or "default" if kind in _NAMESPACED else "", metadata.name)
         if key in kept:
             self._refuse_twice(kind, key, kept[key].file, file)
-        if kind == "Pod" and not metadata.uid:  # no API server has seen it
-            raw = _written(file, with_default_requests(msgspec.json.decode(raw)))
+        if kind in ("Pod", "Node") and not metadata.uid:  # no API server has seen it
+            obj = with_text_amounts(msgspec.json.decode(raw))
+            raw = _written(file, with_default_requests(obj) if kind == "Pod" else obj)
         kept[key] = SnapshotObject(raw, file)
 
     def _kept(self, version: str, kind: str, labels: object) -> dict[Key, SnapshotObject] | None:

@@ -13,7 +13,7 @@ from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
-from fairlead.simulation.default_requests import with_default_requests
+from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
 from fairlead.suites.node_values import FIELD, NodeValue, node_values
 from fairlead.suites.suite import Case, Object, Suite
 
@@ -22,7 +22,6 @@ COPIES_MAX: Final = 1000
 _HOUR: Final = 3600 * SECOND
 _DAY: Final = 24 * _HOUR
 _ROOM: Final = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"}
-AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "overhead", "requests"})
 OURS: Final = ("from", "copies")
 
 Key = tuple[str, str]
@@ -141,17 +140,8 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
             _fail((*path, "from"), f"there is no template {template!r}", hint)
         own = layered(suite.templates[template], own)
     values = {key: value for key, value in own.items() if key == FIELD}  # its keys are names, not fields
-    found: Object = _with_texts({key: value for key, value in own.items() if key != FIELD})
+    found: Object = with_text_amounts({key: value for key, value in own.items() if key != FIELD})
     return found | values
-
-
-def _with_texts(value: Any, *, amounts: bool = False) -> Any:
-    """Convert amounts that are numbers to strings, as the API server does."""
-    if isinstance(value, Mapping):
-        return {key: _with_texts(one, amounts=amounts or key in AMOUNTS) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_with_texts(one) for one in value]
-    return str(value) if amounts and isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _whole_node(name: str, one: Object, now: int) -> Object:

@@ -10,9 +10,10 @@ from fairlead.cel.functions.time_text import string_to_timestamp
 from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.simulation.as_stored import AMOUNTS
 from fairlead.suites.compare import is_called
 from fairlead.suites.node_values import FIELD, shape_errors
-from fairlead.suites.objects import AMOUNTS, OURS, CaseInputs, Key
+from fairlead.suites.objects import OURS, CaseInputs, Key
 from fairlead.suites.suite import Case, Expect, Object, Suite
 
 _NAMES_MAX = 10

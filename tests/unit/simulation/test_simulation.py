@@ -149,5 +149,5 @@ def test_what_cannot_be_read_is_named(there: dict[str, object], want: str) -> No
 
 
 def test_a_pod_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(SnapshotError, match=r"^b\.json: cannot be read: 'many' is no quantity$"):
+    with pytest.raises(SnapshotError, match=r"^b\.json: pod ml/p cannot be read: 'many' is no quantity$"):
         world(node()).judge(written(pod(asks={"cpu": "many"})), "b.json")

@@ -66,6 +66,6 @@ def measured(found: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeVi
             missing[entry.name] = value
         else:
             values[entry.name] = value
-            if (at := entry.time(slot)) is not None:
+            if slot >= 0 and (at := entry.time(slot)) is not None:
                 times[entry.name] = at
     return Data(values, missing, times)

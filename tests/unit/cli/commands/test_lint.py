@@ -61,6 +61,15 @@ def test_settings_say_what_policies_may_name(capsys: pytest.CaptureFixture[str],
     assert _lint(capsys, "--settings", "none.yaml", "other.yaml")[0] == 2
 
 
+def test_settings_say_how_many_queries_there_may_be(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    data = ", ".join(f"{{name: {name}, prometheus: {{query: {name}}}, default: 0}}" for name in "ab")
+    Path("a.yaml").write_text(spec(f"data: [{data}]\nscores: [{{name: s, expression: data.a + data.b}}]\n"))
+    for most, code, said in ((2, 0, False), (1, 1, True)):
+        Path("values.yaml").write_text(f"prometheus: [{{name: default, url: 'https://x', maxEntries: {most}}}]\n")
+        found, out, _ = _lint(capsys, "--settings", "values.yaml", "a.yaml")
+        assert (found, "spec.data[1].prometheus" in out and "at most 1 different queries" in out) == (code, said)
+
+
 def test_warnings_do_not_fail(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     Path("a.yaml").write_text(spec("filters: [{name: a, expression: 'true'}]\n"))
     code, out, _ = _lint(capsys, "a.yaml")

@@ -10,9 +10,11 @@ from fairlead.api.params import DataName, Listed, Params
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.api.values import Duration, within
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.explain.explainer import explain
 from fairlead.policy.lint.inspection import inspect
 from fairlead.strategies.contract import PASS, Filter, PodsRead, Reads, Reject, Score, Strategy, Unknown, Use
-from support.policy import INSTALLED, MODEL, Cluster, faults, node, obj, placed, pod, policy
+from support.policy import INSTALLED, MODEL, NOW, Cluster, faults, node, obj, placed, pod, policy
 
 
 class Part(Params):
@@ -268,3 +270,48 @@ def test_a_range_stands_in_place_of_normalize(normalize: str | None, has_range: 
         assert faults(RULES, **given) == {"spec.scores[0].normalize": want}
     else:
         policy(rules=RULES, **given)
+
+
+class Nothing(Params):
+    """No parameters."""
+
+
+def _returning(found: Any) -> CompileOptions:
+    def score(_: Nothing) -> Score:
+        def one(*_: object) -> Any:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        return Score(reads=Reads(), for_pod=lambda _: one)
+
+    return CompileOptions(INSTALLED, custom={"odd": Strategy(name="odd", score=Use(Nothing, score))})
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (KeyError("x"), "KeyError: 'x' (test_strategy_rules.py:"),
+        ("7", "TypeError: the score returned '7', not a number or an Unknown ("),
+        (float("nan"), "ValueError: the score returned nan, which is no number: return an Unknown ("),
+    ],
+)
+def test_explain_shows_what_a_strategy_did_wrong(found: Any, why: str) -> None:
+    one = policy(rules=_returning(found), scores={"s": {"custom": {"name": "odd"}}})
+    [rule] = explain(pod(), [Matched(one)], Cluster([one], [node("a")]).nodes, "a", NOW).scores
+    assert (rule.outcome, rule.reason.startswith(f"rule s cannot be decided: {why}")) == ("Unknown", True)
+
+
+def test_a_score_that_is_a_text_is_no_score() -> None:
+    """Not even if it reads as a number."""
+    one = policy(rules=_returning("7"), scores={"s": {"custom": {"name": "odd"}}})
+    assert Cluster([one], [node("a")]).scores(pod()) == [0.0]
+
+
+def test_a_normalization_that_there_is_not_does_not_compile() -> None:
+    def score(_: Nothing) -> Score:
+        return Score(reads=Reads(), for_pod=lambda _: lambda *_: 1.0, normalize="Foo")  # type: ignore[arg-type]
+
+    rules = CompileOptions(INSTALLED, custom={"odd": Strategy(name="odd", score=Use(Nothing, score))})
+    [said] = faults(rules, scores={"s": {"custom": {"name": "odd"}}}).values()
+    assert "the strategy odd failed: TypeError: its normalize is 'Foo', not one of None, MinMax, Rank" in said

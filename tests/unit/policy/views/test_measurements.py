@@ -1,5 +1,7 @@
 """Tables of measured values, at the edges that a cluster can have."""
 
+from typing import Any
+
 import pytest
 
 from fairlead.policy.views.measured_values import Published
@@ -177,3 +179,81 @@ def test_a_publication_is_one_line_of_the_journal_for_each_table_of_which_a_valu
     assert [line.mask for line in lines if isinstance(line, Published)] == [bytes([0, 1])]
     nodes.publish({LOAD: at(30, a=0.4, b=0.6)[1]}, NOW + 30 * SECOND)
     assert nodes.head == before + 1, "what has not changed is no line"
+
+
+PRICE = ConfigMapPoll("prices", "values.json", None)
+BY_TYPE = ConfigMapPoll("prices", "values.json", "type")
+
+
+def document(default: float | None, key_label: str | None = None, **entry: Any) -> Any:
+    """The only entry of a policy's data."""
+    source = {"name": "prices"} | ({"keyLabel": key_label} if key_label else {})
+    given = {"name": "price", "configMap": source} | ({} if default is None else {"default": default}) | entry
+    return policy(data=[given], filters={"f": "data.price < 1.0"}).data
+
+
+def found(nodes: Nodes, read: Any, view: NodeView) -> float | str:
+    one = nodes.with_measured(view, read, NOW).data("price")
+    return str(one) if isinstance(one, Unknown) else one
+
+
+def test_what_a_document_no_longer_says_is_gone() -> None:
+    """It is the whole state, and no sample that may lack a node."""
+    nodes, read = Nodes(), document(None)
+    nodes.measure(read)
+    for name in "ab":
+        nodes.put(node(name))
+    nodes.publish({PRICE: Reading({"a": 0.4, "b": 0.5}, None)}, NOW)
+    head = nodes.head
+    nodes.publish({PRICE: Reading({"b": 0.5}, None)}, NOW)
+    assert nodes.head == head + 1
+    assert [found(nodes, read, node(name)) for name in "ab"] == ["data price is missing", 0.5]
+
+
+def test_what_is_wrong_with_a_value_ends_when_nobody_names_the_node() -> None:
+    for reading in (Reading({}, NOW, several=frozenset("a")), Reading({}, NOW, no_number=frozenset("a"))):
+        nodes = measured((0, reading))
+        assert value(nodes, 0) != "is missing"
+        nodes.publish({LOAD: Reading({"b": 0.1}, NOW)}, NOW)
+        assert value(nodes, 0) == "is missing"
+
+
+STRANGERS: dict[str, tuple[Any, dict[str, str], float | str]] = {
+    "its label": (document(None, "type"), {"type": "big"}, 0.4),
+    "its label rather than the default": (document(9.0, "type"), {"type": "big"}, 0.4),
+    "changed as on other nodes": (document(None, "type", factor=10.0, round=3.0), {"type": "big"}, 3.0),
+    "a label that the document lacks": (document(None, "type"), {"type": "small"}, "data price is missing"),
+    "the default for such a label": (document(9.0, "type"), {"type": "small"}, 9.0),
+    "no label": (document(9.0, "type"), {}, 9.0),
+    "no number": (document(9.0, "type"), {"type": "odd"}, "data price is no number"),
+    "too old": (document(9.0, "type", maxAge="5s"), {"type": "big"}, "data price is stale"),
+    "by name": (document(None), {"type": "big"}, "data price is missing"),
+    "by name with a default": (document(9.0), {"type": "big"}, 9.0),
+}
+
+
+@pytest.mark.parametrize(("read", "labels", "want"), STRANGERS.values(), ids=STRANGERS)
+def test_a_node_of_a_simulation_looks_its_label_up(read: Any, labels: dict[str, str], want: float | str) -> None:
+    home = Nodes()
+    home.measure(read)
+    of_types = {"big": 0.4, "odd": float("nan")}
+    home.publish({poll: Reading({}, NOW - 9 * SECOND, by_label=of_types) for poll in (PRICE, BY_TYPE)}, NOW)
+    nodes = Nodes(measured_for=home)
+    assert found(nodes, read, node("template", labels=labels)) == want
+
+
+def test_only_what_a_poll_will_find_passes_a_simulation() -> None:
+    nodes = Nodes(measured_for=Nodes())
+    read = [*document(None), *POLICY.data]
+    data = nodes.with_measured(node("template"), read, NOW).data
+    reasons = [data(name) for name in ("price", "load")]
+    assert [isinstance(one, Unknown) and one.passes for one in reasons] == [False, True]
+
+
+@pytest.mark.parametrize(("late_ns", "want"), [(999_999_999, "is missing"), (SECOND, 0.4)])
+def test_a_value_of_the_second_in_which_a_node_was_made_may_be_of_the_one_before(late_ns: int, want: object) -> None:
+    nodes = Nodes()
+    nodes.measure(POLICY.data)
+    nodes.put(node("a", created="2027-01-15T08:00:00Z"))
+    nodes.publish({LOAD: Reading({"a": 0.4}, NOW + late_ns)}, NOW + SECOND)
+    assert value(nodes, 1) == want

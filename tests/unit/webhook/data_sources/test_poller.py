@@ -239,6 +239,25 @@ async def test_a_node_that_joins_gets_what_was_measured_of_it_and_not_of_one_bef
 
 
 @in_loop
+async def test_an_edited_entry_has_the_values_that_the_last_poll_did_not_repeat() -> None:
+    ground = Ground()
+    ground.answers = {LOAD: ground.reading(0.4)}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0)
+        ground.answers = {LOAD: Reading({"other": 0.1}, NOW + 15 * SECOND)}
+        await ground.advance(15.0)
+        edited = policy(
+            data={"load": {"prometheus": {"query": "load"}, "factor": 10.0}}, filters={"f": "data.load < 1.0"}
+        ).data
+        ground.nodes.measure(edited)
+        ground.poller.want({LOAD: 60})
+        view = ground.nodes.view_of("a")
+        assert view is not None
+        assert ground.nodes.with_measured(view, edited, NOW + 15 * SECOND).data("load") == 4.0
+
+
+@in_loop
 async def test_nothing_is_asked_before_the_nodes_are_known() -> None:
     ground = Ground()
     ground.synced = False

@@ -79,6 +79,16 @@ def test_queries_are_counted(name: str) -> None:
     assert serving(store(*objs)) == want
 
 
+@pytest.mark.parametrize("priority", [0, 9])
+def test_a_new_policy_takes_no_room_from_an_older_one(priority: int) -> None:
+    """Whatever its name and priority."""
+    old, new = asking("z", "x", "y"), asking("a", "p", "q", priority=priority)
+    old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    new["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    for objs in ([old, new], [new, old]):
+        assert serving(store(*objs)) == {"a": "NotCompiled", "z": "1"}
+
+
 def test_the_generation_before_it_serves_until_there_is_room() -> None:
     policies = store(asking("a", "x"), asking("b", "y"))
     put(policies, asking("b", "p", "q", "r", generation=2))

@@ -1,9 +1,21 @@
-"""Requests that the API server adds to a pod before anybody sees it; a pod in a file that a person wrote lacks them."""
+"""Objects that a person wrote into a file, as the API server would store them before anybody sees them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 Object = dict[str, Any]
+
+AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "overhead", "requests"})
+"""Fields whose values are quantities."""
+
+
+def with_text_amounts(value: Any, *, amounts: bool = False) -> Any:
+    """Return an object, or a part of one, whose amounts that are numbers are texts."""
+    if isinstance(value, Mapping):
+        return {key: with_text_amounts(one, amounts=amounts or key in AMOUNTS) for key, one in value.items()}
+    if isinstance(value, list):
+        return [with_text_amounts(one) for one in value]
+    return str(value) if amounts and isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def with_default_requests(pod: Object) -> Object:

@@ -1,10 +1,11 @@
-"""What the API server adds to the requests of pods from files."""
+"""What the API server makes of objects from files."""
 
+import json
 from typing import Any
 
 import pytest
 
-from fairlead.simulation.default_requests import with_default_requests
+from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
 from fairlead.simulation.snapshot import Snapshot
 
 GPU = "example.org/gpu"
@@ -54,3 +55,20 @@ def test_pods_that_an_api_server_has_stored_stay_as_they_are() -> None:
     snapshot.put(written)
     snapshot.put(stored)
     assert [b"requests" in bytes(one.raw) for one in snapshot.pods.values()] == [True, False]
+
+
+def test_amounts_may_be_numbers() -> None:
+    pod = _pod({"limits": {GPU: 1, "cpu": 0.5}, "requests": {"memory": "1Gi"}})
+    pod["spec"]["priority"] = 7
+    snapshot = Snapshot()
+    snapshot.put(pod)
+    snapshot.put({"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": 8}, "capacity": {}}})
+    [held], [node] = snapshot.pods.values(), snapshot.nodes.values()
+    read = json.loads(held.raw)
+    assert read["spec"]["containers"][0]["resources"] == {
+        "limits": {GPU: "1", "cpu": "0.5"},
+        "requests": {GPU: "1", "cpu": "0.5", "memory": "1Gi"},
+    }
+    assert read["spec"]["priority"] == 7
+    assert json.loads(node.raw)["status"]["allocatable"] == {"cpu": "8"}
+    assert with_text_amounts({"limits": True}) == {"limits": True}
