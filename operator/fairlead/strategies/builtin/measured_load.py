@@ -47,8 +47,8 @@ class MeasuredResource(Params):
     deviation: DataName | None = None
     """Entry of data with their standard deviation, in the unit of the mean. If not set, they do not vary."""
     measure: Measure = "UsedRatio"
-    """Unit of the entries. Used, Free: cores, bytes or pieces. UsedRatio, FreeRatio: a share of the node's capacity,
-    from 0 to 1. Defaults to UsedRatio."""
+    """Unit of the entries. Used, Free: cores, bytes or pieces, Free being what is left of what is allocatable.
+    UsedRatio, FreeRatio: a share of the node's capacity, from 0 to 1. Defaults to UsedRatio."""
 
 
 def lag_s_of(lag: Duration | None) -> int:
