@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.measured_values import Source
 from fairlead.policy.views.node_data import differing, reader, reads_of, timed_anew
@@ -24,6 +25,7 @@ from fairlead.strategies.reads import Reads
 NAN: Final = float("nan")
 PASSED: Final = 1
 UNJUDGED: Final = 0
+_SECOND: Final = 1_000_000_000
 _SLICE: Final = 2
 _CODES: Final = 256
 _RULE: Final = 1_024
@@ -258,6 +260,19 @@ class DataColumn(Column):
             data, until = self.read(view.node, now)
             self.keep_until(until, slot)
             before = nodes.data_of(policy, slot)
-            changed, timed = differing(before, data), timed_anew(before, data)
-            if changed or timed or before is None:
-                nodes.put_data(policy, slot, data, changed, timed)
+            changed, timed = differing(before, data), self._timed(view, before, data)
+            nodes.put_data(policy, slot, data, changed, timed, is_noted=bool(changed or timed or before is None))
+
+    def _timed(self, view: NodeView, before: Data | None, data: Data) -> frozenset[str]:
+        """Return the names of the entries whose new time makes other pods than before too recent to be measured."""
+        names = timed_anew(before, data)
+        if not names or before is None:
+            return names
+        found = set[str]()
+        for name, lag_s in self.policy.reads.fresh:
+            if name in names:
+                old, new = before.times.get(name), data.times.get(name)
+                lag_ns = lag_s * _SECOND
+                if old is None or new is None or view.placed_between(min(old, new) - lag_ns, max(old, new) - lag_ns):
+                    found.add(name)
+        return frozenset(found)

@@ -87,13 +87,24 @@ class Nodes:
         self._note(JournalEntry(slot, None))
 
     def put_data(
-        self, policy: str, slot: int, data: Data, changed: frozenset[str], timed: frozenset[str] = frozenset()
+        self,
+        policy: str,
+        slot: int,
+        data: Data,
+        changed: frozenset[str],
+        timed: frozenset[str] = frozenset(),
+        *,
+        is_noted: bool = True,
     ) -> None:
-        """Store a policy's data on a node; `changed` names the entries that differ, `timed` those measured anew."""
+        """Store a policy's data on a node; `changed` names the entries that differ, `timed` those measured anew.
+
+        What is not noted in the journal differs in times alone, and in none on which a rule depends.
+        """
         values = self.data.setdefault(policy, [])
         values.extend([None] * (slot + 1 - len(values)))
         values[slot] = data
-        self._note(JournalEntry(slot, Change(data=changed, timed=timed), policy))
+        if is_noted:
+            self._note(JournalEntry(slot, Change(data=changed, timed=timed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
         """Return a policy's data on the node in a slot; None if it was not computed."""

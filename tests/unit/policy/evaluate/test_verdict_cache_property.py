@@ -96,6 +96,7 @@ MEASURED = compile_policy(
                 {"name": "steps", "prometheus": {"query": "load"}, "maxAge": "40s", "round": 0.5, "factor": 2.0},
                 {"name": "heat", "nodeMetrics": {"resource": "cpu"}, "maxAge": "30s"},
                 {"name": "price", "configMap": {"name": "prices"}},
+                {"name": "told", "nodeAnnotation": {"key": "load", "timeKey": "load-time"}, "maxAge": "25s"},
             ],
             filters={
                 "idle": "data.load < 0.8",
@@ -103,7 +104,11 @@ MEASURED = compile_policy(
                 "even": {"expression": "data.steps < 1.2", "onError": "Pass"},
                 "known": "!has(data.price) || data.price < 3.0",
             },
-            scores={"cool": "100.0 - data.heat", "unseen": {"unseen": {"value": "load", "lag": 10}}},
+            scores={
+                "cool": "100.0 - data.heat",
+                "unseen": {"unseen": {"value": "load", "lag": 10}},
+                "untold": {"unseen": {"value": "told", "lag": 5}},
+            },
         ),
         policy_with([*INSTALLED.values(), UNSEEN]),
     ),
@@ -287,6 +292,12 @@ class MeasuredEqualsFresh(Comparison):
     @rule(values=readings, bad=st.sets(st.sampled_from(NAMES), max_size=1))
     def prices_are_written(self, values: dict[str, float], bad: set[str]) -> None:
         self.nodes.publish({PRICE: Reading(values, None, no_number=frozenset(bad))}, self.now)
+
+    @rule(name=st.sampled_from(NAMES), load=st.sampled_from(["0.1", "0.9"]), age=st.integers(0, 30))
+    def an_annotation_tells(self, name: str, load: str, age: int) -> None:
+        annotations = {"load": load, "load-time": _at((self.now - NOW) // SECOND - age)}
+        paths = frozenset({("metadata", "annotations", "load"), ("metadata", "annotations", "load-time")})
+        self._change(name, Change(node=paths), annotations=annotations)
 
     @rule(name=st.sampled_from(NAMES), age=st.integers(0, 40))
     def a_pod_is_placed(self, name: str, age: int) -> None:
