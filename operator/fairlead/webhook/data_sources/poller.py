@@ -233,8 +233,9 @@ class Poller:
         names = [name for name in left if name in self._nodes.slots]
         if not names:
             return reading
-        times = {name: at for one in (before, reading) for name in one.values if (at := one.time_of(name)) is not None}
-        return reading._replace(values={**{name: before.values[name] for name in names}, **reading.values}, times=times)
+        values = {**{name: before.values[name] for name in names}, **reading.values}
+        told = ((name, (reading if name in reading.values else before).time_of(name)) for name in values)
+        return reading._replace(values=values, times={name: at for name, at in told if at is not None})
 
     def _next(self, poll: Poll, one: _Scheduled, begun: float) -> float:
         """Return when a poll is due again: with all others of its interval, or soon if it never succeeded."""

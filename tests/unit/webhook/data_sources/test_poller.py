@@ -258,6 +258,22 @@ async def test_an_edited_entry_has_the_values_that_the_last_poll_did_not_repeat(
 
 
 @in_loop
+async def test_a_value_without_a_time_does_not_get_that_of_the_value_before_it() -> None:
+    """A node that joins makes the last answers be published again, with what came before them."""
+    ground = Ground()
+    ground.nodes.put(node("b"))
+    ground.answers = {LOAD: ground.reading(0.4, b=0.5)}
+    async with ground.running():
+        ground.poller.want({LOAD: 60})
+        await ground.advance(0.0)
+        ground.answers = {LOAD: Reading({"a": 0.1}, {})}
+        await ground.advance(15.0)
+        ground.nodes.put(node("c"))
+        await ground.advance(17.0)
+        assert (ground.value("a"), ground.value("b")) == ("data load is stale", 0.5)
+
+
+@in_loop
 async def test_nothing_is_asked_before_the_nodes_are_known() -> None:
     ground = Ground()
     ground.synced = False
