@@ -122,10 +122,6 @@ class DeviceShare(Params):
         """Names of the shared resources."""
         return tuple(one.resource for one in self.shares)
 
-    def _is_layout_unhealthy(self) -> bool:
-        annotation = None if self.unhealthy is None else self.unhealthy.annotation
-        return annotation is not None and annotation == self.layout.annotation
-
     @classmethod
     def checks(cls) -> tuple[Check, ...]:
         """Allow for Gpushare only what its device plugin can read, and one meaning for each source."""
@@ -158,7 +154,11 @@ class DeviceShare(Params):
             Check(
                 rule="!has(self.unhealthy) || !has(self.unhealthy.annotation) || !has(self.layout.annotation)"
                 " || self.unhealthy.annotation != self.layout.annotation",
-                holds=lambda self: not self._is_layout_unhealthy(),
+                holds=lambda self: (
+                    self.unhealthy is None
+                    or self.unhealthy.annotation is None
+                    or self.unhealthy.annotation != self.layout.annotation
+                ),
                 message="the layout tells by healthy which devices are well: leave unhealthy out",
                 field="unhealthy",
             ),

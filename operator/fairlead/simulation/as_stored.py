@@ -1,4 +1,4 @@
-"""Objects that a person wrote into a file, as the API server would store them before anybody sees them."""
+"""Objects that a person wrote into a file, as the API server would store them."""
 
 from collections.abc import Mapping
 from typing import Any, Final

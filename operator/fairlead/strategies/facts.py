@@ -265,7 +265,7 @@ class NodeFacts(Protocol):
 
     @property
     def unlimited(self) -> Mapping[str, int]:
-        """Number of the pods on it that have no limit, by resource; none for what nobody can use without one."""
+        """Number of the pods on it that have no limit, by resource; none for what is used with a limit only."""
 
     def data(self, name: str) -> float | Unknown:
         """Return the value of an entry of the policy's `data`: finite, or why there is none.

@@ -32,7 +32,7 @@ _CASES: dict[str, tuple[list[Any], str, float, int]] = {
     "a container has none": ([_pod(_same(cpu="1"), {})], "cpu", 1.0, 1),
     "a sidecar has none": ([_pod(_same(cpu="1"), init=[_SIDECAR])], "cpu", 1.0, 1),
     "the pod has one": ([_pod({}, {}, resources=_same(cpu="1"))], "cpu", 1.0, 0),
-    # The API server takes no request without a limit for these, and nobody else gets any.
+    # The API server takes no request without a limit for these, and no other pod gets any.
     "who names no device uses none": ([_pod(_same(gpu="2"), {}, init=[_SIDECAR]), _pod({})], GPU, 2.0, 0),
     "nor huge pages": ([_pod(_same(pages="4Mi"), {}), _pod({})], PAGES, float(4 << 20), 0),
 }

@@ -1,4 +1,4 @@
-"""What the API server makes of objects from files."""
+"""Objects from files, as the API server would store them."""
 
 import json
 from typing import Any

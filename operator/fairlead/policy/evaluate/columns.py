@@ -260,8 +260,7 @@ class DataColumn(Column):
             data, until = self.read(view.node, now)
             self.keep_until(until, slot)
             before = nodes.data_of(policy, slot)
-            changed, timed = differing(before, data), self._timed(view, before, data)
-            nodes.put_data(policy, slot, data, changed, timed, is_noted=bool(changed or timed or before is None))
+            nodes.put_data(policy, slot, data, differing(before, data), self._timed(view, before, data))
 
     def _timed(self, view: NodeView, before: Data | None, data: Data) -> frozenset[str]:
         """Return the names of the entries whose new time makes other pods than before too recent to be measured."""
@@ -273,6 +272,6 @@ class DataColumn(Column):
             if name in names:
                 old, new = before.times.get(name), data.times.get(name)
                 lag_ns = lag_s * _SECOND
-                if old is None or new is None or view.placed_between(min(old, new) - lag_ns, max(old, new) - lag_ns):
+                if old is None or new is None or view.placed_between(old - lag_ns, new - lag_ns):
                     found.add(name)
         return frozenset(found)

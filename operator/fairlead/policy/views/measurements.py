@@ -69,7 +69,7 @@ class MeasuredEntry:
         return self._default
 
     def of_stranger(self, labels: Mapping[str, str], now: int) -> float | Unknown:
-        """Return the value of a node that nobody can have measured: a node of a simulation, with these labels."""
+        """Return the value of a node of a simulation, which no source has measured, with these labels."""
         table, poll = self.table, self.key.poll
         document = poll if isinstance(poll, ConfigMapPoll) else None
         if document is not None and document.key_label is not None:

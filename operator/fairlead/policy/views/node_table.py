@@ -87,23 +87,13 @@ class Nodes:
         self._note(JournalEntry(slot, None))
 
     def put_data(
-        self,
-        policy: str,
-        slot: int,
-        data: Data,
-        changed: frozenset[str],
-        timed: frozenset[str] = frozenset(),
-        *,
-        is_noted: bool = True,
+        self, policy: str, slot: int, data: Data, changed: frozenset[str], timed: frozenset[str] = frozenset()
     ) -> None:
-        """Store a policy's data on a node; `changed` names the entries that differ, `timed` those measured anew.
-
-        What is not noted in the journal differs in times alone, and in none on which a rule depends.
-        """
+        """Store a policy's data on a node; `changed` names the entries that differ, `timed` those measured anew."""
         values = self.data.setdefault(policy, [])
         values.extend([None] * (slot + 1 - len(values)))
-        values[slot] = data
-        if is_noted:
+        is_new, values[slot] = values[slot] is None, data
+        if is_new or changed or timed:
             self._note(JournalEntry(slot, Change(data=changed, timed=timed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
@@ -200,9 +190,7 @@ class Nodes:
         mask = bytearray(len(after))
         for slot, (old, new) in enumerate(zip(before, after, strict=True)):
             view = self.views[slot]
-            if old == new or view is None or view.newest_placed <= min(old, new) - lag_ns:
-                continue
-            if view.placed_between(min(old, new) - lag_ns, max(old, new) - lag_ns):
+            if old != new and view is not None and view.placed_between(old - lag_ns, new - lag_ns):
                 mask[slot] = 1
         return mask
 

@@ -161,9 +161,10 @@ class NodeView:
         """Return the placed pods that request a resource and have not ended."""
         return asking(self._entries, resource)
 
-    def placed_between(self, after: int, until: int) -> bool:
-        """Report whether a pod was placed after one moment and up to another."""
-        return any(after < at <= until for at, _ in self._timed())
+    def placed_between(self, one: int, other: int) -> bool:
+        """Report whether a pod was placed after the earlier of two moments and up to the later."""
+        after, until = (one, other) if one < other else (other, one)
+        return self.newest_placed > after and any(after < at <= until for at, _ in self._timed())
 
     @property
     def name(self) -> str:

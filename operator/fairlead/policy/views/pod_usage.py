@@ -121,7 +121,7 @@ def limits_of(entries: Sequence[Entry]) -> tuple[Amounts, Mapping[str, int]]:
 
 
 def _always_has_limit(resource: str) -> bool:
-    """Report whether nobody can use a resource without a limit: extended resources and huge pages."""
+    """Report whether a resource is used with a limit only: extended resources and huge pages."""
     return "/" in resource or resource.startswith("hugepages-")
 
 

@@ -110,10 +110,8 @@ def compile_safe_filter(params: SafeFilter) -> Filter:
                 notes: Notes | None = None if trace is None else {}
                 risk = risk_of(node, notes)
                 if isinstance(risk, Unknown):
-                    if otherwise is NOT_ON_NODE:
-                        otherwise = risk
-                    elif isinstance(otherwise, Unknown):
-                        otherwise = graver(otherwise, risk)
+                    if isinstance(otherwise, Unknown):
+                        otherwise = risk if otherwise is NOT_ON_NODE else graver(otherwise, risk)
                 elif at_most(risk, tolerance):
                     otherwise = PASS
                 elif trace is None:

@@ -22,7 +22,7 @@ class LimitedPolicies:
         """Return what serves of policies with their objects; `limits` are the queries by server, None if not known."""
         taken, served, refused = QueryLimits(limits), dict[str, CompiledPolicy](), dict[str, PolicyStatus]()
         selected = list[CompiledPolicy]()
-        # The oldest first, so that nobody takes another policy's room by creating one.
+        # The oldest first, so that a new policy takes no room from another one.
         for policy, obj in sorted(policies, key=lambda one: (_created(one[1]), one[0].order)):
             if (fault := taken.take(policy)) is None:
                 served[policy.name] = policy

@@ -1,4 +1,4 @@
-"""What a strategy returned or raised, as explain and test say it."""
+"""Verdicts of strategies, and things that are none, as explain and test see them."""
 
 from typing import Any
 
