@@ -1,4 +1,4 @@
-"""A node as rules see it. Expressions and strategies read the same object.
+"""A node as rules see it: expressions and strategies read the same object.
 
 Expressions read the attributes that are named as in the rule language (`pod`, `node`, `free`, `pods`, `data` ...),
 strategies the protocols of `strategies.facts`. Views are immutable; derived values are computed on first access.
@@ -128,8 +128,7 @@ class NodeView:
     def fresh(self, name: str, lag_s: int) -> FreshPods:
         """Return the pods that were placed later than this long before the time of an entry's value."""
         key = name, lag_s
-        known = self._fresh.get(key)
-        if known is None:
+        if (known := self._fresh.get(key)) is None:
             known = self._fresh[key] = self._placed_since(name, lag_s)
         return known
 
@@ -163,7 +162,7 @@ class NodeView:
 
     def placed_between(self, one: int, other: int) -> bool:
         """Report whether a pod was placed after the earlier of two moments and up to the later."""
-        after, until = (one, other) if one < other else (other, one)
+        after, until = min(one, other), max(one, other)
         return self.newest_placed > after and any(after < at <= until for at, _ in self._timed())
 
     @property
