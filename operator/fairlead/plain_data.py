@@ -1,12 +1,15 @@
 """YAML and JSON from outside, read as kubectl reads it: YAML 1.1, but `1:30` and dates are texts, `1e3` is a number."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import yaml
 
 DEPTH_MAX: Final = 1000
 """Greatest nesting: the parser recurses, and more would overflow the stack."""
+MERGED_MAX: Final = 100_000
+"""Greatest number of keys that `<<` copies in a file: maps that merge each other twice would grow without end."""
 _NUMBER_MAX: Final = 400  # characters; reading an int takes quadratic time
 _SHOWN_MAX: Final = 60
 _MERGE: Final = "tag:yaml.org,2002:merge"
@@ -45,22 +48,45 @@ def resolved(text: str) -> object:
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML loader that reads plain scalars as kubectl does, and refuses a key that is written twice."""
+    """YAML loader that reads plain scalars as kubectl does, refuses a key that is written twice, and bounds merges."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._merged = 0
 
     def flatten_mapping(self, node: Any) -> None:
         """Merge what `<<` names into a map, after its own keys were checked: merged ones may be in both."""
-        if not hasattr(node, "is_checked"):
-            node.is_checked = True
-            seen = dict[tuple[type, object], Any]()
-            for key, _ in node.value:
-                if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
-                    continue
-                value = resolved(key.value) if key.tag == _PLAIN else key.value
-                if (first := seen.setdefault((type(value), value), key)) is not key:
-                    line = first.start_mark.line + 1
-                    said = f"{key.value[:_SHOWN_MAX]!r} is already set in line {line}: remove one of them"
-                    raise _error(said, key)
-        super().flatten_mapping(node)
+        if hasattr(node, "is_flat"):
+            return
+        node.is_flat = True
+        _refuse_twice(node)
+        merges = [entry for entry in node.value if entry[0].tag == _MERGE]
+        if not merges:
+            return
+        own = node.value = [entry for entry in node.value if entry[0].tag != _MERGE]
+        merged = list[Any]()
+        for key, value in merges:
+            maps = [value] if isinstance(value, yaml.MappingNode) else value.value
+            if isinstance(value, yaml.ScalarNode) or not all(isinstance(one, yaml.MappingNode) for one in maps):
+                raise _error("<< takes a map, or a list of maps: name one as *anchor", value)
+            for one in reversed(maps):  # the first of a list has precedence
+                self.flatten_mapping(one)
+                self._merged += len(one.value)
+                if self._merged > MERGED_MAX:
+                    raise _error(f"<< copies more than {MERGED_MAX:,} keys in this file: write them out", key)
+                merged += one.value
+        node.value = merged + own
+
+
+def _refuse_twice(node: Any) -> None:
+    seen = dict[tuple[type, object], Any]()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+            continue
+        value = resolved(key.value) if key.tag == _PLAIN else key.value
+        if (first := seen.setdefault((type(value), value), key)) is not key:
+            line = first.start_mark.line + 1
+            raise _error(f"{key.value[:_SHOWN_MAX]!r} is already set in line {line}: remove one of them", key)
 
 
 def _scalar(loader: Any, node: Any) -> object:
@@ -75,6 +101,13 @@ def _scalar(loader: Any, node: Any) -> object:
 def _error(said: str, node: Any) -> Exception:
     error: Exception = yaml.constructor.ConstructorError(None, None, said, node.start_mark)
     return error
+
+
+def explain_error(error: Exception) -> str:
+    """Return what is wrong with a text and where, in one line."""
+    if isinstance(error, yaml.constructor.ConstructorError) and error.problem_mark is not None and not error.context:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return " ".join(str(error).split())
 
 
 _TAGGED: Final[dict[str, tuple[type, ...]]] = {
@@ -106,6 +139,34 @@ def is_deep(data: bytes) -> bool:
         if depth > DEPTH_MAX:
             return True
     return any(len(found[0].translate(None, b" \t")) >= DEPTH_MAX for found in _IN_A_ROW.finditer(data))
+
+
+def expanded_size(value: object) -> float:
+    """Return the number of values with aliases expanded; infinity for a value that contains itself."""
+    return _size(value, {})
+
+
+def _size(value: object, known: dict[int, float]) -> float:
+    if not isinstance(value, Mapping | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = float("inf")
+        items = value.values() if isinstance(value, Mapping) else value
+        known[id(value)] = 1 + sum(_size(item, known) for item in items)
+    return known[id(value)]
+
+
+def document(data: bytes, values_max: int) -> Any:
+    """Return the document of a file. Raises ValueError, which says what is wrong and in which line."""
+    if is_deep(data):
+        raise ValueError(f"it is nested more than {DEPTH_MAX:,} levels deep")
+    try:
+        found = yaml.load(data, Loader)  # noqa: S506 - it makes plain data only
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ValueError(explain_error(error)) from None
+    if expanded_size(found) > values_max:
+        raise ValueError(f"it has more than {values_max:,} values with aliases expanded: write fewer")
+    return found
 
 
 def without_nulls(value: object) -> object:

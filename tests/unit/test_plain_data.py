@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from fairlead.cli.yaml.documents import documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import Source
-from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+from fairlead.plain_data import DEPTH_MAX, MERGED_MAX, Loader, expanded_size, explain_error, is_deep
+from support.bombs import merging_maps
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,48 @@ def test_a_key_that_is_written_twice_is_a_fault(text: str, fault: str) -> None:
 def test_a_merged_key_may_be_written_again() -> None:
     text = "a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: [*b, *a], x: 3}\nd: {<<: *b}"
     assert yaml.load(text, Loader) == {"a": {"x": 1}, "b": {"x": 2}, "c": {"x": 3}, "d": {"x": 2}}  # noqa: S506
+
+
+def test_maps_that_merge_each_other_twice_end_with_the_line() -> None:
+    with pytest.raises(yaml.YAMLError) as caught:
+        yaml.load(merging_maps(60), Loader)  # noqa: S506
+    assert explain_error(caught.value) == "line 17: << copies more than 100,000 keys in this file: write them out"
+    assert yaml.load(merging_maps(10), Loader)["a10"] == {"k": 1}  # noqa: S506
+
+
+def test_keys_that_are_merged_are_counted_over_all_documents_of_a_file() -> None:
+    keys = ", ".join(f"k{at}: 1" for at in range(MERGED_MAX // 2))
+    document = f"---\na: &a {{{keys}}}\nb: {{<<: *a}}\n"
+    assert len(list(yaml.load_all(document * 2, Loader))) == 2
+    with pytest.raises(yaml.YAMLError, match="copies more than"):
+        list(yaml.load_all(document * 3, Loader))
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("a: &a {x: 1}\nb: {<<: *a, <<: {x: 2, z: 3}}", {"x": 2, "z": 3}),
+        ("a: &a {x: 1}\nb: {<<: [*a, {x: 2, z: 3}]}", {"x": 1, "z": 3}),
+        ("a: {}\nb: &b {<<: *b, x: 1}", {"x": 1}),
+        ("a: {}\nb: &b {<<: [&c {<<: *b, z: 2}], x: 1}", {"x": 1, "z": 2}),
+    ],
+)
+def test_what_a_map_gets_from_others(text: str, want: object) -> None:
+    assert yaml.load(text, Loader)["b"] == want  # noqa: S506
+
+
+@pytest.mark.parametrize("value", ["1", "[1]", "[[{a: 1}]]", "null"])
+def test_only_maps_can_be_merged(value: str) -> None:
+    with pytest.raises(yaml.YAMLError, match="<< takes a map, or a list of maps"):
+        yaml.load(f"<<: {value}", Loader)  # noqa: S506
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("[1, {a: 2}]", 4), ("{a: &a [1, 1], b: [*a, *a]}", 11), ("&a [*a]", float("inf"))],
+)
+def test_the_size_with_aliases_expanded(text: str, size: float) -> None:
+    assert expanded_size(yaml.load(text, Loader)) == size  # noqa: S506
 
 
 @given(st.text(alphabet="01_.:+-eExXobnyfrtu~ aAN", max_size=12).filter(lambda text: text == text.strip()))

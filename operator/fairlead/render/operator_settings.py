@@ -1,11 +1,11 @@
 """Settings of the operator, read from one YAML document. The docstrings of fields are the documentation of values."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-import yaml
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
@@ -15,8 +15,13 @@ from fairlead.api.params import Check, Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
 from fairlead.pki.parsing import digest
+from fairlead.plain_data import document
 from fairlead.render.prometheus_settings import PrometheusServer, offline_check
 
+VALUES_MAX: Final = 100_000
+"""Greatest number of values in the settings, aliases expanded."""
+_HELMS_TITLE: Final = re.compile(r"\A(?:USER-SUPPLIED|COMPUTED) VALUES:\s*\n")
+"""First line of `helm get values` without `-o yaml`."""
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 
 
@@ -274,7 +279,7 @@ def parse_values(text: str) -> ChartValues:
 
     Values that only the chart reads are ignored. Raises InvalidObjectError for a value that does not exist.
     """
-    read = _read(text)
+    read = _read(_HELMS_TITLE.sub("\n", text, count=1))
     if not isinstance(read, dict):
         return ChartValues(parse_params(read, OperatorSettings), OPERATOR_NAME)
     fields: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}
@@ -289,10 +294,7 @@ def parse_values(text: str) -> ChartValues:
 
 def _read(text: str) -> Any:
     try:
-        read = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        message = " ".join(str(error).split())
-        raise InvalidObjectError([FieldError((), f"the settings are not one YAML document: {message}")]) from None
-    except RecursionError:
-        raise InvalidObjectError([FieldError((), "the settings are nested too deeply")]) from None
+        read = document(text.encode(errors="surrogatepass"), VALUES_MAX)
+    except ValueError as error:
+        raise InvalidObjectError([FieldError((), f"the settings are not one YAML document: {error}")]) from None
     return {} if read is None else read

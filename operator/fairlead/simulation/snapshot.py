@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from fairlead.grants.ledger import LABEL
-from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, is_deep
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
@@ -193,7 +193,7 @@ def _said(error: yaml.YAMLError | RecursionError) -> str:
 def _written(file: str, document: object) -> bytes:
     if not isinstance(document, Mapping):
         raise SnapshotError(f"{file}: contains something that is not a Kubernetes object")
-    if _size(document, {}) > VALUES_MAX:
+    if expanded_size(document) > VALUES_MAX:
         raise SnapshotError(
             f"{file}: with its aliases expanded this is more than {VALUES_MAX:,} values; write them out"
         )
@@ -201,17 +201,6 @@ def _written(file: str, document: object) -> bytes:
         return msgspec.json.encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise SnapshotError(f"{file}: contains a value that JSON cannot hold: {error}") from None
-
-
-def _size(value: object, known: dict[int, int]) -> int:
-    """Return the number of values with aliases expanded; over the maximum for a value that contains itself."""
-    if not isinstance(value, Mapping | list):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = VALUES_MAX + 1
-        items = value.values() if isinstance(value, Mapping) else value
-        known[id(value)] = 1 + sum(_size(item, known) for item in items)
-    return known[id(value)]
 
 
 def _utf8(data: bytes) -> bytes:

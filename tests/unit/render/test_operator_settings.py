@@ -5,7 +5,8 @@ import pytest
 import yaml
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.render.operator_settings import OperatorSettings, parse_settings
+from fairlead.render.operator_settings import OperatorSettings, parse_settings, parse_values
+from support.bombs import doubling_lists, merging_maps
 from support.render.schedulers import EVERYTHING, settings
 
 BAD: Mapping[str, tuple[str, str]] = {
@@ -62,13 +63,22 @@ BAD: Mapping[str, tuple[str, str]] = {
         "schedulers: [{name: a, image: {repository: 'example.com/a:v1'}}]",
         "the tag belongs under tag",
     ),
-    "a date deep in the profile": (
-        "schedulers: [{name: a, profile: {pluginConfig: [{args: {since: 2020-01-01}}]}}]",
-        "schedulers[0].profile.pluginConfig[0].args.since: is not JSON; put it in quotes",
+    "a key that is written twice": (
+        "unlistedSchedulers: Deny\nmaxUnlistedSchedulers: 1\nunlistedSchedulers: Allow",
+        "line 3: 'unlistedSchedulers' is already set in line 1: remove one of them",
     ),
+    "maps that merge each other": (
+        merging_maps(60),
+        "line 17: << copies more than 100,000 keys in this file: write them out",
+    ),
+    "lists that hold each other": (
+        doubling_lists(60),
+        "it has more than 100,000 values with aliases expanded: write fewer",
+    ),
+    "deep lists": ("schedulers: " + "[" * 5_000 + "]" * 5_000, "it is nested more than 1,000 levels deep"),
     "a number that is none": ("schedulers: [{name: a, profile: {x: .nan}}]", "schedulers[0].profile.x: is not JSON"),
     "a key that is a number": ("schedulers: [{name: a, profile: {x: {1: a}}}]", "schedulers[0].profile.x[1]: is not"),
-    "half a character": (r'schedulers: [{name: a, profile: {x: "\ud800"}}]', "schedulers[0].profile.x: is not JSON"),
+    "half a character": (r'schedulers: [{name: a, profile: {x: "\ud800"}}]', "invalid Unicode character"),
     "no replicas": ("schedulers: [{name: a, replicas: 0}]", "schedulers[0].replicas: must be at least 1, not 0"),
     "a name that no policy can have": ("schedulers: [{name: A.b}]", "schedulers[0].name: 'A.b' is not possible here"),
     "a prefix without its end": ("annotationPrefixes: [example.com]", "write the prefix of the keys including '/'"),
@@ -85,6 +95,20 @@ def test_what_is_wrong_is_said_with_its_field_and_its_cure(case: str) -> None:
         parse_settings(text)
     assert want in str(refused.value)
     assert len(refused.value.errors) == 1
+
+
+def test_dates_and_times_of_day_are_texts() -> None:
+    told = parse_settings("schedulers: [{name: a, profile: {since: 2020-01-01, at: 1:30}}]")
+    assert told.scheduler("a").profile == {"since": "2020-01-01", "at": "1:30"}
+
+
+@pytest.mark.parametrize("title", ["USER-SUPPLIED VALUES:", "COMPUTED VALUES:"])
+def test_values_as_helm_prints_them(title: str) -> None:
+    """`helm get values` writes a title above them unless it is told the format, and `null` if there are none."""
+    assert parse_values(f"{title}\nunlistedSchedulers: Deny\n").settings.unlisted_schedulers == "Deny"
+    assert parse_values(f"{title}\nnull\n").settings == OperatorSettings()
+    with pytest.raises(InvalidObjectError, match="line 3: 'tls' is already set in line 2"):
+        parse_values(f"{title}\ntls: {{}}\ntls: {{}}\n")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "schedulers: []", "# nothing"])

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Final, NoReturn
 
-import yaml
-
 from fairlead.api.closest_name import closest_name
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.files import files
-from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+from fairlead.plain_data import document
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_data import moment
 from fairlead.policy.views.polls import Poll, Reading, poll_of
 
 _BYTES_MAX: Final = 64 << 20
+_VALUES_MAX: Final = 10_000_000
 _SHOWN_MAX: Final = 3
 _EXAMPLE: Final = '{"at": "2027-01-15T12:00:00Z", "values": {"node-1": 0.4}}'
 
@@ -88,12 +87,10 @@ def _document(name: str) -> Any:
     [file] = files([name], _BYTES_MAX)
     if why := file.unreadable or file.empty or ("is too large" if file.too_large else ""):
         raise CommandError(f"{name}: {why}")
-    if is_deep(file.data):
-        raise CommandError(f"{name}: it is nested more than {DEPTH_MAX:,} levels deep")
     try:
-        return yaml.load(file.data, Loader)  # noqa: S506 - it makes plain data only
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise CommandError(f"{name}: this is neither JSON nor YAML: {' '.join(str(error).split())}") from None
+        return document(file.data, _VALUES_MAX)
+    except ValueError as error:
+        raise CommandError(f"{name}: this is neither JSON nor YAML: {error}") from None
 
 
 def _map(value: object, where: str, hint: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.names import KIND
-from fairlead.plain_data import DEPTH_MAX, Loader, is_deep
+from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, explain_error, is_deep
 from fairlead.webhook.serving.last_good import LastGoodStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 
@@ -94,7 +94,7 @@ class PolicyFiles:
         try:
             policies = list(_policies(data))
         except Exception as error:  # noqa: BLE001 - a wrong tag, such as `!!bool maybe`, may raise anything
-            return _File(digest, before.policies, f"is not YAML: {' '.join(str(error).split())}")
+            return _File(digest, before.policies, f"is not YAML: {explain_error(error)}")
         return _File(digest, policies)
 
 
@@ -174,6 +174,8 @@ class PolicyFolder:
 def _policies(data: bytes) -> Iterator[Obj]:
     """Return the policies in a file; other objects in it are ignored."""
     for document in yaml.load_all(data, Loader):
+        if isinstance(document, dict) and "items" in document and expanded_size(document) > _BYTES_MAX:
+            raise ValueError(f"a list has more than {_BYTES_MAX:,} values with aliases expanded")
         for obj in _listed(document):
             kind, version = obj.get("kind"), str(obj.get("apiVersion"))
             metadata = obj.get("metadata")
