@@ -13,6 +13,7 @@ from support.control.leader import Ground
 from support.control.scheduler import FILTER, SCORE, child, config_of, message, run_until_ready, told, versions
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
+from testbed.fixtures import Kubectl
 
 
 def test_from_a_policy_to_a_scheduler_and_nothing_is_written_after(at_work: Callable[..., Ground]) -> None:
@@ -137,8 +138,8 @@ def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:
     assert versions(ground, "s") == before
 
 
-def test_a_replica_that_is_silent_is_named_and_each_transition_told_once(
-    at_work: Callable[..., Ground],
+def test_a_replica_that_is_silent_is_named_and_each_transition_told_once_and_shown_in_order(
+    at_work: Callable[..., Ground], kubectl: Kubectl
 ) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
@@ -153,6 +154,8 @@ def test_a_replica_that_is_silent_is_named_and_each_transition_told_once(
     found = told(ground, "p")
     assert found[-3:] == ["Ready", "ReplicaSilent", "Ready"]
     assert all(one != other for one, other in pairwise(found)), found
+    _, _, shown = kubectl("describe", "sep", "p").partition("\nEvents:\n")
+    assert [line.split()[1] for line in shown.splitlines()[2:]] == found, shown
 
 
 def test_two_hundred_policies_that_come_at_once(at_work: Callable[..., Ground]) -> None:

@@ -1,10 +1,9 @@
 """Kubernetes Events of policies: one per transition of `Ready`, and one per corrected drift."""
 
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from fairlead.api.names import API_VERSION, KIND
@@ -19,6 +18,7 @@ NAMESPACE: Final = "default"
 """Namespace of events about cluster-scoped objects."""
 _NOTE_MAX: Final = 1000
 _POSTING: Final = "events cannot be posted"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ready_event(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -41,18 +41,19 @@ class EventRecorder:
     missing_permissions: MissingPermissions
     _refused: Mapping[str, Any] | None = None
     """The last event that was forbidden; posting it again is the only way to find out whether it is allowed now."""
+    _last: int = 0
+    """Number in the name of the last event."""
 
     async def record(
         self, policy: Mapping[str, Any], kind: str, reason: str, note: str, action: str, now: datetime
     ) -> None:
         """Post an event. A failure to post has no other effect."""
         metadata = policy["metadata"]
-        text = f"{metadata['uid']} {reason} {note} {now.isoformat()}"
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{metadata['name']}.{hashlib.sha256(text.encode()).hexdigest()[:16]}",
+                "name": f"{metadata['name']}.{self._number(now):016x}",
                 "namespace": NAMESPACE,
             },
             "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -71,6 +72,15 @@ class EventRecorder:
             },
         }
         await self._post(event)
+
+    def _number(self, now: datetime) -> int:
+        """Return the time in nanoseconds, later than that of any event before.
+
+        Events of this API have no lastTimestamp, by which kubectl sorts, so that it shows them in the order of their
+        names.
+        """
+        self._last = max((now - _EPOCH) // timedelta(microseconds=1) * 1000, self._last + 1)
+        return self._last
 
     async def retry_refused(self) -> None:
         """Post the event that was forbidden again, if there is one."""

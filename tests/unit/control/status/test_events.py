@@ -1,7 +1,7 @@
 """Events that cannot be posted, and what is said of the right to post them."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -51,6 +51,28 @@ def test_an_event_that_we_had_no_right_to_post_is_posted_once_we_have(
     assert len(asked) == posted
     assert len({*asked}) == 1
     assert bool(lacking.messages) is lacks
+
+
+def test_the_names_of_events_are_in_their_order_also_at_one_moment_and_when_the_clock_goes_back() -> None:
+    names = list[str]()
+
+    class Client:
+        async def create(self, _where: ObjectRef, body: dict[str, Any], _: object) -> None:
+            names.append(body["metadata"]["name"])
+
+    recorder = EventRecorder(cast("Any", Client()), "test", MissingPermissions())
+    at = datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+    moments = [at, at, at + timedelta(microseconds=1), at + timedelta(hours=1), at, at + timedelta(days=90)]
+
+    async def story() -> None:
+        for number, moment in enumerate(moments):
+            await recorder.record(POLICY, "Normal", "Ready", f"note {number}", "Reconcile", moment)
+
+    asyncio.run(story())
+    assert names == sorted({*names})
+    assert len(names) == len(moments)
+    # as kube-scheduler names them: the time in nanoseconds, in hexadecimal
+    assert names[0] == f"p.{int(at.timestamp() * 1_000_000) * 1000:x}"
 
 
 def said(where: ObjectRef, status: int) -> RequestError:
