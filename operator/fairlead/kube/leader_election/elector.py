@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from fairlead.kube.access.access import Access
-from fairlead.kube.errors import ClusterError, NotFoundError
+from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.leader_election.election import (
     Done,
@@ -204,7 +204,10 @@ class Elector:
         try:
             after = await self._ask(step, election, client)
         except (ClusterError, TimeoutError) as error:
-            self._failed(error)
+            if isinstance(error, ConflictError) and election.until is None:  # another candidate was faster
+                LOG.debug("leader.lease_taken", extra={"lease": str(self._where), "error": str(error)})
+            else:
+                self._failed(error)
             after = election.failed(self._clock.now())
         else:
             if after.record is not None:  # a missing Lease does not prove that one can be created

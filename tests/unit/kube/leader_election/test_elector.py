@@ -213,6 +213,25 @@ async def test_a_holder_that_renews_is_left_alone() -> None:
 
 
 @in_loop
+async def test_a_candidate_that_another_one_forestalls_warns_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    theirs = {"holderIdentity": "another", "leaseDurationSeconds": 5, "leaseTransitions": 0}
+    leases = Leases()
+
+    async def create_theirs_first(request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET":
+            return await refuse(404, "NotFound")(request)
+        leases.put(theirs)
+        leases.trouble = None
+        return await refuse(409, "AlreadyExists")(request)
+
+    leases.trouble = create_theirs_first
+    async with scene(leases) as play:
+        await play.until(lambda: play.elector.holder == "another")
+        assert play.elector.fault == ""
+    assert [one.msg for one in caplog.records if one.levelname == "WARNING"] == []
+
+
+@in_loop
 async def test_a_missing_right_is_named() -> None:
     message = (
         'leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group '
