@@ -39,8 +39,13 @@ def same(want: Outcome, got: Outcome) -> bool:
 
 
 def on_engine(compiled: cel.Expression, index: int) -> Outcome:
+    return evaluated(compiled, activation(index))
+
+
+def evaluated(compiled: cel.Expression, facts: cel.Activation) -> Outcome:
+    """What the engine makes of an expression."""
     try:
-        value = compiled.eval(activation=activation(index))
+        value = compiled.eval(activation=facts)
     except (RuntimeError, ValueError, MemoryError) as error:
         return Outcome("", f"abort {kind_of(str(error))}")
     if value.type() == cel.Type.ERROR:

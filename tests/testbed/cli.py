@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from testbed import (
     build,
+    cel_spec,
     control_plane,
     device_plugin,
     metrics_server,
@@ -177,7 +178,7 @@ def _build(options: argparse.Namespace) -> None:
         packages.ensure(packages.NODE)
         names += [*RealNode.PROGRAMS, metrics_server.NAME, device_plugin.NAME]
     paths = build.build(versions.program(name, options.kubernetes) for name in names)
-    for path in paths.values():
+    for path in (*paths.values(), cel_spec.folder()):
         print(path)
     if sandbox.is_possible():
         print(operator_image.build().archive)

