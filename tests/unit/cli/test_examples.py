@@ -68,7 +68,10 @@ def test_lint_passes_over_the_suites(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("path", _BY_NAME)
-def test_a_rule_that_goes_is_missed(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_that_goes_is_missed(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     suite = tmp_path / "tests" / f"{path.stem}.test.yaml"
     suite.parent.mkdir()
     # What is expected of a rule by name could not be asked any more, which would be an error and no failure.

@@ -10,7 +10,7 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.names import KIND
 from fairlead.api.parse import parse_params
 from fairlead.cli.inputs.checker import Checker
-from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, files
+from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, Trees, files
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.cli.yaml.documents import Node, Scalar, documents
@@ -53,12 +53,14 @@ class Suites:
     """Every file and directory that was read."""
     _checker: Checker = field(default_factory=lambda: Checker(custom=custom_strategies()))
     _policies: dict[str, list[CompiledPolicy] | None] = field(default_factory=dict)
+    _trees: Trees = field(default_factory=lambda: Trees([]))
 
     def load(self, names: Sequence[str]) -> None:
         """Load the named files, and the suites in the named directories."""
         self.read += names
+        self._trees = Trees(names)
         found = 0
-        for file in files([*names]):
+        for file in files([*names], trees=self._trees):
             if file.empty or (file.name not in names and _is_other(file.name)):
                 continue
             found += 1
@@ -131,9 +133,10 @@ class Suites:
         complete = True
         for at, name in enumerate(suite.policies):
             path: FieldPath = ("policies", at)
-            self.read.append(str(folder / name))
+            if not self._trees.fault(str(folder / name)):
+                self.read.append(str(folder / name))
             is_empty = True
-            for file in files([str(folder / name)]):
+            for file in files([str(folder / name)], trees=self._trees):
                 real = os.path.realpath(file.name)
                 policies = [] if real in read else self._read_policies(file, place, path)
                 is_empty = is_empty and policies == [] and real not in read
@@ -153,7 +156,8 @@ class Suites:
         """Return the policies of a file; None if it has errors. Several suites share the result."""
         fault = file.empty or _fault_of(file)
         if fault:
-            self._wrong(place, path, f"{file.name}: {fault}", "paths are relative to the directory of the suite")
+            hint = "" if file.outside else "paths are relative to the directory of the suite"
+            self._wrong(place, path, f"{file.name}: {fault}", hint)
             return None
         key = os.path.realpath(file.name)
         if key not in self._policies:
@@ -195,5 +199,5 @@ def stamp(names: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _stamps(names: list[str]) -> Iterator[tuple[str, int]]:
-    for file in files(names):
+    for file in files(names):  # they were read before
         yield file.name, hash((file.data, file.unreadable))
