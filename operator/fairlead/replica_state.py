@@ -87,6 +87,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     slow_for: tuple[str, ...] = ()
     """Circuits that are open for some pods, as text."""
     scheduler: str = ""
+    enforced: bool | None = None
+    """Whether anything of it is applied; None if the replica does not say, as older ones do."""
     fails: bool = False
     ignores: bool = False
     scores: bool = False

@@ -289,3 +289,27 @@ def test_with_the_check_away_policies_are_taken_and_it_is_said_all_the_same(
         return admitting.patch(f"{POLICIES}/bad", {"metadata": {"finalizers": [text]}})
 
     assert edited("fairlead.dev/a")["metadata"]["finalizers"] == ["fairlead.dev/a"], "its spec is as it was"
+
+
+def test_an_edit_that_turns_a_policy_off_is_taken_though_its_rules_do_not_compile(
+    operating: Operating, admitting: Api, kubectl: Kubectl
+) -> None:
+    admitting.delete(f"{HOOKS}/{operating.namespace}")
+    kubectl("apply", "-f", "-", stdin=written("bad", "node.metadata.nam == 'a'"))
+    admitting.create(HOOKS, hook(operating, operating.namespace))
+
+    worse = json.dumps({"spec": {"filters": [{"name": "f", "expression": "nod"}]}})
+
+    def denied() -> bool:
+        try:
+            kubectl("patch", "sep", "bad", "--type=merge", "--dry-run=server", f"--patch={worse}")
+        except ClusterError as error:
+            return "spec.filters[0].expression: " in str(error)
+        return False
+
+    wait_for("the API server to ask", denied)
+    patch = json.dumps({"spec": {"mode": "Disabled"}})
+    said = kubectl("patch", "sep", "bad", "--type=merge", f"--patch={patch}")
+    assert "patched" in said
+    state = operating.until("it to be off", lambda one: one.policies["bad"].enforced is False)
+    assert state.policies["bad"].reason == "NotCompiled"

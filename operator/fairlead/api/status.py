@@ -156,7 +156,8 @@ class Status(StatusPart):
     observed_generation: _Count | None = None
     """Generation of the policy that this status is about."""
     serving_generation: _Count | None = None
-    """Generation that answers the scheduler. It stays behind if the newest one does not compile."""
+    """Generation that answers the scheduler unless the policy is disabled. It stays behind if the newest one does not
+    compile."""
     conditions: Annotated[Listed[StatusCondition], Field(max_length=16)] = ()
     """Conditions: whether the policy is accepted, compiled, programmed and ready."""
     scheduler: SchedulerStatus | None = None

@@ -10,6 +10,7 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.mode import mode_of
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
@@ -50,10 +51,14 @@ class LivePolicy:
     """Why the policy does not compile."""
     scheduler: str = ""
     """Name of the scheduler in its spec."""
+    is_disabled: bool = False
+    """Whether it does not compile and is disabled, so that nothing of it is applied."""
 
     def __str__(self) -> str:
         if self.fault:
             serves = f"replicas still serve generation {self.serving}" if self.serving else "its failurePolicy applies"
+            if self.is_disabled:
+                serves = "and nothing of it is applied, because it is disabled"
             return f"{self.name}: generation {self.generation} does not compile, {serves}: {self.fault}"
         if self.serving is None:
             return f"{self.name}: generation {self.generation}; its status does not say yet which generation is served"
@@ -73,9 +78,10 @@ def compiled(found: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterat
         try:
             made = compile_policy(parse_policy(obj, model), rules)
         except (InvalidObjectError, PolicyError) as error:
-            stands = placeholder_policy(obj) if serving is None else None
+            is_disabled = mode_of(obj) == "Disabled"
+            stands = placeholder_policy(obj) if serving is None or is_disabled else None
             why, scheduler = "; ".join(str(error).splitlines()), placeholder_policy(obj).scheduler_name
-            yield LivePolicy(meta.name, meta.generation, serving, stands, why, scheduler)
+            yield LivePolicy(meta.name, meta.generation, serving, stands, why, scheduler, is_disabled=is_disabled)
         else:
             yield LivePolicy(meta.name, meta.generation, serving, made, scheduler=made.scheduler_name)
 

@@ -10,6 +10,7 @@ from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.decide import DesiredScheduler
+from fairlead.policy.compile.mode import mode_of
 from fairlead.render.extenders import Wiring
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import ReplicaState
@@ -65,7 +66,7 @@ class PolicyIndex:
             try:
                 parsed.append(parse_policy(one, self.model))
             except InvalidObjectError:
-                unreadable = True
+                unreadable = unreadable or mode_of(one) != "Disabled"
         serving = Wiring(fails=True) if unreadable else Wiring()
         for policy in _serving(answers):
             if policy.scheduler == scheduler and living:
@@ -96,7 +97,7 @@ def is_paused(policies: Sequence[Obj]) -> bool:
     return any(
         one["metadata"].get("annotations", {}).get(PAUSED) == "true"
         for one in policies
-        if not is_being_deleted(one) and one.get("spec", {}).get("mode") != "Disabled"
+        if not is_being_deleted(one) and mode_of(one) != "Disabled"
     )
 
 

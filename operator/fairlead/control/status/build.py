@@ -9,6 +9,7 @@ from fairlead.control.decide.desired import edit_id, scheduler_of
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
+from fairlead.policy.compile.mode import mode_of
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 
 Obj = Mapping[str, Any]
@@ -47,7 +48,9 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     missing = {pod: one.missing_permission for pod, one in about.states.items() if isinstance(one, ReplicaState)}
     found = [one for one in on_replicas.values() if isinstance(one, PolicyState)]
     data = {pod: one.data for pod, one in on_replicas.items() if isinstance(one, PolicyState)}
-    enforced = policy["spec"].get("mode", "Enforce") == "Enforce"
+    # A mode that this version cannot read changes nothing, so the replicas know what is applied.
+    mode = mode_of(policy)
+    enforced = mode == "Enforce" if mode is not None else any(one.enforced is not False for one in found)
     current = [one for one in found if one.generation == str(generation)]
     known = ConditionInputs(
         generation=generation,
@@ -100,7 +103,9 @@ def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
 def _replica(pod: str, state: PolicyState | str, missing: str) -> ReplicaSummary:
     if isinstance(state, str):
         return ReplicaSummary(name=pod, silent=state)
-    return ReplicaSummary(name=pod, serving=state.serving or None, slow=state.slow, missing=missing)
+    return ReplicaSummary(
+        name=pod, serving=state.serving or None, enforced=state.enforced, slow=state.slow, missing=missing
+    )
 
 
 def _hashes(about: StatusInputs) -> dict[str, str]:

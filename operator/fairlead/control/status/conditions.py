@@ -15,7 +15,7 @@ Reason = Literal[
     # Accepted
     "Accepted", "SchedulerRefused", "CRDOutdated", "InvalidSpec",
     # Compiled
-    "Compiled", "LastGoodServes", "NothingServes", "InternalError",
+    "Compiled", "LastGoodServes", "NothingServes", "NotCompiled", "InternalError",
     # Programmed
     "Programmed", "Disabled", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling",
     "ConfigurationRejected", "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
@@ -27,6 +27,7 @@ Reason = Literal[
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
 _DISABLED: Final = "it is disabled: its rules are compiled but never applied"
+_NOT_COMPILED: Final = "it is disabled, and no rule of it is applied; it does not compile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,9 @@ class ReplicaSummary:
     silent: str = ""
     """Why the replica's state is unknown; empty if it answered."""
     serving: str | None = None
-    """The generation that the replica serves."""
+    """The generation that the replica serves, or would serve if the policy were not disabled."""
+    enforced: bool | None = None
+    """Whether it applies anything of the policy; None if it does not say."""
     slow: bool = False
     """True if the policy's circuit is open for all pods."""
     missing: str = ""
@@ -125,7 +128,15 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
 _MOVING: Final[frozenset[Reason]] = frozenset({"Pending", "ReplicaBehind", "Rolling"})
 """Problems that resolve by themselves."""
 _STALLED: Final[frozenset[Reason]] = frozenset(
-    {"SchedulerRefused", "CRDOutdated", "InvalidSpec", "LastGoodServes", "NothingServes", "ConfigurationRejected"}
+    {
+        "SchedulerRefused",
+        "CRDOutdated",
+        "InvalidSpec",
+        "LastGoodServes",
+        "NothingServes",
+        "NotCompiled",
+        "ConfigurationRejected",
+    }
 )
 """Problems that stay until a user changes something."""
 
@@ -145,6 +156,8 @@ def _compiled(known: ConditionInputs) -> ConditionValue:
         return _silent(known.replicas)
     if known.compiled is None:
         return ConditionValue("Unknown", "Pending", "it is being compiled")
+    if known.compiled == "NotCompiled":
+        return ConditionValue("False", "NotCompiled", f"{_NOT_COMPILED}: {known.fault}")
     return ConditionValue("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
 
 
@@ -185,14 +198,28 @@ def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("Unknown", "Pending", "no replica has been polled yet")
     if silent := [one for one in known.replicas if one.silent]:
         yield _silent(silent)
-    if behind := [one for one in known.replicas if not one.silent and one.serving != str(known.generation)]:
-        serving = behind[0].serving
-        what = f"serves generation {serving}" if serving is not None else "does not serve it"
-        yield ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {what}")
+    in_another_mode = [one for one in known.replicas if not one.silent and one.enforced not in (None, known.enforced)]
+    if behind := in_another_mode or [one for one in known.replicas if _is_behind(one, known)]:
+        yield ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {_served_by(behind[0], known)}")
     if slow := [one for one in known.replicas if one.slow]:
         message = "missed the deadline twice in a minute, so its failurePolicy answers for 5 minutes"
         hint = "make its rules cheaper, or raise the scheduler's timeout"
         yield ConditionValue("False", "TooSlow", f"{_named(slow)}: {message}; {hint}")
+
+
+def _is_behind(one: ReplicaSummary, known: ConditionInputs) -> bool:
+    # Nothing of a disabled policy that does not compile is to serve.
+    is_served = known.enforced or known.compiled in (None, "Compiled")
+    return not one.silent and is_served and one.serving != str(known.generation)
+
+
+def _served_by(one: ReplicaSummary, known: ConditionInputs) -> str:
+    if one.enforced and not known.enforced:
+        what = "its failurePolicy" if one.serving is None else f"generation {one.serving}"
+        return f"still applies {what}, although it is disabled"
+    if known.enforced and one.enforced is False:
+        return "still has it disabled"
+    return f"serves generation {one.serving}" if one.serving is not None else "does not serve it"
 
 
 def _scheduler(known: ConditionInputs) -> Iterator[ConditionValue]:

@@ -47,6 +47,13 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "No generation of the policy ever compiled: its `failurePolicy` decides, so with `Fail` its pods wait.",
         "Fix the rule that the message names and apply the policy again; `fairlead lint FILE` shows where.",
     ),
+    "NotCompiled": ReasonDoc(
+        "Compiled",
+        "This generation does not compile, and its mode is `Disabled`: nothing of the policy is applied, neither an "
+        "earlier generation nor its `failurePolicy`.",
+        "Fix the rule that the message names before you set `mode: Enforce`: until it compiles, the last good "
+        "generation would serve, or without one the `failurePolicy` would decide.",
+    ),
     "InternalError": ReasonDoc(
         "Compiled",
         "The compiler itself failed, which is a bug of Fairlead. The last generation that compiled keeps serving.",

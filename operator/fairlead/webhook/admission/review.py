@@ -1,7 +1,7 @@
 """Answer to an admission review of a policy: what `fairlead lint` says about it. Pure.
 
 Errors deny the policy; warnings are shown and deny nothing. A change outside the spec is always allowed: finalizers
-must be removable whatever is wrong with the policy.
+must be removable whatever is wrong with the policy. So is an edit that turns a policy off: its errors are warnings.
 """
 
 import textwrap
@@ -15,6 +15,7 @@ from fairlead.api.names import GROUP, KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, finish, released
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.mode import mode_of
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps
 
@@ -23,6 +24,7 @@ PIECES: Final = 8
 """Warnings per answer: the API server truncates each, and all of them."""
 MESSAGE_MAX: Final = 8192
 _INVALID: Final = 422
+_TURNED_OFF: Final = "the policy is disabled now, and does not compile:"
 
 
 class NoReviewError(ValueError):
@@ -108,7 +110,11 @@ def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Compi
     yield
     found = yield from inspect_steps(plain, model, rules)
     yield
-    answer = _answer(request.uid, _message(found), _warnings(found.warnings))
+    if found.faults and mode_of(plain) == "Disabled" and before is not None and _enforces(before):
+        pieces = [piece for fault in found.faults for piece in textwrap.wrap(str(fault), PIECE)]
+        answer = _answer(request.uid, warnings=_limited([_TURNED_OFF, *pieces]))
+    else:
+        answer = _answer(request.uid, _message(found), _warnings(found.warnings))
     expressions = found.compiled.expressions if found.compiled is not None else []
     del found
     yield from released(expressions)
@@ -153,6 +159,14 @@ def _small(part: _Part) -> Any:
     return msgspec.json.decode(part) if len(bytes(part)) <= _SMALL else "..."
 
 
+def _enforces(found: _Object) -> bool:
+    """Return whether the mode of an object as it was before is anything but Disabled."""
+    try:
+        return mode_of({"spec": msgspec.json.decode(found.spec)}) != "Disabled"
+    except (msgspec.MsgspecError, RecursionError):
+        return True
+
+
 def _message(found: Inspected) -> str:
     text = "\n".join(map(str, found.faults))
     return text if len(text) <= MESSAGE_MAX else f"{text[:MESSAGE_MAX]}...\nrun fairlead lint for the rest"
@@ -160,7 +174,10 @@ def _message(found: Inspected) -> str:
 
 def _warnings(warnings: Iterable[LintWarning]) -> list[str]:
     """Return the warnings in pieces that the API server does not truncate."""
-    pieces = [piece for one in warnings if one.severity == "warning" for piece in _pieces(one)]
+    return _limited([piece for one in warnings if one.severity == "warning" for piece in _pieces(one)])
+
+
+def _limited(pieces: list[str]) -> list[str]:
     if len(pieces) <= PIECES:
         return pieces
     return [*pieces[: PIECES - 1], "there are more: run fairlead lint"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from fairlead.policy.compile.mode import in_mode
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.query_limits import QueryLimits
@@ -43,7 +44,7 @@ class LimitedPolicies:
     def _before(self, policy: CompiledPolicy) -> Iterator[CompiledPolicy]:
         before = self._served.get(policy.name)
         if before is not None and before.uid == policy.uid and before is not policy and not before.placeholder:
-            yield before
+            yield in_mode(before, "Enforce")  # nothing is beyond a limit that is not enforced
 
 
 def _created(obj: Obj) -> str:

@@ -1,4 +1,4 @@
-"""Policies from the files of a folder, read once a second: mounted volumes report no changes.
+"""Policies from the files of a folder, read twice a second: mounted volumes report no changes.
 
 A file that cannot be read, or is not YAML, keeps the policies it had when it last could be read.
 """
@@ -21,7 +21,7 @@ from fairlead.webhook.serving.last_good import LastGoodStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 
 LOG: Final = logging.getLogger(__name__)
-_FILES_S: Final = 1.0
+_FILES_S: Final = 0.5
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BYTES_MAX: Final = 8 << 20

@@ -1,11 +1,13 @@
 """Status of a policy on a replica: the generation that serves, and why the newest does not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 Obj = Mapping[str, Any]
-Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "InternalError"]
+Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "NotCompiled", "InternalError"]
+_APPLIED: Final = ("LastGoodServes", "NothingServes")
+"""Reasons that tell what is applied in place of a generation that does not compile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,20 @@ class PolicyStatus:
     reason: Reason
     message: str = ""
     uid: str = ""
+    enforced: bool = True
+    """Whether anything of the policy is applied."""
+
+    def disabled(self) -> "PolicyStatus":
+        """Return the status of the policy while its mode is Disabled."""
+        return replace(self, reason="NotCompiled" if self.reason in _APPLIED else self.reason, enforced=False)
 
     def __str__(self) -> str:
         if self.reason == "Compiled":
-            return f"{self.name}: generation {self.serving} serves"
+            what = "serves" if self.enforced else "compiles; it is disabled, and no rule of it is applied"
+            return f"{self.name}: generation {self.serving} {what}"
         what = f"generation {self.serving} serves" if self.serving else "its failurePolicy decides for its pods"
+        if not self.enforced:
+            what = "it is disabled, and no rule of it is applied"
         written = f"generation {self.generation}" if self.generation else "the policy in its file"
         return f"{self.name}: {written} does not compile, {what}: {self.message}"
 

@@ -1,13 +1,15 @@
 """Store of the policies that serve: what compiled, and what serves in place of what did not. No I/O.
 
 A policy that does not compile never replaces one that serves (decision 5): its last good generation continues to serve,
-from memory or from `LastGoodStore`. If there is none, its pods are rejected, or pass, by its failure policy.
+from memory or from `LastGoodStore`. If there is none, its pods are rejected, or pass, by its failure policy. The mode
+of the newest object decides whether any of this is applied, before that object compiles and if it never does.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from operator import is_
 from typing import Any, Final
 
 from fairlead.api.errors import InvalidObjectError
@@ -17,11 +19,13 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, released
 from fairlead.policy.compile.compiler import CompileOptions, compile_steps
 from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.mode import Mode, in_mode, mode_of
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.webhook.serving.limited_policies import LimitedPolicies
+from fairlead.webhook.serving.policy_entry import PolicyEntry, length_of, uid_of, written_in
 from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus, Reason
 
 LOG: Final = logging.getLogger(__name__)
@@ -45,24 +49,12 @@ class _InternalError(Exception):
 _FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
 
 
-@dataclass(slots=True)
-class _Entry:
-    obj: Obj
-    compiled: CompiledPolicy | None = None
-    state: PolicyStatus | None = None
-    waits: bool = True
-    is_too_long: bool = False
-    """Whether it takes too long to compile; it is not tried again until it changes."""
-    taken: float = 0.0
-    """Seconds it has taken, with half of what its previous edit took: frequent edits do not start from zero."""
-
-
 @dataclass(slots=True, eq=False)
 class _Work:
     """Compilation of one generation of a policy."""
 
     name: str
-    entry: _Entry
+    entry: PolicyEntry
     steps: Steps[None]
     expressions: list[CompiledExpression]
     """Expressions compiled so far."""
@@ -85,7 +77,7 @@ class PolicyStore:
     on_removed: Callable[[str], None] = lambda _: None
     """Called with the name of every policy that was deleted."""
     serving: PolicySet = field(default_factory=PolicySet)
-    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _entries: dict[str, PolicyEntry] = field(default_factory=dict)
     _within_limits: LimitedPolicies = field(default_factory=LimitedPolicies)
     _changed: bool = False
     _requeue: bool = False
@@ -109,10 +101,11 @@ class PolicyStore:
         """Add or replace a policy, to be compiled by `compile_pending`."""
         name = str(obj.get("metadata", {}).get("name", ""))
         entry = self._entries.get(name)
-        if entry is None or _uid(entry.obj) != _uid(obj):
-            self._entries[name], self._requeue = _Entry(obj), True
-        elif _written(entry.obj) != _written(obj):
-            entry.obj, entry.waits, self._requeue = obj, True, True
+        if entry is None or uid_of(entry.obj) != uid_of(obj):
+            self._entries[name], self._requeue = PolicyEntry(obj, mode_of(obj)), True
+        elif written_in(entry.obj) != written_in(obj):
+            self._requeue = True
+            self._changed |= entry.replace(obj)
 
     def remove(self, name: str) -> None:
         """Remove a policy."""
@@ -128,8 +121,33 @@ class PolicyStore:
     @property
     def states(self) -> Mapping[str, PolicyStatus]:
         """Return the status of each policy."""
-        found = {name: entry.state for name, entry in sorted(self._entries.items()) if entry.state is not None}
+        found = {
+            name: entry.state if self._mode(name, entry) == "Enforce" else entry.state.disabled()
+            for name, entry in sorted(self._entries.items())
+            if entry.state is not None
+        }
         return found | {name: state for name, state in self._within_limits.refused.items() if name in found}
+
+    def without_disabled(self, policies: PolicySet) -> PolicySet:
+        """Return a set without what the newest objects have turned off or deleted since it was built.
+
+        It needs nothing compiled, so it applies at once. What they turn on serves with the next set.
+        """
+        kept = [after for one in policies.policies if (after := self._kept(one)) is not None]
+        same = len(kept) == len(policies.policies) and all(map(is_, kept, policies.policies))
+        return policies if same else policy_set(kept)
+
+    def _kept(self, policy: CompiledPolicy) -> CompiledPolicy | None:
+        entry = self._entries.get(policy.name)
+        if entry is None:
+            return None
+        return policy if self._mode(policy.name, entry) == "Enforce" else in_mode(policy, "Disabled")
+
+    def _mode(self, name: str, entry: PolicyEntry) -> Mode:
+        if entry.mode is not None:
+            return entry.mode
+        stored = self.last_good.get((name, uid_of(entry.obj)))
+        return (None if stored is None else mode_of(stored.obj)) or "Enforce"
 
     def compile_pending(self) -> Iterator[float]:
         """Compile what is pending, in small pieces, and let it serve: at the end, or earlier if that is far off.
@@ -187,7 +205,7 @@ class PolicyStore:
                 dropped += work.expressions
             else:
                 after.append((taken, at, work))
-        waiting = sorted((one for one in self._entries.items() if one[1].waits), key=lambda one: _length(one[1].obj))
+        waiting = sorted((one for one in self._entries.items() if one[1].waits), key=lambda one: one[1].length)
         for name, entry in waiting:
             entry.waits = False
             self._works_started += 1
@@ -195,7 +213,7 @@ class PolicyStore:
         heapify(after)
         return after, dropped
 
-    def _work(self, name: str, entry: _Entry) -> _Work:
+    def _work(self, name: str, entry: PolicyEntry) -> _Work:
         expressions = list[CompiledExpression]()
         return _Work(name, entry, self._update_entry(entry, entry.obj, expressions), expressions)
 
@@ -209,7 +227,7 @@ class PolicyStore:
 
     def _serve(self) -> None:
         self._changed, self._stretches = False, 0
-        made = [(one.compiled or placeholder_policy(one.obj, yet=False), one.obj) for one in self._entries.values()]
+        made = [(one.serving(self._mode(name, one)), one.obj) for name, one in self._entries.items()]
         self.serving = policy_set(self._within_limits.select(made, self.options.servers))
 
     def _last_good_work(self) -> list[_Work]:
@@ -219,20 +237,20 @@ class PolicyStore:
             for name, entry in self._entries.items()
             if entry.compiled is None
             and entry.waits
-            and (stored := self.last_good.get((name, _uid(entry.obj)))) is not None
+            and (stored := self.last_good.get((name, uid_of(entry.obj)))) is not None
         ]
-        return [self._last_good_work_of(*each) for each in sorted(found, key=lambda one: _length(one[1].obj))]
+        return [self._last_good_work_of(*each) for each in sorted(found, key=lambda one: length_of(one[1].obj))]
 
-    def _last_good_work_of(self, entry: _Entry, stored: CompiledGeneration) -> _Work:
-        if _written(stored.obj) == _written(entry.obj):
+    def _last_good_work_of(self, entry: PolicyEntry, stored: CompiledGeneration) -> _Work:
+        if written_in(stored.obj) == written_in(entry.obj):
             entry.waits = False
             return self._work(stored.name, entry)
         return _Work(stored.name, entry, self._restore_entry(stored.name, entry), [])
 
-    def _restore_entry(self, name: str, entry: _Entry) -> Steps[None]:
+    def _restore_entry(self, name: str, entry: PolicyEntry) -> Steps[None]:
         entry.compiled = yield from self._compile_stored(name, entry.obj)
 
-    def _update_entry(self, entry: _Entry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
+    def _update_entry(self, entry: PolicyEntry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
         entry.is_too_long = False
         name, failed = str(obj["metadata"].get("name", "")), False
         try:
@@ -252,7 +270,7 @@ class PolicyStore:
         generation = generation_of(obj)
         serves = None if entry.compiled.placeholder else entry.compiled.generation
         reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
-        entry.state = PolicyStatus(name, generation, serves, reason, message, _uid(obj))
+        entry.state = PolicyStatus(name, generation, serves, reason, message, uid_of(obj))
 
     def _compiled(self, obj: Obj, expressions: list[CompiledExpression] | None = None) -> Steps[CompiledPolicy]:
         """Compile a policy; raises one of `_FAULTS` whatever goes wrong, so that one policy never stops the others."""
@@ -268,28 +286,10 @@ class PolicyStore:
 
     def _compile_stored(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
         """Compile the last good generation of a policy with the same UID; None if there is none, or it fails."""
-        stored = self.last_good.get((name, _uid(obj)))
-        if stored is None or _written(stored.obj) == _written(obj):
+        stored = self.last_good.get((name, uid_of(obj)))
+        if stored is None or written_in(stored.obj) == written_in(obj):
             return None  # nothing stored, or the same, which does not compile
         try:
             return (yield from self._compiled(stored.obj))
         except _FAULTS:  # a newer version of Fairlead had compiled it
             return None
-
-
-def _uid(obj: Obj) -> str:
-    return str(obj.get("metadata", {}).get("uid", ""))
-
-
-def _length(obj: Obj) -> int:
-    """Return the total length of its expressions."""
-    spec = obj.get("spec")
-    parts = [spec, *(one for one in spec.values() if isinstance(one, Mapping))] if isinstance(spec, Mapping) else []
-    lists = [one for part in parts for one in part.values() if isinstance(one, list)]
-    rules = [rule for one in lists for rule in one if isinstance(rule, Mapping)]
-    return sum(len(str(rule.get("expression", ""))) for rule in rules)
-
-
-def _written(obj: Obj) -> object:
-    """Return what its author wrote, with its generation: changes of status and metadata do not count."""
-    return obj.get("apiVersion"), obj.get("spec"), obj.get("metadata", {}).get("generation")

@@ -34,6 +34,7 @@ class Metadata(msgspec.Struct, frozen=True):
     uid: str = ""
     resourceVersion: str = ""  # noqa: N815
     generation: int = 0
+    creationTimestamp: str | None = None  # noqa: N815
     deletionTimestamp: str | None = None  # noqa: N815
 
 
@@ -49,7 +50,12 @@ class PolicyObject(msgspec.Struct, frozen=True):
     def obj(self) -> Mapping[str, Any]:
         """Return the policy as a document, to be compiled and stored."""
         meta = self.metadata
-        metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
+        metadata = {
+            "name": meta.name,
+            "uid": meta.uid,
+            "generation": meta.generation,
+            "creationTimestamp": meta.creationTimestamp,
+        }
         return {"apiVersion": self.apiVersion, "kind": self.kind, "metadata": metadata, "spec": self.spec}
 
 

@@ -22,6 +22,8 @@ from fairlead.webhook.serving.policy_store import PolicyStore
 
 LOG: Final = logging.getLogger(__name__)
 _FREE_AFTER_S: Final = 1.0
+_BRAKE_S: Final = 0.05
+"""How long to gather policies that are turned off or deleted before none of their rules is applied any more."""
 _LONG_S: Final = 0.25
 _LONG_PART: Final = 1 / 12
 """Share of the event loop's time for policies that have taken longer than that: calls come first."""
@@ -51,17 +53,22 @@ class PolicyReloader:
     """Expressions of policies that no longer serve, to be freed."""
     _names: NodeNameCache = field(default_factory=NodeNameCache)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _braking: asyncio.TimerHandle | None = None
+    _followed: str | None = None
+    """Hash of the policy set whose objects and values are followed."""
     _logged: Mapping[str, PolicyStatus] = field(default_factory=dict)
 
     def put(self, obj: Mapping[str, Any]) -> None:
         """Add or replace a policy."""
         self.policies.put(obj)
         self._wake.set()
+        self._brake_soon()
 
     def remove(self, name: str) -> None:
         """Remove a policy."""
         self.policies.remove(name)
         self._wake.set()
+        self._brake_soon()
 
     def wake(self) -> None:
         """Wake `run` to compile what is pending."""
@@ -70,7 +77,24 @@ class PolicyReloader:
     def rebuild(self) -> None:
         """Build the serving state again with empty caches, because the clock went back."""
         if (before := self.state) is not None:
-            self.state = replace(self._state_of(before.policies), conflicts=before.conflicts)
+            self._rebuild(before, before.policies)
+
+    def _rebuild(self, before: ServingState, policies: PolicySet) -> None:
+        self.state = replace(self._state_of(policies), conflicts=before.conflicts)
+
+    def _brake_soon(self) -> None:
+        if self.state is not None and self._braking is None:
+            self._braking = asyncio.get_running_loop().call_later(_BRAKE_S, self._brake)
+
+    def _brake(self) -> None:
+        """Stop applying policies that were turned off or deleted, whatever is being compiled or waited for."""
+        self._braking = None
+        if (before := self.state) is None:
+            return
+        policies = self.policies.without_disabled(before.policies)
+        if policies is not before.policies:
+            self._rebuild(before, policies)
+            LOG.info("policy_set.disabled", extra={"hash": policies.generation})
 
     def open_circuits(self) -> list[OpenCircuit]:
         """Return the open circuits of serving generations: a new generation starts with a closed one."""
@@ -110,7 +134,7 @@ class PolicyReloader:
                 level = logging.INFO if state.reason == "Compiled" else logging.WARNING
                 LOG.log(level, "policy.state", extra={"policy": state.name, "state": str(state)})
         self._logged = states
-        if self.state is not None and self.state.policies.generation == policies.generation:
+        if self._followed == policies.generation:
             return
         enforced = [one for one in policies.policies if one.enforced]
         # Include policies that are off or deleted: their pods still have to be bound.
@@ -124,7 +148,9 @@ class PolicyReloader:
             self._unused += [expression for one in removed for expression in one.expressions]
             asyncio.get_running_loop().call_later(_FREE_AFTER_S, self._free)
             del removed
-        self.state = self._state_of(policies)
+        self._followed = policies.generation
+        # What was turned off while this waited stays off.
+        self.state = self._state_of(self.policies.without_disabled(policies))
         LOG.info("policy_set.serving", extra={"hash": policies.generation, "policies": len(enforced)})
 
     def _free(self) -> None:

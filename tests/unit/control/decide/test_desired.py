@@ -1,8 +1,10 @@
 """Which policies there are, from what is told of them."""
 
+import pytest
 from generate.crds import installed_policy
 
 from fairlead.control.decide.desired import PolicyIndex
+from fairlead.render.operator_settings import OperatorSettings
 from support.policy.building import obj
 
 
@@ -15,3 +17,11 @@ def test_the_end_of_a_policy_that_was_made_anew_does_not_end_the_new_one() -> No
     assert gathered.policies == {"p": new}
     gathered.apply_event("DELETED", new)
     assert gathered.policies == {}
+
+
+@pytest.mark.parametrize(("mode", "waits"), [("Enforce", True), ("Disabled", False), ("Shadow", True)])
+def test_pods_wait_for_a_policy_that_cannot_be_read_unless_it_is_off(mode: str, waits: bool) -> None:
+    gathered = PolicyIndex(installed_policy())
+    gathered.apply_event("ADDED", obj(filters=5, mode=mode))
+    wanted = gathered.desired_scheduler("fairlead", OperatorSettings(), {})
+    assert (wanted.serving.fails, wanted.exists) == (waits, True)

@@ -20,6 +20,7 @@ from fairlead.control.status.conditions import (
 BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 ONE, TWO = ReplicaSummary(name="one", serving="7"), ReplicaSummary(name="two", serving="7")
 FINE = ConditionInputs(generation=7, compiled="Compiled", replicas=(ONE, TWO), phase="Steady")
+OFF = tuple(ReplicaSummary(name=name, serving="6", enforced=False) for name in ("one", "two"))
 SILENT = replace(TWO, serving=None, silent="no answer within 1 s")
 
 
@@ -101,6 +102,42 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             False,
             True,
             id="does not compile",
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, compiled="NotCompiled", fault="spec.filters[0]: no such field", replicas=OFF),
+            "False",
+            "NotCompiled",
+            "it is disabled, and no rule of it is applied; it does not compile: spec.filters[0]: no such field",
+            False,
+            True,
+            id="off, and does not compile",
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, replicas=(OFF[0], replace(OFF[1], enforced=True))),
+            "False",
+            "ReplicaBehind",
+            "two: still applies generation 6, although it is disabled",
+            True,
+            False,
+            id="off, and a replica has not heard it",
+        ),
+        pytest.param(
+            replace(FINE, enforced=False, replicas=(replace(OFF[1], serving=None, enforced=True),)),
+            "False",
+            "ReplicaBehind",
+            "two: still applies its failurePolicy, although it is disabled",
+            True,
+            False,
+            id="off, and a replica that has no generation of it has not heard it",
+        ),
+        pytest.param(
+            replace(FINE, replicas=(ONE, replace(TWO, enforced=False))),
+            "False",
+            "ReplicaBehind",
+            "two: still has it disabled",
+            True,
+            False,
+            id="on, and a replica has not heard it",
         ),
         pytest.param(
             replace(FINE, replicas=(ONE, SILENT)),
@@ -302,3 +339,17 @@ def test_whatever_is_known(known: ConditionInputs) -> None:
     )
     assert (read == "Current") == (found["Ready"]["status"] == "True")
     assert (read == "Failed") == (found["Stalled"]["status"] == "True")
+
+
+def test_nothing_of_a_disabled_policy_has_to_serve() -> None:
+    """Whichever generation a replica has compiled last, it applies none: that is what was asked for."""
+    known = replace(FINE, enforced=False, compiled="NotCompiled", fault="x", replicas=OFF)
+    found = by_type(conditions(known, (), NOW))
+    assert {name: (one["status"], one["reason"]) for name, one in found.items()} == {
+        "Accepted": ("True", "Accepted"),
+        "Compiled": ("False", "NotCompiled"),
+        "Programmed": ("True", "Disabled"),
+        "Ready": ("False", "NotCompiled"),
+        "Reconciling": ("False", "NotCompiled"),
+        "Stalled": ("True", "NotCompiled"),
+    }

@@ -51,6 +51,32 @@ def test_a_bad_one_is_denied_with_field_column_and_cure(operation: str, dry: boo
     assert "did you mean `name`" in message
 
 
+def test_an_edit_that_turns_a_policy_off_is_let_through_whatever_else_it_breaks() -> None:
+    said = answer(asked(obj(filters=BAD, mode="Disabled"), obj(filters=GOOD), "UPDATE"))
+    assert said["allowed"]
+    assert "status" not in said
+    first, second, *_ = said["warnings"]
+    assert first == "the policy is disabled now, and does not compile:"
+    assert second.startswith("spec.filters[0].expression: line 1, column 15: ")
+    assert max(map(len, said["warnings"])) <= PIECE
+
+
+OFF: dict[str, Any] = {"mode": "Disabled"}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "operation"),
+    [
+        pytest.param(obj(filters=BAD, **OFF), None, "CREATE", id="there is nothing to turn off"),
+        pytest.param(obj(filters=BAD, **OFF), obj(filters=GOOD, **OFF), "UPDATE", id="it was off already"),
+        pytest.param(obj(filters=BAD), obj(filters=GOOD, **OFF), "UPDATE", id="it is turned on"),
+        pytest.param(obj(filters=BAD, mode="Off"), obj(filters=GOOD), "UPDATE", id="a mode that there is not"),
+    ],
+)
+def test_others_that_do_not_compile_are_denied(new: Any, old: Any, operation: str) -> None:
+    assert not answer(asked(new, old, operation))["allowed"]
+
+
 def test_all_that_is_wrong_is_said() -> None:
     said = answer(asked(obj(filters={"a": "nod", "b": "tru"}, mode="Maybe")))["status"]["message"].splitlines()
     assert [line.partition(":")[0] for line in said] == [

@@ -3,10 +3,12 @@
 from itertools import permutations
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.webhook.serving.policy_store import PolicyStore
+from fairlead.webhook.serving.policy_watch import decode
 from support.policy import INSTALLED, MODEL, obj
 
 LIMITS: Final = {"default": 3, "other": 1}
@@ -87,6 +89,15 @@ def test_a_new_policy_takes_no_room_from_an_older_one(priority: int) -> None:
     new["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
     for objs in ([old, new], [new, old]):
         assert serving(store(*objs)) == {"a": "NotCompiled", "z": "1"}
+
+
+def test_the_api_server_says_which_one_is_older() -> None:
+    policies = PolicyStore(MODEL, CompileOptions(INSTALLED, servers=LIMITS))
+    for one, created in ((asking("a", "p", "q"), "2026-01-02"), (asking("z", "x", "y"), "2026-01-01")):
+        one["metadata"]["creationTimestamp"] = f"{created}T00:00:00Z"
+        policies.put(decode(msgspec.Raw(msgspec.json.encode(one))).obj)
+    put(policies)
+    assert serving(policies) == {"a": "NotCompiled", "z": "1"}
 
 
 def test_the_generation_before_it_serves_until_there_is_room() -> None:

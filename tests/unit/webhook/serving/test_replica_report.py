@@ -71,7 +71,13 @@ def test_one_that_does_not_compile() -> None:
     state = PolicyStatus("p", "2", None, "NothingServes", "spec: wrong", "u-p")
     said = report(known(stands, states={"p": state})).policies["p"]
     assert said == PolicyState(
-        uid="u-p", generation="2", reason="NothingServes", message="spec: wrong", scheduler="fairlead", fails=True
+        uid="u-p",
+        generation="2",
+        reason="NothingServes",
+        message="spec: wrong",
+        scheduler="fairlead",
+        enforced=True,
+        fails=True,
     )
 
 

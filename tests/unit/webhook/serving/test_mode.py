@@ -1,0 +1,267 @@
+"""The mode of the newest object decides what is applied, whatever else is written in it and whatever is waited for."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any, Final
+
+import pytest
+
+from fairlead.control.reconcile.result import ReconcileResult
+from fairlead.control.status.build import StatusInputs, build_status
+from fairlead.cooperative import Share
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.webhook.serving.policy_status import CompiledGeneration
+from fairlead.webhook.serving.policy_store import PolicyStore
+from fairlead.webhook.serving.reloader import PolicyReloader
+from fairlead.webhook.serving.replica_report import ReportInputs, report
+from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
+from scripted.loop import in_loop
+from support.policy import INSTALLED, MODEL, NOW, Cluster, node, obj, pod
+
+GOOD: Final = "node.metadata.name == 'a'"
+BAD: Final = "node.metadata.nam == 'a'"
+
+
+def store(**more: Any) -> PolicyStore:
+    return PolicyStore(MODEL, CompileOptions(INSTALLED), **more)
+
+
+def put(policies: PolicyStore, *generations: tuple[Any, dict[str, Any]], compiles: bool = True) -> None:
+    for filters, spec in generations:
+        number = int(policies._entries["p"].obj["metadata"]["generation"]) + 1 if "p" in policies._entries else 1
+        policies.put(obj(generation=number, filters=filters, **spec))
+        if compiles:
+            for _ in policies.compile_pending():
+                pass
+
+
+def passed(policies: Iterable[CompiledPolicy]) -> list[str]:
+    return list(Cluster([*policies], [node("a"), node("b")]).filter(pod(), now=NOW).passed)
+
+
+EDIT: Final[dict[str, tuple[list[tuple[Any, dict[str, Any]]], list[str], str]]] = {
+    "an edit that does not compile, and is off": (
+        [({"f": GOOD}, {}), ({"f": BAD}, {}), ({"f": BAD}, {"mode": "Disabled"})],
+        ["a", "b"],
+        "p: generation 3 does not compile, it is disabled, and no rule of it is applied",
+    ),
+    "off in the edit that breaks it": (
+        [({"f": GOOD}, {}), ({"f": BAD}, {"mode": "Disabled"})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is disabled, and no rule of it is applied",
+    ),
+    "a list of rules that cannot even be read": (
+        [({"f": GOOD}, {}), (5, {"mode": "Disabled", "match": 7, "priority": []})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is disabled, and no rule of it is applied",
+    ),
+    "on again, and still broken: the last good generation": (
+        [({"f": GOOD}, {}), ({"f": BAD}, {"mode": "Disabled"}), ({"f": BAD}, {})],
+        ["a"],
+        "p: generation 3 does not compile, generation 1 serves",
+    ),
+    "what compiled while it was off is what is enforced by a broken edit": (
+        [({"f": GOOD}, {"mode": "Disabled"}), ({"f": BAD}, {"mode": "Enforce"})],
+        ["a"],
+        "p: generation 2 does not compile, generation 1 serves",
+    ),
+    "a mode that cannot be read changes nothing: on": (
+        [({"f": GOOD}, {}), ({"f": GOOD}, {"mode": "Shadow"})],
+        ["a"],
+        "p: generation 2 does not compile, generation 1 serves",
+    ),
+    "a mode that cannot be read changes nothing: off": (
+        [({"f": GOOD}, {"mode": "Disabled"}), ({"f": GOOD}, {"mode": ["Enforce"]})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is disabled, and no rule of it is applied",
+    ),
+    "off, which YAML reads as false": (
+        [({"f": GOOD}, {}), ({"f": GOOD}, {"mode": False})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is disabled, and no rule of it is applied",
+    ),
+    "no generation ever compiled: its pods are refused": (
+        [({"f": BAD}, {})],
+        [],
+        "p: generation 1 does not compile, its failurePolicy decides for its pods",
+    ),
+    "no generation ever compiled, and off": (
+        [({"f": BAD}, {}), ({"f": BAD}, {"mode": "Disabled"})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is disabled, and no rule of it is applied",
+    ),
+    "it compiles": (
+        [({"f": GOOD}, {}), ({"f": GOOD}, {"mode": "Disabled"})],
+        ["a", "b"],
+        "p: generation 2 compiles; it is disabled, and no rule of it is applied",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EDIT)
+def test_the_newest_object_decides(case: str) -> None:
+    generations, want, said = EDIT[case]
+    policies = store()
+    put(policies, *generations)
+    assert passed(policies.serving.policies) == want
+    status = policies.states["p"]
+    assert str(status).partition(": spec")[0] == said
+    assert (status.reason in ("Compiled", "NotCompiled")) or status.enforced
+    assert status.enforced == (want != ["a", "b"])
+
+
+@pytest.mark.parametrize("case", EDIT)
+def test_what_the_replica_and_the_leader_say_is_what_is_applied(case: str) -> None:
+    generations, want, _ = EDIT[case]
+    policies = store()
+    put(policies, *generations)
+    is_applied, serves = want != ["a", "b"], policies.serving.policies[0].placeholder == ""
+    undecided = RuleErrorTotals(lambda *_: None)
+    state = report(ReportInputs(states=policies.states, serving=policies.serving, rule_errors=undecided))
+    said = state.policies["p"]
+    assert (said.enforced, said.fails, bool(said.serving)) == (is_applied, is_applied, serves)
+    newest = policies._entries["p"].obj
+    about = StatusInputs(policy=newest, states={"one": state}, result=ReconcileResult(), paused=False)
+    status = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
+    found = {one["type"]: one for one in status["conditions"]}
+    assert found["Compiled"]["reason"] == said.reason
+    assert (found["Programmed"]["reason"] == "Disabled") == (not is_applied)
+    assert ("disabled" in found["Ready"]["message"]) == (not is_applied)
+    assert (said.reason in ("LastGoodServes", "NothingServes")) <= is_applied
+
+
+def test_nothing_has_to_be_compiled_for_it() -> None:
+    policies = store()
+    put(policies, ({"f": GOOD}, {}))
+    before = policies.serving
+    put(policies, ({"f": BAD}, {"mode": "Disabled"}), compiles=False)
+    assert policies.waits
+    off = policies.without_disabled(before)
+    assert (passed(before.policies), passed(off.policies)) == (["a"], ["a", "b"])
+    assert off.generation != before.generation, "others are told, and pods woken"
+    assert policies.without_disabled(off) is off
+    policies.remove("p")
+    assert policies.without_disabled(before).policies == ()
+
+
+@pytest.mark.parametrize("mode", [None, "Shadow"])
+@pytest.mark.parametrize("stored", ["Enforce", "Disabled"])
+def test_after_a_restart_the_newest_object_decides_how_the_stored_generation_serves(
+    stored: str, mode: str | None
+) -> None:
+    kept = CompiledGeneration("p", "u-p", "1", obj(filters={"f": GOOD}, mode=stored))
+    newest = {"Disabled": ["a", "b"], "Enforce": ["a"], "Shadow": ["a", "b"] if stored == "Disabled" else ["a"]}
+    for written in ("Disabled", "Enforce") if mode is None else (mode,):
+        policies = store(last_good={("p", "u-p"): kept})
+        policies.put(obj(generation=2, filters={"f": BAD}, mode=written))
+        steps = policies.compile_pending()
+        while not policies.serving.policies:
+            next(steps)
+        assert passed(policies.serving.policies) == newest[written], "before anything else is compiled"
+        for _ in steps:
+            pass
+        assert passed(policies.serving.policies) == newest[written]
+
+
+def test_a_policy_beyond_the_limit_of_queries_is_put_back_as_its_newest_object_says() -> None:
+    def asking(generation: int, *queries: str, mode: str) -> dict[str, Any]:
+        data = [{"name": f"e{at}", "prometheus": {"query": one}} for at, one in enumerate(queries)]
+        return obj(generation=generation, data=data, filters={"f": GOOD}, mode=mode)
+
+    policies = PolicyStore(MODEL, CompileOptions(INSTALLED, servers={"default": 1}))
+    for one in (asking(1, "x", mode="Disabled"), asking(2, "x", "y", mode="Enforce")):
+        policies.put(one)
+        for _ in policies.compile_pending():
+            pass
+    assert policies.states["p"].reason == "LastGoodServes"
+    assert passed(policies.serving.policies) == ["a"]
+
+
+class Ground:
+    """A reloader whose pods and values are there once the gates are open."""
+
+    def __init__(self) -> None:
+        self.held, self.measured = asyncio.Event(), asyncio.Event()
+        self.held.set()
+        self.measured.set()
+        self.followed: list[list[str]] = []
+        self.current = PolicyReloader(store(), Mirror(lambda: 0), self.want, self.follow)
+
+    async def want(self, _annotations: Iterable[str], _schedulers: Iterable[str]) -> None:
+        await self.held.wait()
+
+    async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
+        self.followed.append([one.name for one in policies])
+        await self.measured.wait()
+
+    @property
+    def applied(self) -> list[str]:
+        return [one.name for one in self.current.state.policies.policies if one.enforced] if self.current.state else []
+
+
+class Never(Share):
+    """No share of the loop at all."""
+
+    def pause(self, _began: float) -> float:
+        return 3600.0
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.webhook.serving.reloader._BRAKE_S", 0.0)
+
+
+async def settled() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+WAITS: Final = {
+    "for pods, of which another policy reads annotations": "held",
+    "for values that another policy measures": "measured",
+}
+
+
+@pytest.mark.parametrize("waits", WAITS)
+@in_loop
+async def test_it_takes_effect_while_another_policy_waits(waits: str) -> None:
+    ground = Ground()
+    running = asyncio.create_task(ground.current.run())
+    ground.current.put(obj(filters={"f": GOOD}))
+    ground.current.put(obj("deleted", filters={"f": GOOD}))
+    await settled()
+    assert ground.applied == ["deleted", "p"]
+    gate: asyncio.Event = getattr(ground, WAITS[waits])
+    gate.clear()
+    ground.current.put(obj("other", filters={"f": GOOD}))
+    await settled()
+    ground.current.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
+    ground.current.remove("deleted")
+    await settled()
+    assert ground.applied == []
+    gate.set()
+    await settled()
+    assert ground.applied == ["other"], "what waited does not bring it back"
+    assert ground.followed[-1] == ["other"], "nothing is measured for what is off"
+    assert str(ground.current.policies.states["p"]).startswith("p: generation 2 does not compile, it is disabled")
+    running.cancel()
+
+
+@in_loop
+async def test_it_takes_effect_while_another_policy_takes_long_to_compile() -> None:
+    ground = Ground()
+    running = asyncio.create_task(ground.current.run())
+    ground.current.put(obj(filters={"f": GOOD}))
+    await settled()
+    ground.current.share = Never(perf_counter)
+    ground.current.put(obj("long", filters={f"f{at}": f"node.metadata.name == 'n{at}'" for at in range(8)}))
+    await settled()
+    ground.current.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
+    await settled()
+    assert ground.applied == []
+    assert "long" not in ground.current.policies.states
+    running.cancel()
