@@ -6,17 +6,21 @@ from typing import Final
 
 from cel_expr_python import cel
 
+from fairlead.cel.analysis.static_types import is_known
 from fairlead.cel.engine.environment import Scope, environment
 from fairlead.cel.engine.flatten_types import flatten_types_steps
 from fairlead.cel.engine.protobuf import QUANTITY
-from fairlead.cel.hints.diagnosis import diagnostics
+from fairlead.cel.hints.diagnosis import diagnostics_steps, faults
 from fairlead.cel.hints.engine_messages import shown
 from fairlead.cel.hints.likely_mistakes import likely_mistakes_steps
+from fairlead.cel.hints.rewrites import substituted, write
 from fairlead.cel.hints.type_hints import of_result
 from fairlead.cel.hints.unknown_names import Names, did_you_mean
+from fairlead.cel.hints.verification import Remaining, Verifier
 from fairlead.cel.syntax.ast import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, walk
 from fairlead.cel.syntax.ast_decode import decode_parsed_steps, decode_steps
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
+from fairlead.cel.syntax.unparse import operand_text
 from fairlead.cel.values.schema import PACKAGE
 from fairlead.cooperative import Steps, finish
 
@@ -104,7 +108,8 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
         names = Names(environment.scope, tuple(environment.variables), environment.data)
         tree = yield from _parsed(text, environment)
         yield
-        raise ExpressionError(diagnostics(rejection, text, tree, names))
+        found = yield from diagnostics_steps(rejection, text, tree, names, lambda other: _remaining(other, environment))
+        raise ExpressionError(found)
     serialized = compiled.serialize()
     if len(serialized) > SERIALIZED_MAX:
         raise ExpressionError([_too_large(f"far more than {PARTS_MAX:,}")])
@@ -116,9 +121,10 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
     type_ = checked.type_of(checked.root)
     rejected = {*_rejected(text, checked, environment)}
     yield
+    rejected |= {*(yield from _of_dyn(text, checked, environment))}
     found = sorted({*rejected, *(yield from likely_mistakes_steps(text, checked))})
-    if not found and (wrong := _wrong_result(checked, want)):
-        found = [wrong]
+    if not found and not _is_wanted(type_, want):
+        found = [(yield from _wrong_result(text, checked, environment, want))]
     if found:
         raise ExpressionError(found)
     yield
@@ -139,14 +145,59 @@ def _too_large(parts: str) -> Diagnostic:
     return Diagnostic(1, 1, fault, "split it into several rules")
 
 
-def _wrong_result(checked: Checked, want: Want) -> Diagnostic | None:
+def _remaining(text: str, environment: Environment, want: Want = VALUE) -> Steps[Remaining]:
+    """Return the faults of an expression that follows a hint; one fault if only its result is not wanted."""
+    try:
+        compiled = environment.engine.compile(text)
+    except RuntimeError as error:
+        tree = yield from _parsed(text, environment)
+        yield
+        return faults(str(error), text, tree)
+    yield
+    checked = yield from decode_steps(compiled.serialize())
+    checked = yield from flatten_types_steps(text, checked, environment.engine)
+    found = {*_rejected(text, checked, environment)}
+    yield
+    found |= {*(yield from likely_mistakes_steps(text, checked))}
+    is_wanted = want is VALUE or _is_wanted(checked.type_of(checked.root), want)
+    return Remaining(len(found) or int(not is_wanted))
+
+
+def _of_dyn(text: str, checked: Checked, environment: Environment) -> Steps[list[Diagnostic]]:
+    """Return calls that always raise: dyn() hides from the checker that a function does not take an argument."""
+    found = list[Diagnostic]()
+    for call in walk(checked.root):
+        if not (isinstance(call, Call) and call.function[0] not in "_@!-" and len(found) < COPIES_MAX):
+            continue
+        for arg in call.args:
+            match arg:
+                case Call(function="dyn", args=(hidden,)) if is_known(type_ := checked.type_of(hidden)):
+                    yield
+                    try:
+                        environment.engine.compile(substituted(checked.root, arg, operand_text(hidden)))
+                    except RuntimeError as error:
+                        if f"overload for '{call.function}'" not in str(error):
+                            continue
+                        at = place(text, checked.positions.get(arg.id, 0) - len("dyn"))
+                        fault = f"this always raises an error: `{call.function}` is not defined for {shown(type_)}"
+                        verifier = Verifier(text, checked, Remaining(1), lambda other: _remaining(other, environment))
+                        hint, rewritten = yield from verifier.chosen(write(f"double({operand_text(hidden)})", arg))
+                        found.append(Diagnostic(*at, fault, hint, rewritten))
+    return found
+
+
+def _is_wanted(type_: Type, want: Want) -> bool:
+    return type_.name not in (OPTIONAL, "type") and (not want.types or type_.name in want.types)
+
+
+def _wrong_result(text: str, checked: Checked, environment: Environment, want: Want) -> Steps[Diagnostic]:
     type_ = checked.type_of(checked.root)
     fault = f"expected {want.what}, got {_with_article(type_)}"
     if type_.name == "dyn" and want.types:
         fault = f"expected {want.what}, but the type is known only at run time"
-    elif type_.name not in (OPTIONAL, "type") and (not want.types or type_.name in want.types):
-        return None
-    return Diagnostic(1, 1, fault, of_result(want.what, checked.root, type_) or want.hint)
+    verifier = Verifier(text, checked, Remaining(1), lambda other: _remaining(other, environment, want))
+    hint, rewritten = yield from verifier.chosen(of_result(want.what, checked.root, type_))
+    return Diagnostic(1, 1, fault, hint or want.hint, rewritten)
 
 
 def _with_article(type_: Type) -> str:

@@ -1,23 +1,77 @@
 """Expressions written another way: the parts that hints are made of."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
 from fairlead.cel.functions.quantity import to_float
-from fairlead.cel.syntax.ast import Call, Const, Node, Select, Type
+from fairlead.cel.syntax.ast import Call, Comprehension, Const, Entry, Ident, ListExpr, Node, Select, StructExpr, Type
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import messages
 
 _LONGEST: Final = 120
 NUMBERS: Final = frozenset({"int", "uint", "double"})
+ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_", "_/_"})
 _ZEROS: Final = {"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false", "list": "[]", "map": "{}"}
 _AMOUNTS: Final = ("allocatable", "capacity", "requests", "limits")  # maps of the API whose values are quantities
 Operand = tuple[Node, Type]
 
 
-def write(made: str) -> str:
-    """Return the hint to write this; "" if there is nothing to write."""
-    return f"write `{made if len(made) <= _LONGEST else '...'}`" if made else ""
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A hint that changes an expression: the sentence, and the code that takes the place of a part.
+
+    It is offered only if the checker finds less to fault in the expression with it. Code differs from what the sentence
+    shows only where that has `...`.
+    """
+
+    hint: str
+    code: str
+    part: Node | tuple[int, int]
+    """A part of the tree, or the start and the end of a part of the text."""
+
+
+Hints = Iterator["Rewriting | str"]
+"""What may be said, the best first. A text is advice that shows nothing to copy, or only a form."""
+
+
+def write(code: str, part: Node, more: str = "", *, before: str = "", shown: str = "") -> Iterator[Rewriting]:
+    """Yield the hint to write this in place of a part; none if there is nothing to write."""
+    if code:
+        made = shown or code
+        yield Rewriting(f"{before}write `{made if len(made) <= _LONGEST else '...'}`{more}", code, part)
+
+
+def substituted(root: Node, part: Node, code: str) -> str:
+    """Return the text of an expression with one part written another way."""
+    return text(_substituted(root, part.id, Ident(part.id, code if code.isalnum() else f"({code})")))
+
+
+def _substituted(node: Node, id_: int, by: Node) -> Node:
+    if node.id == id_:
+        return by
+    match node:
+        case Select(operand=operand):
+            return replace(node, operand=_substituted(operand, id_, by))
+        case Call(args=args):
+            return replace(node, args=tuple(_substituted(arg, id_, by) for arg in args))
+        case ListExpr(elements=elements):
+            return replace(node, elements=tuple(_substituted(element, id_, by) for element in elements))
+        case StructExpr(entries=entries):
+            return replace(node, entries=tuple(_entry(entry, id_, by) for entry in entries))
+        case Comprehension():
+            parts = {
+                name: _substituted(getattr(node, name), id_, by)
+                for name in ("range", "init", "condition", "step", "result")
+            }
+            return replace(node, **parts)  # type: ignore[arg-type]
+    return node
+
+
+def _entry(entry: Entry, id_: int, by: Node) -> Entry:
+    key = _substituted(entry.key, id_, by) if isinstance(entry.key, Node) else entry.key
+    return Entry(key, _substituted(entry.value, id_, by), entry.optional)
 
 
 def presence(node: Node) -> str:
@@ -60,24 +114,67 @@ def key_of_items(list_type: Type) -> str:
 def is_amount(node: Node) -> bool:
     """Return whether a string of the API is a quantity."""
     match node:
+        case Call(
+            function="orValue" | "value", args=(Call(function="_[?_]" | "_?._", args=(Select(field=field), _)), *_)
+        ):
+            return field in _AMOUNTS
         case Select(operand=Select(field=field)) | Call(function="_[_]", args=(Select(field=field), _)):
             return field in _AMOUNTS
     return False
 
 
-def as_one_number(left: Node, one: Type, right: Node, other: Type) -> str:
-    """Return the operand that is no double as one, if the other is."""
+def may_be_number(node: Node) -> bool:
+    """Return whether a string may be written as a number: labels and annotations may, names may not."""
+    match node:
+        case Select(operand=Select(field="labels" | "annotations")):
+            return True
+    return not isinstance(node, Select | Const)
+
+
+def as_one_number(left: Node, one: Type, right: Node, other: Type) -> Iterator[Rewriting]:
+    """Yield the operand that is no double as one, if the other is."""
     if {one.name, other.name} <= NUMBERS and "double" in (one.name, other.name):
-        return as_double(right, other) if one.name == "double" else as_double(left, one)
-    return ""
+        part, type_ = (right, other) if one.name == "double" else (left, one)
+        yield from write(as_double(part, type_), part)
 
 
-def as_doubles(sign: str, left: Operand, right: Operand) -> str:
-    """Return the operation with both operands as doubles, or only the operand that has to change."""
+def as_doubles(sign: str, whole: Node, left: Operand, right: Operand) -> Iterator[Rewriting]:
+    """Yield the operation with both operands as doubles, or only the operand that has to change."""
     one, other = as_double(*left), as_double(*right)
-    if "double" in (left[1].name, right[1].name):
-        return other if left[1].name == "double" else one
-    return f"{one} {sign} {other}" if one and other else ""
+    if left[1].name == "double":
+        yield from write(other, right[0])
+    elif right[1].name == "double":
+        yield from write(one, left[0])
+    elif one and other:
+        yield from write(f"{one} {sign} {other}", whole)
+
+
+def in_doubles(node: Node) -> str:
+    """Return arithmetic with all its whole numbers as doubles: a cause can be in each of them."""
+    match node:
+        case Call(function=function, args=(left, right)) if function in ARITHMETIC:
+            inner = [
+                f"({in_doubles(side)})" if _binds_less(side, function, at) else in_doubles(side)
+                for at, side in enumerate((left, right))
+            ]
+            return f"{inner[0]} {function.strip('_')} {inner[1]}"
+        case Const(value=bool()):
+            return text(node)
+        case Const(value=int()):
+            return f"{text(node).removesuffix('u')}.0"
+        case Call(function="size" | "int"):
+            return f"double({text(node)})"
+    return operand_text(node)
+
+
+def _binds_less(side: Node, function: str, at: int) -> bool:
+    """Report whether an operand needs brackets."""
+    if not (isinstance(side, Call) and side.function in ARITHMETIC):
+        return False
+    sums = ("_+_", "_-_")
+    if side.function in sums:
+        return function not in sums or (at == 1 and function == "_-_")
+    return at == 1 and function == "_/_"
 
 
 def as_double(node: Node, type_: Type) -> str:
@@ -96,4 +193,5 @@ def as_double(node: Node, type_: Type) -> str:
             return f"quantity({text(node)}).asApproximateFloat()"
         case (_, "Quantity"):
             return f"{operand_text(node)}.asApproximateFloat()"
-    return f"double({text(node)})" if type_.name in ("int", "uint", "string") else ""
+    is_numeric = type_.name in ("int", "uint") or (type_.name == "string" and may_be_number(node))
+    return f"double({text(node)})" if is_numeric else ""

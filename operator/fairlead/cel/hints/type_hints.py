@@ -1,27 +1,34 @@
 """Hints for values of the wrong type: what to write so that the types fit.
 
-The engine says which types met; the tree says which expressions had them. Most hints are an expression to copy; ""
-means that the engine's sentence stands alone.
+The engine says which types met; the tree says which expressions had them. Most hints are an expression to copy; where
+there is none, the engine's sentence stands alone.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.cel.hints.rewrites import (
+    ARITHMETIC,
     NUMBERS,
+    Hints,
     Operand,
+    Rewriting,
+    as_double,
     as_doubles,
     as_one_number,
     exists,
+    in_doubles,
     is_amount,
     key_of_items,
+    may_be_number,
     presence,
     read_as_optional,
     with_default,
     write,
 )
-from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, Node, Select, Type, walk
+from fairlead.cel.hints.time_hints import of_clock, of_times
+from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, ListExpr, Node, Select, Type, walk
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import PACKAGE, messages
 
@@ -39,7 +46,6 @@ _RESULTS: Final = {
     ("a bool", "double"): "{sum} > 0.0",
     ("a bool", "optional_type"): "{operand}.hasValue()",
     ("a number", "bool"): "{test} ? 100.0 : 0.0",
-    ("a number", "string"): "double({text})",
     ("a number", "Quantity"): "{operand}.asApproximateFloat()",
     ("a number", "duration"): "{operand}.getSeconds()",
     ("a number", "list"): "{operand}.size()",
@@ -50,183 +56,240 @@ _RESULTS: Final = {
 _ITEMS: Final = ("string", "double")  # of lists that can be joined, and of maps of amounts
 
 
-def of_result(expected: str, node: Node, type_: Type) -> str:
-    """Return a hint for an expression that must have another type."""
+def of_result(expected: str, node: Node, type_: Type) -> Hints:
+    """Yield hints for an expression that must have another type."""
     if isinstance(node, Const):
-        return "remove the quotes" if isinstance(node.value, str) and expected != "a string" else ""
+        if isinstance(node.value, str) and expected != "a string":
+            yield Rewriting("remove the quotes", node.value, node)
+        return
     if type_.name == OPTIONAL and (expected != "a bool" or type_.params[0].name == "bool"):
-        return write(with_default(node, type_))
+        yield from write(with_default(node, type_), node)
+        return
     if (expected, type_.name) in (("a string", "list"), ("a number", "map")) and type_.params[-1].name not in _ITEMS:
-        return ""
+        return
+    if (expected, type_.name) == ("a number", "string"):
+        yield from write(as_double(node, type_), node)
+        return
     template = _RESULTS.get((expected, type_.name.removeprefix(f"{PACKAGE}.")), "")
     sides = {"operand": operand_text(node), "sum": operand_text(node, _SUM), "test": operand_text(node, 1)}
-    return write(template.format(text=text(node), **sides))
+    yield from write(template.format(text=text(node), **sides), node)
 
 
-def of_operator(function: str, args: Sequence[Node], types: Sequence[Type]) -> str:
-    """Return a hint for an operator that is not defined for the types of its operands."""
+def of_operator(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Hints:
+    """Yield hints for an operator that is not defined for its operands; `around` has the innermost part first."""
+    function, args = call.function, call.args
     operands = list(zip(args, types, strict=True))
     for node, type_ in operands:
         if type_.name == OPTIONAL and not (function == "!_" and type_.params[0].name != "bool"):
-            return write(with_default(node, type_))
+            yield from write(with_default(node, type_), node)
+            return
     match function, operands:
         case ("_[_]", [held, key]):
-            return _of_index(*held, *key)
+            match around, held[1]:
+                case ([Call(function="_==_", args=(_, state)) as compared, *_], Type(name="list", params=(item,))):
+                    if "status" in messages().get(item.name, ()):
+                        test = f"x.type == {text(key[0])} && x.status == {text(state)}"
+                        yield from write(exists(held[0], test), compared)
+            yield from _of_index(call, *held, *key)
         case ("_?_:_", [(_, Type(name="bool")), (then, one), (otherwise, other)]):
-            return write(as_one_number(then, one, otherwise, other))
+            yield from as_one_number(then, one, otherwise, other)
+        case ("_||_", [(absent, Type(name="string" | "double")), (Const() as default, _)]) if made := read_as_optional(
+            absent
+        ):
+            yield from write(f"{made}.orValue({text(default)})", call)
+            yield f"compare `{text(absent)}` with something"
         case ("_||_", [(Call(function="_==_", args=(compared, Const() as one)), _), (Const() as other, _)]):
-            return write(f"{text(compared)} in [{text(one)}, {text(other)}]")
+            yield from write(f"{text(compared)} in [{text(one)}, {text(other)}]", call)
         case ("!_" | "_&&_" | "_||_", _) | ("_?_:_", [(_, Type(name="int" | "uint" | "double" | "string")), *_]):
             node, type_ = next((one for one in operands if one[1].name != "bool"), operands[0])
-            hint = of_result("a bool", node, type_) if function != "!_" else ""
-            return hint or f"compare `{text(node)}` with something"
+            yield from of_result("a bool", node, type_) if function != "!_" else ()
+            yield f"compare `{text(node)}` with something"
         case (_, [left, right]):
-            sign = "in" if function == "@in" else function.strip("_")
-            return _asks_for_admission(args) or _of_null(sign, left, right) or _of_pair(sign, left, right)
-    return ""
+            if is_asking := _asks_for_admission(args):
+                yield is_asking
+            elif "null" in (types[0].name, types[1].name):
+                yield from _of_null(call, left, right)
+            else:
+                yield from of_clock(call, left, right)
+                yield from _of_pair(call, left, right)
+                yield from _of_chain(call, types, around)
 
 
-def _of_pair(sign: str, left: Operand, right: Operand) -> str:
+def _of_chain(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Iterator[Rewriting]:
+    """Yield the whole of some arithmetic in doubles, if a whole number in it met a double."""
+    if not {one.name for one in types} <= NUMBERS:
+        return
+    whole: Node = call
+    for outer in around:
+        if not (isinstance(outer, Call) and outer.function in ARITHMETIC):
+            break
+        whole = outer
+    sides = whole.args if whole is call and call.function not in ARITHMETIC else (whole,)
+    for side in sides:
+        if isinstance(side, Call) and side.function in ARITHMETIC:
+            yield from write(in_doubles(side), side)
+
+
+def _of_pair(call: Call, left: Operand, right: Operand) -> Hints:
+    sign = "in" if call.function == "@in" else call.function.strip("_")
     names = left[1].name, right[1].name
     if sign == "in":
-        return _of_in(left, right)
-    if "Quantity" in names:
-        return write(_of_quantities(sign, left, right))
-    if "timestamp" in names or "duration" in names:
-        return _of_times(left, right) if sign not in ("*", "/", "%") else ""
-    if sign == "+" and names[0] == "list":
-        return write(f"[{text(right[0])}]")
-    if sign == "+" and names[0] == "string" and not is_amount(left[0]):
-        return write(f"string({text(right[0])})")
+        yield from of_in(call, left, right)
+    elif "Quantity" in names:
+        yield from _of_quantities(sign, call, left, right)
+    elif "timestamp" in names or "duration" in names:
+        yield from of_times(sign, call, left, right)
+    elif sign == "+" and names[0] == "list":
+        yield from write(f"[{text(right[0])}]", right[0])
+    elif sign == "+" and names == ("string", "int") and isinstance(right[0], Const) and may_be_number(left[0]):
+        yield from write(f"string({text(right[0])})", right[0])
+        yield from write(f"int({text(left[0])})", left[0])
+    elif sign == "+" and names[0] == "string" and not is_amount(left[0]):
+        yield from write(f"string({text(right[0])})", right[0])
+    elif sized := _sized(sign, call, left, right):
+        yield sized
+    elif isinstance(left[0], Call) and names[0] == "bool" and names[1] in NUMBERS:  # as in `1 < x < 5`
+        yield from write(f"{text(left[0])} && {text(left[0].args[-1])} {sign} {text(right[0])}", call)
+    elif "string" not in names:
+        yield from as_one_number(*left, *right)
+    elif names[0] == "string":
+        yield from _of_string(sign, call, left, right)
+    else:
+        yield from _of_string(sign, call, right, left, swapped=True)
+
+
+def _sized(sign: str, call: Call, left: Operand, right: Operand) -> Rewriting | None:
+    """Return the hint for a list or a map beside a number, or a list beside a string."""
     for (node, type_), (other, other_type) in ((left, right), (right, left)):
         if type_.name == "map" and Type("double") in type_.params:
-            return f"write `{operand_text(node)}['cpu']` for one of them"
+            code = f"{operand_text(node)}['cpu']"
+            more = f" {as_double(other, other_type)}" if other_type.name in NUMBERS else ""
+            whole = f"{code} {sign}{more}" if node is left[0] else f"{more[1:]} {sign} {code}"
+            return Rewriting(f"write `{code}` for one of them", whole if more else code, call if more else node)
         if type_.name in ("list", "map") and other_type.name in NUMBERS:
-            return write(f"{operand_text(node)}.size()")
+            size = f"{operand_text(node)}.size()"
+            return Rewriting(f"write `{size}`", size, node)
         if (type_.name, other_type.name) == ("list", "string") and sign in ("==", "!="):
             found = f"{text(other)} in {text(node)}"
-            return write(found if sign == "==" else f"!({found})")
-    if isinstance(left[0], Call) and names[0] == "bool" and names[1] in NUMBERS:  # as in `1 < x < 5`
-        return write(f"{text(left[0])} && {text(left[0].args[-1])} {sign} {text(right[0])}")
-    if "string" not in names:
-        return write(as_one_number(*left, *right))
-    return write(_of_string(sign, left, right) if names[0] == "string" else _of_string(sign, right, left, swapped=True))
+            return next(write(found if sign == "==" else f"!({found})", call))
+    return None
 
 
-def _of_string(sign: str, string: Operand, scalar: Operand, *, swapped: bool = False) -> str:
-    """Return what to write for a string that meets a number or a bool."""
+def _of_string(
+    sign: str, call: Call, string: Operand, scalar: Operand, *, swapped: bool = False
+) -> Iterator[Rewriting]:
+    """Yield what to write for a string that meets a number or a bool."""
     (node, _), (other, other_type) = string, scalar
     match node, other_type.name:
         case (Const(value=str(written)), "bool"):
-            return written.lower() if written.lower() in ("true", "false") else ""
+            yield from write(written.lower() if written.lower() in ("true", "false") else "", node)
+            return
         case (Const(value=str(written)), "int"):
-            return written if re.fullmatch(r"-?\d+", written) else ""
+            yield from write(written if re.fullmatch(r"-?\d+", written) else "", node)
+            return
         case (Select(operand=held, field=field), "int") if field in _SIZES:
-            return f"{operand_text(held)}.size()"
+            yield from write(f"{operand_text(held)}.size()", node)
+            return
     if isinstance(other, Const) and sign in ("==", "!="):
-        return f"'{text(other)}'"
-    if other_type.name == "double" or is_amount(node):
-        return as_doubles(sign, scalar, string) if swapped else as_doubles(sign, string, scalar)
-    return f"int({text(node)})" if other_type.name == "int" else ""
+        yield from write(f"'{text(other)}'", other)
+    elif other_type.name == "double" or is_amount(node):
+        yield from as_doubles(sign, call, scalar, string) if swapped else as_doubles(sign, call, string, scalar)
+        if is_amount(node) and other_type.name == "int" and not swapped and sign in _QUANTITY_METHODS:
+            yield from write(f"quantity({text(node)}).{_QUANTITY_METHODS[sign]}({text(other)})", call)
+    elif other_type.name == "int" and may_be_number(node):
+        yield from write(f"int({text(node)})", node)
 
 
-def _of_quantities(sign: str, left: Operand, right: Operand) -> str:
+def _of_quantities(sign: str, call: Call, left: Operand, right: Operand) -> Iterator[Rewriting]:
     (node, one), (other, two) = left, right
     if {one.name, two.name} & NUMBERS and not (sign in ("+", "-") and two.name == "int"):
-        return as_doubles(sign, left, right)
+        yield from as_doubles(sign, call, left, right)
+        return
     target = operand_text(node) if one.name == "Quantity" else f"quantity({text(node)})"
     argument = text(other) if two.name in ("Quantity", "int") else f"quantity({text(other)})"
     if sign in _QUANTITY_METHODS:
-        return f"{target}.{_QUANTITY_METHODS[sign]}({argument})"
-    return as_doubles(sign, left, right) if sign in ("*", "/", "%") else f"{target}.compareTo({argument}) {sign} 0"
+        yield from write(f"{target}.{_QUANTITY_METHODS[sign]}({argument})", call)
+    elif sign in ("*", "/", "%"):
+        yield from as_doubles(sign, call, left, right)
+    else:
+        yield from write(f"{target}.compareTo({argument}) {sign} 0", call)
 
 
-def _of_times(left: Operand, right: Operand) -> str:
-    for (node, type_), (other, other_type) in ((left, right), (right, left)):
-        match type_.name, other_type.name, other:
-            case ("timestamp", "duration", _):
-                return f"write `now - {text(node)}` for an age"
-            case ("timestamp" | "duration" as name, "string", Const()):
-                return write(f"{name}({text(other)})")
-            case ("timestamp" | "duration", "int", Const()):
-                return write(f"duration('{text(other)}s')")
-    return "write a duration as `duration('90s')`"
-
-
-def _of_null(sign: str, left: Operand, right: Operand) -> str:
-    if "null" not in (left[1].name, right[1].name):
-        return ""
+def _of_null(call: Call, left: Operand, right: Operand) -> Hints:
     asked = presence(left[0] if right[1].name == "null" else right[0])
-    if sign == "==" and asked:
+    if call.function == "_==_" and asked:
         asked = f"!{asked}" if asked.startswith("has(") else f"!({asked})"
-    return f"absent is not null: {write(asked)}" if asked else "absent is not null"
+    yield from write(asked, call, before="absent is not null: ")
+    yield "absent is not null"
 
 
-def _of_in(item: Operand, held: Operand) -> str:
-    if held[1].name == "string" and not isinstance(held[0], Const):
-        return write(f"{operand_text(held[0])}.contains({text(item[0])})")
-    key = key_of_items(held[1]) if item[1].name == "string" else ""
-    return write(exists(held[0], f"x.{key} == {text(item[0])}")) if key else ""
+def of_in(call: Call, item: Operand, held: Operand) -> Iterator[Rewriting]:
+    """Yield what to write for `item in held`."""
+    match held[0], held[1].name:
+        case (Const(value=str(listed)), "string"):
+            words = [part.strip() for part in listed.split(",")]
+            listing = ", ".join(text(Const(0, word)) for word in words)
+            yield from write(f"{text(item[0])} in [{listing}]", call, before="`in` needs a list: ")
+        case (_, "string"):
+            yield from write(f"{operand_text(held[0])}.contains({text(item[0])})", call)
+        case (ListExpr(elements=elements), _) if item[1].name in ("int", "string"):
+            converted = [_converted(element, item[1].name) for element in elements]
+            yield from write(f"[{', '.join(converted)}]" if all(converted) else "", held[0])
+    if item[1].name == "string" and (key := key_of_items(held[1])):
+        yield from write(exists(held[0], f"x.{key} == {text(item[0])}"), call)
 
 
-def _of_index(held: Node, of: Type, key: Node, by: Type) -> str:
+def _converted(element: Node, to: str) -> str:
+    """Return an element of a list as a literal of another type; "" if it is none."""
+    match element, to:
+        case (Const(value=str(written)), "int") if re.fullmatch(r"-?\d+", written):
+            return written
+        case (Const(value=int(number)), "string") if not isinstance(number, bool):
+            return f"'{number}'"
+    return ""
+
+
+def _of_index(part: Node, held: Node, of: Type, key: Node, by: Type) -> Hints:
+    """Yield what to write for `held[key]`, or for a field of a list."""
     match of.name, by.name, key:
         case ("list", "string", _):
             if of.params[0].name == "string":
-                return write(f"{text(key)} in {text(held)}")
-            if not (named := key_of_items(of)):
-                return ""
-            ready = " && x.status == 'True'" if named == "type" else " ..."
-            return write(exists(held, f"x.{named} == {text(key)}{ready}"))
+                yield from write(f"{text(key)} in {text(held)}", part)
+            elif named := key_of_items(of):
+                is_condition = "status" in messages().get(of.params[0].name, ())
+                test = f"x.{named} == {text(key)}" + (" && x.status == 'True'" if is_condition else "")
+                shown = exists(held, test if is_condition else f"{test} ...")
+                yield from write(exists(held, test), part, shown=shown)
+                yield f"write `{shown}`"
         case ("map", "int", _):
-            return write(f"{operand_text(held)}['{text(key)}']")
+            yield from write(f"{operand_text(held)}['{text(key)}']", part)
         case ("string", "int", _):
-            return write(f"{operand_text(held)}.charAt({text(key)})")
+            yield from write(f"{operand_text(held)}.charAt({text(key)})", part)
         case (name, "string", Const(value=str(field))) if field in messages().get(name, ()):
-            return write(f"{operand_text(held)}.{field}")
-    return ""
+            yield from write(f"{operand_text(held)}.{field}", part)
 
 
-def of_field(held: Node, field: str, type_: Type) -> str:
-    """Return a hint for a field of a value that has none."""
-    if hint := _asks_for_admission([held]):
-        return hint
+def of_field(select: Select, type_: Type, around: Sequence[Node]) -> Hints:
+    """Yield hints for a field of a value that has none."""
+    held, field = select.operand, select.field
+    if is_asking := _asks_for_admission([held]):
+        yield is_asking
+        return
     if field in _SIZES:
-        return write(f"{operand_text(held)}.size()")
-    if type_.name == "list" and field in messages().get(type_.params[0].name, ()):
-        return write(exists(held, f"x.{field} ..."))
-    if type_.name == "list":
-        return _of_index(held, type_, Const(0, field), Type("string"))
-    return ""
-
-
-def of_call(name: str, args: Sequence[Node], types: Sequence[Type]) -> str:
-    """Return a hint for a function that does not take its arguments; a method's target comes first."""
-    if not args:
-        return ""
-    held, rest = operand_text(args[0]), ", ".join(map(text, args[1:]))
-    if name in ("orValue", "hasValue", "value", "or", "optMap") and types[0].name != OPTIONAL:
-        made = read_as_optional(args[0])
-        return write(f"{made}.{name}({rest})" if made else "")
-    if types[0].name == OPTIONAL:
-        of = types[0].params[0].name
-        if name in ("int", "uint", "double", "quantity") and of == "string":
-            return write(f"{held}.orValue('0')")
-        return f"the default must have the type {of}" if name == "orValue" else write(with_default(args[0], types[0]))
-    match name, args, [type_.name for type_ in types]:
-        case ("contains", (_, item), ["list" | "map", _]):
-            return _of_in((item, types[1]), (args[0], types[0])) or write(f"{rest} in {text(args[0])}")
-        case (_, _, ["Quantity", "string"]):
-            return write(f"quantity({rest})")
-        case ("quantity", (Const() as amount,), _):
-            return write(f"quantity('{text(amount)}')")
-        case ("format", _, _):
-            return write(f"{held}.format([{rest}])")
-        case ("asInteger" | "asApproximateFloat" | "sign" | "isInteger", _, ["string"]):
-            return write(f"quantity({text(args[0])}).{name}()")
-        case ("sort", _, ["list"]):
-            return write(f"{held}.sortBy(x, ...)")
-    return ""
+        yield from write(f"{operand_text(held)}.size()", select)
+    if type_.name != "list":
+        return
+    compared = around[0] if around and isinstance(around[0], Call) else None
+    if field in messages().get(type_.params[0].name, ()):
+        shown = exists(held, f"x.{field} ...")
+        if compared is not None and compared.function in ("_==_", "_!=_", "@in") and compared.args[0] is select:
+            sign = "in" if compared.function == "@in" else compared.function.strip("_")
+            yield from write(exists(held, f"x.{field} {sign} {text(compared.args[1])}"), compared, shown=shown)
+        yield f"write `{shown}`"
+        return
+    if compared is not None and compared.function in ("_==_", "_!=_") and compared.args[0] is select:
+        yield from _of_index(compared, held, type_, Const(0, field), Type("string"))
+    yield from _of_index(select, held, type_, Const(0, field), Type("string"))
 
 
 def _asks_for_admission(args: Sequence[Node]) -> str:

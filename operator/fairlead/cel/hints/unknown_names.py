@@ -1,13 +1,15 @@
 """Hints for unknown names: what the name stands for in CEL or here, or else the nearest valid name."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.engine.environment import ROOTS, Scope
-from fairlead.cel.hints.rewrites import presence, write
-from fairlead.cel.syntax.ast import Call, Node
+from fairlead.cel.hints.calls import of_another_library, with_name
+from fairlead.cel.hints.rewrites import Hints, Rewriting, presence, write
+from fairlead.cel.hints.time_hints import COUNTED, of_word
+from fairlead.cel.syntax.ast import Call, Const, Node, Select
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import messages
 
@@ -23,35 +25,41 @@ VARIABLES: Final[Mapping[str, str]] = {
     "authorizer": "rules see no users and no permissions",
     "Values": "render the file with Helm first",
     **dict.fromkeys(("None", "nil", "undefined"), _NO_NULL),
-    "True": "write `true`",
-    "False": "write `false`",
 }
+_LITERALS: Final = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false"}
 _SUM: Final = "what all pods on the node request is `requested`, as in `requested['cpu']`"
 _NO_LIBRARY: Final = "of the Kubernetes CEL libraries only quantities are available"
 FUNCTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("cidr", "ip", "isIP", "isCIDR", "url", "isURL", "semver", "isSemver"), _NO_LIBRARY),
     "sum": _SUM,
-    "get": "write `map[?key].orValue(default)`",
-    "not": "write `!(...)`",
-    "keys": "macros loop over the keys of a map: leave it out",
-    "hasLabel": "write `'key' in node.metadata.labels`",
+    "values": "macros with two variables loop over keys and values, as in `labels.exists(key, value, ...)`",
+    **dict.fromkeys(
+        ("named", "dns1123Label", "dns1123Subdomain", "qualifiedName", "labelValue"),
+        "the formats of Kubernetes are not available: write a pattern, as in `text.matches('^[a-z0-9-]+$')`",
+    ),
 }
 _SYNONYMS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("len", "length", "count"), "size"),
+    **dict.fromkeys(("len", "length", "count", "sizeof"), "size"),
     **dict.fromkeys(("str", "toString"), "string"),
-    **dict.fromkeys(("float", "number"), "double"),
+    **dict.fromkeys(("float", "number", "parseFloat"), "double"),
+    **dict.fromkeys(("parseInt", "toInt", "integer"), "int"),
     "min": "math.least",
     "max": "math.greatest",
-    **dict.fromkeys(("any", "some"), "exists"),
-    "every": "all",
-    **dict.fromkeys(("toLowerCase", "lower"), "lowerAscii"),
-    **dict.fromkeys(("toUpperCase", "upper"), "upperAscii"),
-    "default": "orValue",
+    **dict.fromkeys(("any", "some", "anyMatch"), "exists"),
+    **dict.fromkeys(("every", "allMatch"), "all"),
+    "where": "filter",
+    **dict.fromkeys(("match", "test", "regexMatch"), "matches"),
+    **dict.fromkeys(("substr", "mid"), "substring"),
+    **dict.fromkeys(("strip", "trimSpace"), "trim"),
+    "ceiling": "math.ceil",
+    **dict.fromkeys(("toLowerCase", "toLower", "lower", "lowercase"), "lowerAscii"),
+    **dict.fromkeys(("toUpperCase", "toUpper", "upper", "uppercase"), "upperAscii"),
     "HasPrefix": "startsWith",
     "HasSuffix": "endsWith",
-    "weekday": "getDayOfWeek",
+    **dict.fromkeys(("weekday", "dayOfWeek"), "getDayOfWeek"),
 }
 
+_DATES: Final = {"day": "getDate", "date": "getDate", "year": "getFullYear", "weekday": "getDayOfWeek"}
 MACRO_NAMES: Final = frozenset(
     """
     all cel.bind exists existsOne exists_one filter has map optFlatMap optMap sortBy transformList transformMap
@@ -71,8 +79,6 @@ FUNCTION_NAMES: Final = frozenset(
     startsWith string strings.quote sub substring timestamp trim type uint upperAscii value
     """.split()  # noqa: SIM905 - a list that people read
 )
-Worded = tuple[str, str]
-"""What is wrong, and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,90 +90,160 @@ class Names:
     data: Collection[str] = ()
 
 
-def undefined_field(field: str, message: str) -> Worded:
+def undefined_field(field: str, message: str, select: Select | None) -> tuple[str, Hints]:
     """Describe a field that a message does not have."""
     fields = messages().get(message, {})
-    near = _below(field, fields, 1.0) or did_you_mean(field, fields)
+    nears: tuple[str, ...]
     if message.startswith("Placed"):
-        kept = f"available: {', '.join(fields)}"
-        return f"`{field}` is not available for pods on the node (`pods`, `victim`)", near or kept
-    return f"{message} has no field `{field}`", near or _below(
-        field, fields, 0.8
-    ) or f"its fields are {_listed(fields)}"
+        fault = f"`{field}` is not available for pods on the node (`pods`, `victim`)"
+        nears, otherwise = (_below(field, fields, 1.0), closest_name(field, fields)), f"available: {', '.join(fields)}"
+    else:
+        fault = f"{message} has no field `{field}`"
+        nears = (_below(field, fields, 1.0), closest_name(field, fields), _below(field, fields, 0.8))
+        otherwise = f"its fields are {_listed(fields)}"
+    return fault, _fields(select, nears, otherwise)
+
+
+def _fields(select: Select | None, nears: tuple[str, ...], otherwise: str) -> Hints:
+    for near in filter(None, nears):
+        if select is not None:
+            made = f"{operand_text(select.operand)}.{near}"
+            yield Rewriting(_meaning(near), f"has({made})" if select.test_only else made, select)
+    yield otherwise
 
 
 def _below(name: str, fields: Mapping[str, str], cutoff: float) -> str:
     """Return the nearest name one level deeper, for a path with a field left out."""
     deeper = {inner: f"{field}.{inner}" for field, type_ in fields.items() for inner in messages().get(type_, ())}
     near = closest_name(name, deeper, cutoff=cutoff)
-    return f"did you mean `{deeper[near]}`?" if near else ""
+    return deeper[near] if near else ""
 
 
-def unknown_variable(name: str, parent: Node | None, names: Names) -> Worded:
+def unknown_variable(name: str, node: Node | None, around: Sequence[Node], names: Names) -> tuple[str, Hints]:
     """Describe a variable that does not exist, by its name with fields after it and the expression around it."""
     root, _, rest = name.partition(".")
     if root == "variables":
         declared = f"declared: {_listed(names.variables)}" if names.variables else "none is declared before it"
         if not rest:
-            return "`variables` is not a map", "write `variables.name`"
+            return "`variables` is not a map", _of_variables(node, around)
         short = rest.partition(".")[0]
-        return f"unknown variable `variables.{short}`", did_you_mean(short, names.variables) or declared
+        near = closest_name(short, names.variables)
+        part = around[0] if around else None
+        return f"unknown variable `variables.{short}`", _named(
+            f"variables.{near}" if near else "", part, near, declared
+        )
     available = f"available: {_listed([*names.scope.roots, 'variables'])}"
     if root in ROOTS:
-        return f"`{root}` is not available in {names.scope.what}", available
-    return f"unknown variable `{root}`", _meant(name, parent, names) or available
+        return f"`{root}` is not available in {names.scope.what}", iter((available,))
+    return f"unknown variable `{root}`", _meant(name, node, around, names, available)
 
 
-def _meant(name: str, parent: Node | None, names: Names) -> str:
+def _of_variables(node: Node | None, around: Sequence[Node]) -> Hints:
+    match around:
+        case [Call(function="_[_]", args=(held, Const(value=str(name)))) as index, *_] if held is node:
+            yield from write(f"variables.{name}", index)
+    yield "write `variables.name`"
+
+
+def _named(code: str, part: Node | None, near: str, otherwise: str) -> Hints:
+    if code and part is not None:
+        yield Rewriting(_meaning(near), code, part)
+    yield otherwise
+
+
+def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, available: str) -> Hints:
     root = name.partition(".")[0]
-    for holder, declared in (("variables", names.variables), ("data", names.data)):
-        if root in declared:
-            return f"did you mean `{holder}.{root}`?"
-    if hint := VARIABLES.get(root) or did_you_mean(root, [*names.scope.roots, "variables"]):
-        return hint
-    is_compared = isinstance(parent, Call) and parent.function in ("_==_", "_!=_", "@in", "_[_]")
-    return f"a string needs quotes: `'{root}'`" if is_compared and name == root else ""
+    compared = next((one for one in around[:1] if isinstance(one, Call)), None)
+    if node is not None:
+        for holder, declared in (("variables", names.variables), ("data", names.data)):
+            if root in declared:
+                yield Rewriting(_meaning(f"{holder}.{root}"), f"{holder}.{root}", node)
+        yield from write(_LITERALS.get(root, ""), node)
+        if compared is not None:
+            for other in compared.args:
+                if isinstance(other, Call) and other.function in COUNTED:
+                    yield from of_word(other.function, node)
+    if advice := VARIABLES.get(root):
+        yield advice
+        return
+    if node is not None:
+        near = closest_name(root, [*names.scope.roots, "variables"])
+        yield from (Rewriting(_meaning(near), near, node),) if near else ()
+        quoted = f"'{root}'"
+        if name == root:
+            yield Rewriting(f"a string needs quotes: `{quoted}`", quoted, node)
+    yield available
 
 
-def unknown_function(call: Call, names: Names) -> Worded:
+def unknown_function(call: Call, names: Names) -> tuple[str, Hints]:
     """Describe a function that does not exist, or that does and is called in another way."""
     name = call.function
     if name in FUNCTION_NAMES or name in MACRO_NAMES:
         return f"`{name}` cannot be called like this", _how_to_call(call)
+    return f"unknown function `{name}`", _functions(call, names)
+
+
+def _functions(call: Call, names: Names) -> Hints:
+    name = call.function
     if name in ROOTS and not call.member:
-        return f"unknown function `{name}`", f"it is a value: write `{name}`"
+        match call.args:
+            case (Const(value=str()) as key,):
+                yield from write(f"{name}[{text(key)}]", call)
+        yield from write(name, call, before="it is a value: ")
+        yield from write(f"{name}['cpu']", call, before="it is a map: ")
     if name in names.variables:
-        return f"unknown function `{name}`", f"did you mean `variables.{name}`?"
+        yield Rewriting(_meaning(f"variables.{name}"), f"variables.{name}", call)
+    yield from of_another_library(call)
+    if advice := FUNCTIONS.get(name):
+        yield advice
     meant = {part_of_time(name), *(one for one in FUNCTION_NAMES if one.endswith(f".{name}"))} - {""}
-    near = _SYNONYMS.get(name) or next(iter(meant), "") or closest_name(name, FUNCTION_NAMES | MACRO_NAMES, cutoff=0.75)
-    return f"unknown function `{name}`", FUNCTIONS.get(name) or (f"did you mean `{near}`?" if near else "")
+    close = closest_name(name, FUNCTION_NAMES | MACRO_NAMES, cutoff=0.75)
+    for near in filter(None, (_SYNONYMS.get(name, ""), *sorted(meant), close)):
+        for code in with_name(call, near, ROOTS):
+            yield Rewriting(_meaning(near), code, call)
 
 
 def part_of_time(name: str) -> str:
     """Return the function that gives a part of a time, such as `getHours` for `hour`; "" if there is none."""
+    if name in _DATES:
+        return _DATES[name]
     singular = f"get{name.capitalize().removesuffix('s')}"
     return next((one for one in (singular, f"{singular}s") if one in FUNCTION_NAMES), "")
 
 
-def _how_to_call(call: Call) -> str:
+def _how_to_call(call: Call) -> Hints:
     match call:
+        case Call(function="has", args=(held, item), member=True):
+            yield from write(f"{text(item)} in {operand_text(held)}", call)
         case Call(function="has" | "size", member=False):
-            return "it takes one value"
+            yield "it takes one value"
         case Call(function="exists", args=(one,), member=False):
-            return write(presence(one))
+            yield from write(presence(one), call)
+        case Call(function="existsOne", args=(target, variable, test)):
+            code = f"{operand_text(target)}.exists_one({text(variable)}, {text(test)})"
+            yield from write(code, call, shown=f"{operand_text(target)}.exists_one({text(variable)}, ...)")
+        case Call(function="exists_one", args=(target, first, second, test)):
+            names = f"{text(first)}, {text(second)}"
+            code = f"{operand_text(target)}.existsOne({names}, {text(test)})"
+            yield from write(code, call, shown=f"{operand_text(target)}.existsOne({names}, ...)")
         case Call(function=name, args=(target,), member=True) if name not in MACRO_NAMES:
-            return write(f"{name}({text(target)})")
+            yield from write(f"{name}({text(target)})", call)
         case Call(function=name, args=(target, *rest), member=False) if name not in MACRO_NAMES:
-            return write(f"{operand_text(target)}.{name}({', '.join(map(text, rest))})")
+            yield from write(f"{operand_text(target)}.{name}({', '.join(map(text, rest))})", call)
         case Call(function=name, args=(target, *_)) if name in MACRO_NAMES:
-            return write(f"{operand_text(target)}.{name}(x, ...)")
-    return ""
+            shown = f"{operand_text(target)}.{name}(x, ...)"
+            yield from write(f"{operand_text(target)}.{name}(x, true)", call, shown=shown)
+            yield f"write `{shown}`"
+
+
+def _meaning(name: str) -> str:
+    return f"did you mean `{name}`?"
 
 
 def did_you_mean(name: str, candidates: Collection[str]) -> str:
     """Return the nearest name as a question."""
     near = closest_name(name, candidates)
-    return f"did you mean `{near}`?" if near else ""
+    return _meaning(near) if near else ""
 
 
 def _listed(names: Collection[str]) -> str:

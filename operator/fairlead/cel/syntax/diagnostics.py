@@ -1,6 +1,6 @@
 """Diagnostics of an expression: the place, the fault and a hint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from unicodedata import combining, east_asian_width
 
 
@@ -12,6 +12,8 @@ class Diagnostic:
     column: int
     message: str
     hint: str = ""
+    rewritten: str = field(default="", compare=False)
+    """The expression with the hint followed; "" if the hint only advises."""
 
     def __str__(self) -> str:
         text = f"{self.line}:{self.column}: {self.message}"

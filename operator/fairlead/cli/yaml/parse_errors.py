@@ -13,6 +13,9 @@ _IN_QUOTES: Final = "quote a string that contains ': ', or write it under '|' on
 _LINED_UP: Final = "begin the fields of one map in one column"
 _BLOCK: Final = "a block under '|' or '>' begins on the next line; quote any other string that begins so"
 _TAB: Final = "indent with spaces, and quote a string that begins with a tab, '%', '@' or '`'"
+_STAR: Final = (
+    "quote a string that begins with '*'; labels have no patterns: operator Exists in matchExpressions takes any"
+)
 _HERE: Final = "\0"  # marks in a line where the parser gave up
 # Part of the parser's message, patterns of the line and of the line above, and the hint.
 _HINTS: Final[tuple[tuple[str, re.Pattern[str], re.Pattern[str], str], ...]] = tuple(
@@ -23,6 +26,7 @@ _HINTS: Final[tuple[tuple[str, re.Pattern[str], re.Pattern[str], str], ...]] = t
         ("mapping values", rf"\s*[\w.]+{_HERE}:", ".*:", _LINED_UP),
         ("mapping values", "", "", _IN_QUOTES),
         ("cannot start any token", "", "", _TAB),
+        ("alphabetic or numeric", rf".*[*]{_HERE}", "", _STAR),
         ("expected key", rf"\s*{_HERE}[\w.]+:", "", _LINED_UP),
         ("expected key", "", "", _WHOLE),
         ("find expected ':'", "", r".*[|>][-+\d]*\s*$", "indent the text under '|' or '>' more than its key"),

@@ -1,10 +1,11 @@
 """The corpus of mistakes: what people write, what they are told, and what they write then.
 
-`tests/data/cel/mistakes.txt` has, for each mistake, the expression, the message, and expressions that follow its hint.
-Hints are copied without a thought: what they show in backquotes must stand in an expression that the checker accepts.
+`tests/data/cel/mistakes.txt` has, for each mistake, the expression, the messages, and expressions that follow a hint.
+Hints are copied without a thought: each is followed here, as far as it leads, and must lead to a rule that works.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ import pytest
 from fairlead.cel.check import BOOL, NUMBER, STRING, Environment, ExpressionError, Want, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.syntax.ast import Type
+from fairlead.cel.syntax.diagnostics import Diagnostic
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.lint.symbolic import can_be, term_outcomes
+from support.cel.results import results
 
 _CORPUS = Path(__file__).parents[3] / "data" / "cel" / "mistakes.txt"
 RULES = Environment(
@@ -20,60 +25,122 @@ RULES = Environment(
     {"wants": Type("string"), "zones": Type("list", (Type("string"),)), "x": Type("string")},
     ("load", "rackPower", "load1"),
 )
-PLACEHOLDERS = {
+VARIABLES = {"wants": "pod.metadata.labels[?'wants'].orValue('')", "zones": "['a', 'b']", "x": "''"}
+FORMS = {
     "'key' in map",
-    "'key' in node.metadata.labels",
-    "map[?key].orValue(default)",
     "condition ? one : other",
     "variables.name",
     "['a', 'b']",
+    "requested['cpu']",
+    "request['cpu']",
+    "labels.exists(key, value, ...)",
+    "text.matches('^[a-z0-9-]+$')",
+    "duration('90s')",
 }
+"""What a hint may show as an example of its kind, not as what to write here."""
+WANTS = {"score: ": NUMBER, "annotation: ": STRING}
+FOLLOWED_MAX = 6
 
 
 class Mistake(NamedTuple):
-    """An expression, the message, and expressions that follow the hint."""
+    """An expression, the messages, and expressions that follow a hint."""
 
     text: str
-    message: str
+    want: Want
+    messages: tuple[str, ...]
     corrected: tuple[str, ...]
 
 
-def _corpus() -> list[Mistake]:
-    blocks = _CORPUS.read_text().split("\n\n")
-    lines = [block.strip("\n").split("\n") for block in blocks if not block.startswith("#")]
-    return [Mistake(text, said.strip(), tuple(one[4:] for one in rest)) for text, said, *rest in lines]
+def _corpus() -> Iterator[Mistake]:
+    for block in _CORPUS.read_text().split("\n\n"):
+        if block.startswith("#"):
+            continue
+        text, *lines = block.strip("\n").split("\n")
+        want = next((prefix for prefix in WANTS if text.startswith(prefix)), "")
+        said = tuple(line.strip() for line in lines if not line.startswith("  > "))
+        corrected = tuple(line[4:] for line in lines if line.startswith("  > "))
+        yield Mistake(text.removeprefix(want), WANTS.get(want, BOOL), said, corrected)
 
 
-MISTAKES = _corpus()
+MISTAKES = [*_corpus()]
+EACH = pytest.mark.parametrize("mistake", MISTAKES, ids=[one.text for one in MISTAKES])
 
 
-def _messages(text: str, want: Want = BOOL) -> list[str]:
+def _diagnostics(text: str, want: Want = BOOL) -> list[Diagnostic]:
     try:
         check(text, RULES, want)
     except ExpressionError as rejected:
-        return [str(one) for one in rejected.diagnostics]
+        return rejected.diagnostics
     return []
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[one.text for one in MISTAKES])
-def test_a_mistake_has_one_message(mistake: Mistake) -> None:
-    assert _messages(mistake.text) == [mistake.message]
+def _messages(text: str, want: Want = BOOL) -> list[str]:
+    return [str(one) for one in _diagnostics(text, want)]
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[one.text for one in MISTAKES])
+@EACH
+def test_a_mistake_has_its_message(mistake: Mistake) -> None:
+    assert tuple(_messages(mistake.text, mistake.want)) == mistake.messages
+
+
+@EACH
 def test_the_checker_accepts_what_a_hint_shows(mistake: Mistake) -> None:
-    assert [_messages(text) for text in mistake.corrected] == [[]] * len(mistake.corrected)
-    hint = mistake.message.partition("; ")[2]
-    if hint.startswith(("did you mean", "expected")) or "`has(...)` for a field" in hint:
+    assert [_messages(text, mistake.want) for text in mistake.corrected] == [[]] * len(mistake.corrected)
+    for one in _diagnostics(mistake.text, mistake.want):
+        if "write " not in one.hint and "needs quotes" not in one.hint:
+            continue
+        ways = (*mistake.corrected, one.rewritten, one.rewritten.replace("(", "").replace(")", ""))
+        shown = [found for found in re.findall("`([^`]+)`", one.hint) if found not in FORMS]
+        parts = [part for found in shown for part in found.split("...")]
+        assert [part for part in parts if not any(part in text for text in ways)] == []
+
+
+def _followed(mistake: Mistake) -> Iterator[tuple[str, list[Diagnostic]]]:
+    """Yield what is left after each hint that is followed, the first of each expression."""
+    text, found = mistake.text, _diagnostics(mistake.text, mistake.want)
+    for _ in range(FOLLOWED_MAX):
+        text = next((one.rewritten for one in found if one.rewritten), "")
+        if not text:
+            return
+        found = _diagnostics(text, mistake.want)
+        yield text, found
+    raise AssertionError(f"{mistake.text}: hints lead on and on, to {text}")
+
+
+@EACH
+def test_a_hint_leads_on(mistake: Mistake) -> None:
+    """Each hint leaves fewer faults or other ones, and none leads back to an expression that was there before."""
+    seen = [(mistake.text, _messages(mistake.text, mistake.want))]
+    for text, found in _followed(mistake):
+        messages = [str(one) for one in found]
+        assert text not in [before for before, _ in seen]
+        assert messages not in [before for _, before in seen] or len(messages) < len(seen[-1][1])
+        seen.append((text, messages))
+
+
+@EACH
+def test_a_hint_leads_to_a_rule_that_decides(mistake: Mistake) -> None:
+    steps = [*_followed(mistake)]
+    if not steps or steps[-1][1] or mistake.text.endswith("|| true"):
         return
-    shown = [found for found in re.findall("`([^`]+)`", hint) if found not in PLACEHOLDERS]
-    parts = [part for found in shown for part in found.split("...")]
-    assert [part for part in parts if not any(part in text for text in mistake.corrected)] == []
+    variables = {
+        name: CompiledExpression(check(text, RULES, Want("a value", (), ""))) for name, text in VARIABLES.items()
+    }
+    compiled = CompiledExpression(check(steps[-1][0], RULES, mistake.want), variables)
+    if not compiled.paths:
+        return  # of literals alone: it was constant as it was written
+    if mistake.want is BOOL:
+        assert can_be(compiled, want=True), f"{steps[-1][0]} is never true"
+        assert can_be(compiled, want=False), f"{steps[-1][0]} is always true"
+    else:
+        assert len(term_outcomes(compiled) or "ab") > 1, f"{steps[-1][0]} is constant"
+    found = results(compiled)
+    assert any(not isinstance(one, Exception) for one in found), f"{steps[-1][0]} always raises {found[0]}"
 
 
 def test_the_corpus_is_read_whole() -> None:
-    assert len(MISTAKES) == len({one.text for one in MISTAKES}) > 180
-    assert sum(bool(one.corrected) for one in MISTAKES) > 150
+    assert len(MISTAKES) == len({(one.text, one.want) for one in MISTAKES}) > 350
+    assert sum(any(one.rewritten for one in _diagnostics(each.text, each.want)) for each in MISTAKES) > 250
 
 
 RESULTS: dict[str, tuple[str, Want, str, str]] = {

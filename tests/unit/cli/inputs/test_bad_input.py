@@ -55,6 +55,13 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         "a: *b\n",
         "a.yaml:1:4: there is no anchor &b above; quote a string that begins with '*'",
     ),
+    "a pattern for a label": (
+        spec("match:\n  podSelector:\n    matchLabels:\n      app: *\n"),
+        (
+            "a.yaml:9:13: this is not YAML: did not find expected alphabetic or numeric character; quote a string that "
+            "begins with '*'; labels have no patterns, but operator: Exists takes any value"
+        ),
+    ),
     "an alias for what it stands in": (
         "a: &b [*b]\n",
         "a.yaml:1:8: *b is inside the value that it names; write it out",
