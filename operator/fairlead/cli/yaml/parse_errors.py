@@ -13,9 +13,7 @@ _IN_QUOTES: Final = "quote a string that contains ': ', or write it under '|' on
 _LINED_UP: Final = "begin the fields of one map in one column"
 _BLOCK: Final = "a block under '|' or '>' begins on the next line; quote any other string that begins so"
 _TAB: Final = "indent with spaces, and quote a string that begins with a tab, '%', '@' or '`'"
-_STAR: Final = (
-    "quote a string that begins with '*'; labels have no patterns: operator Exists in matchExpressions takes any"
-)
+_STAR: Final = "quote a string that begins with '*'; labels have no patterns, but operator: Exists takes any value"
 _HERE: Final = "\0"  # marks in a line where the parser gave up
 # Part of the parser's message, patterns of the line and of the line above, and the hint.
 _HINTS: Final[tuple[tuple[str, re.Pattern[str], re.Pattern[str], str], ...]] = tuple(

@@ -58,7 +58,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a pattern for a label": (
         spec("match:\n  podSelector:\n    matchLabels:\n      app: *\n"),
         (
-            "a.yaml:9:13: this is not YAML: did not find expected alphabetic or numeric character; quote a string that "
+            "a.yaml:8:15: this is not YAML: did not find expected alphabetic or numeric character; quote a string that "
             "begins with '*'; labels have no patterns, but operator: Exists takes any value"
         ),
     ),
