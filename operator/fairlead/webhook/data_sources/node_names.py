@@ -5,6 +5,7 @@ from typing import Final
 from fairlead.policy.views.node_table import Nodes
 
 _TYPES: Final = ("InternalIP", "Hostname")
+_SPELLINGS: Final = 4  # of a node, by several exporters
 
 
 class NodeNames:
@@ -14,16 +15,19 @@ class NodeNames:
         self._names = nodes.slots.keys()
         self._nodes = nodes
         self._addresses: dict[str, str | None] | None = None
-        self._known: dict[str, str | None] = {}
+        self._known: dict[str, str] = {}
 
     def __call__(self, label: str) -> str | None:
         """Return the name of the node that a label names; None if it names none, or several."""
         if label in self._names:
             return label
-        known = self._known
-        if label not in known:
-            known[label] = self._look_up(label)
-        return known[label]
+        if (known := self._known.get(label)) is not None:
+            return known
+        found = self._look_up(label)
+        # What names no node is not kept, nor are many spellings of one that does: others choose the labels.
+        if found is not None and len(self._known) < _SPELLINGS * len(self._names):
+            self._known[label] = found
+        return found
 
     def _look_up(self, label: str) -> str | None:
         addresses = self._addresses

@@ -3,12 +3,12 @@
 import asyncio
 import ssl
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from http.client import responses
 from pathlib import Path
-from time import time_ns
+from time import monotonic, time_ns
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
@@ -19,27 +19,27 @@ from fairlead.kube.errors import ERROR_BYTES_MAX, AccessError
 from fairlead.kube.http.transport import os_reason
 from fairlead.policy.views.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
-from fairlead.webhook.data_sources.loop_turns import in_turns
+from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_reply import (
     TEXT_MAX,
     NodeOf,
     NodeSamples,
-    node_samples,
+    ReplyReader,
     one_line,
     reading,
     refusal_text,
 )
+from fairlead.webhook.data_sources.query_places import AT_ONCE, QueryPlaces
 from fairlead.webhook.data_sources.server_access import FOLDER, ServerAccess
 
 BODY_BYTES_MAX: Final = 16 << 20
-"""Greatest size of a reply after decompression."""
+"""Greatest size of a reply, before and after decompression."""
 _PATH: Final = "/api/v1/query"
 _GET_MAX: Final = 1500
 """Length of a query string up to which GET is used: proxies that check rights often allow nothing else. A longer one
 would not pass those that limit the length of lines."""
-_AT_ONCE: Final = 20
-"""Queries that a server runs at the same time if its query.max-concurrency is the default; others would wait there."""
+_LONG_S: Final = 1.0  # to wait for a place without a word
 _STEP_BYTES: Final = 256 << 10  # decompressed between two turns of the loop
 _GZIP: Final = 31  # zlib's number for it
 _CONNECT_PART: Final = 0.8  # of the time, so that a connection that is dropped is told apart from a slow query
@@ -58,13 +58,43 @@ _NETWORK_POLICY: Final = (
 )
 
 
+class _Answer(NamedTuple):
+    """Reply to one query."""
+
+    samples: NodeSamples
+    sent: int
+    """When the query was sent, in nanoseconds."""
+    waited_s: float
+    """How long it waited for a place."""
+
+
+class _Connections(aiohttp.TCPConnector):
+    """Connections that are kept, except those on which something came that was not asked for: it is no answer."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        for _ in range(AT_ONCE + 1):
+            made = await super().connect(req, traces, timeout)
+            if made.protocol is not None and not made.protocol.should_close:
+                return made
+            made.close()
+        raise aiohttp.ServerDisconnectedError("it sends what was not asked for")
+
+
 class PrometheusClient:
     """Client of the servers in the settings. Use it as a context manager; no proxy of the environment is used."""
 
-    def __init__(self, settings_folder: Path, now: Callable[[], int] = time_ns) -> None:
+    def __init__(self, settings_folder: Path, now: Callable[[], int] = time_ns, turns: LoopTurns | None = None) -> None:
         """`settings_folder` has the settings file, with the credentials beside it; `now` returns nanoseconds."""
         self._folder = settings_folder / FOLDER
         self._now = now
+        self._turns = turns or LoopTurns()
+        self._clock = monotonic
+        self._owners: Mapping[PrometheusPoll, str] = {}
+        self._places: dict[URL, QueryPlaces] = {}
+        self._answered: set[tuple[str, str | None]] = set()
+        """Queries that were answered in time when they were last asked."""
         self._servers: dict[str, ServerAccess] = {}
         self._open_session: aiohttp.ClientSession | None = None
 
@@ -82,9 +112,15 @@ class PrometheusClient:
         """Use these servers, of a caller without settings."""
         self._servers = {one.server.name: one for one in access}
 
+    def set_owners(self, owners: Mapping[PrometheusPoll, str]) -> None:
+        """Set who asks each poll, and forget all others: owners take turns at a server."""
+        self._owners = owners
+        asked = {(poll.server, query) for poll in owners for query in (poll.query, poll.time_query)}
+        self._answered &= asked
+
     async def __aenter__(self) -> Self:
         self._open_session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, limit_per_host=_AT_ONCE),
+            connector=_Connections(limit=0),  # the places are the limit
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={
                 "User-Agent": f"fairlead/{__version__}",
@@ -107,20 +143,26 @@ class PrometheusClient:
             raise RuntimeError("use the client as a context manager: `async with PrometheusClient(...) as client`")
         return self._open_session
 
-    async def read(self, poll: PrometheusPoll, greatest_age_s: int, node_of: NodeOf) -> Reading:
+    async def read(
+        self, poll: PrometheusPoll, greatest_age_s: int, node_of: NodeOf, series_max: int | None = None
+    ) -> Reading:
         """Return the values of a poll; `greatest_age_s` is how far the server may look back. Raises PollError."""
         access = self._access(poll.server)
-        sent = self._now()
         values, times = await asyncio.gather(
-            self._samples(access, poll, poll.query, greatest_age_s, node_of),
-            self._times(access, poll, greatest_age_s, node_of),
+            self._answer(access, poll, poll.query, greatest_age_s, ReplyReader(poll.node_label, node_of, series_max)),
+            self._times(access, poll, greatest_age_s, ReplyReader(poll.node_label, node_of, series_max)),
             return_exceptions=True,
         )
         if isinstance(values, BaseException):
             raise values
         if isinstance(times, BaseException):
             raise times
-        return reading(values, times, sent, node_of)
+        found = reading(values.samples, None if times is None else times.samples, values.sent, node_of)
+        waited_s = max(one.waited_s for one in (values, times) if one is not None)
+        if waited_s < _LONG_S:
+            return found
+        note = f"the query waited {waited_s:.0f} s for one of {AT_ONCE} places at the server, which other queries held"
+        return found._replace(note="; ".join(filter(None, (found.note, note))))
 
     def _access(self, name: str) -> ServerAccess:
         if (found := self._servers.get(name)) is not None:
@@ -128,25 +170,40 @@ class PrometheusClient:
         there = f"there are {', '.join(self._servers)}" if self._servers else "the settings have none"
         raise PollError(f'there is no server "{name}"; {there}')
 
-    async def _samples(
-        self, access: ServerAccess, poll: PrometheusPoll, query: str, greatest_age_s: int, node_of: NodeOf
-    ) -> NodeSamples:
-        within_s = min(access.server.timeout.seconds, poll.interval_s)
-        body = await self._reply(access, query, greatest_age_s, within_s)
-        return await in_turns(node_samples(body, poll.node_label, node_of))
-
     async def _times(
-        self, access: ServerAccess, poll: PrometheusPoll, greatest_age_s: int, node_of: NodeOf
-    ) -> NodeSamples | None:
+        self, access: ServerAccess, poll: PrometheusPoll, greatest_age_s: int, reader: ReplyReader
+    ) -> _Answer | None:
         if poll.time_query is None:
             return None
         try:
-            return await self._samples(access, poll, poll.time_query, greatest_age_s, node_of)
+            return await self._answer(access, poll, poll.time_query, greatest_age_s, reader)
         except PollError as error:
             raise PollError(f"timeQuery: {error}") from error
 
-    async def _reply(self, access: ServerAccess, query: str, greatest_age_s: int, within_s: int) -> bytes:
-        """Send a query, and return the body of the reply. Raises PollError."""
+    async def _answer(
+        self, access: ServerAccess, poll: PrometheusPoll, query: str, greatest_age_s: int, reader: ReplyReader
+    ) -> _Answer:
+        """Send a query once it has a place, which it keeps until its reply is decoded. Raises PollError."""
+        within_s = min(access.server.timeout.seconds, poll.interval_s)
+        places = self._places.setdefault(URL(access.server.url).origin(), QueryPlaces())
+        asked = (poll.server, query)
+        began = self._clock()
+        async with places.place(self._owners.get(poll, ""), is_answered=asked in self._answered):
+            waited_s, sent = self._clock() - began, self._now()
+            try:
+                await self._read(access, query, greatest_age_s, within_s, reader)
+            except TimeoutError as error:
+                self._answered.discard(asked)
+                raise PollError(_unreachable(access.server.url, error, within_s)) from error
+            except (aiohttp.ClientError, OSError) as error:
+                raise PollError(_unreachable(access.server.url, error, within_s)) from error
+            self._answered.add(asked)
+            return _Answer(await self._turns.run(reader.end()), sent, waited_s)
+
+    async def _read(
+        self, access: ServerAccess, query: str, greatest_age_s: int, within_s: int, reader: ReplyReader
+    ) -> None:
+        """Send a query, and read the reply. Raises PollError, and what aiohttp raises."""
         server = access.server
         parameters = {
             "query": query,
@@ -157,54 +214,70 @@ class PrometheusClient:
         is_short = len(form) <= _GET_MAX
         try:
             credential = access.credential()
-            headers = {one.name: one.value for one in server.headers}
-            if credential.authorization:
-                headers["Authorization"] = credential.authorization
-            if not is_short:
-                headers["Content-Type"] = "application/x-www-form-urlencoded"
-            async with self._session.request(
+            tls = access.trust.context(credential) if access.trust is not None else True
+        except AccessError as error:
+            raise PollError(str(error)) from error
+        headers = {one.name: one.value for one in server.headers}
+        if credential.authorization:
+            headers["Authorization"] = credential.authorization
+        if not is_short:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        # The limit is ours: that of aiohttp is not for a body that had begun to come before the query was sent.
+        async with (
+            asyncio.timeout(within_s) as limit,
+            self._session.request(
                 "GET" if is_short else "POST",
                 URL(f"{url}?{form}" if is_short else url, encoded=True),
                 data=None if is_short else form.encode(),
                 headers=headers,
-                ssl=access.trust.context(credential) if access.trust is not None else True,
+                ssl=tls,
                 server_hostname=server.server_name or None,
-                timeout=aiohttp.ClientTimeout(total=within_s, sock_connect=within_s * _CONNECT_PART),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=within_s * _CONNECT_PART),
                 allow_redirects=False,  # our credentials are for this server only
-            ) as answer:
-                if answer.status != 200:
-                    raise PollError(f"{server.url} answers {await _refusal(answer)}")
-                return await _body(answer, BODY_BYTES_MAX)
-        except AccessError as error:
-            raise PollError(str(error)) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise PollError(_unreachable(server.url, error, within_s)) from error
+            ) as answer,
+        ):
+            if answer.status != 200:
+                raise PollError(f"{server.url} answers {await _refusal(answer)}")
+            async for part in _parts(answer, BODY_BYTES_MAX):
+                if reader.add(part):
+                    await self._decode(reader, limit)
+
+    async def _decode(self, reader: ReplyReader, limit: asyncio.Timeout) -> None:
+        """Decode what has come; this is no time of the server's."""
+        ends, began = limit.when(), self._clock()
+        limit.reschedule(None)
+        await self._turns.run(reader.decode())
+        limit.reschedule(None if ends is None else ends + self._clock() - began)
 
 
-async def _body(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the body, decompressed. Raises PollError for one that is larger."""
+async def _parts(answer: aiohttp.ClientResponse, most: int) -> AsyncIterator[bytes]:
+    """Yield the parts of a body, decompressed. Raises PollError for one that is larger, or goes on after its end."""
     encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
         raise PollError(f"the reply is encoded with {one_line(encoding)}, which was not asked for")
     unzip = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
-    parts, size = list[bytes](), 0
+    received = size = 0
     async for chunk in answer.content.iter_any():
+        received += len(chunk)
+        if received > most:
+            raise PollError(_TOO_LARGE)
         left = chunk
         while left:
             if unzip is None:
                 part, left = left, b""
+            elif unzip.eof:
+                raise PollError("the reply goes on after the end of what is compressed in it")
             else:
                 try:
                     part = unzip.decompress(left, _STEP_BYTES)
                 except zlib.error:
                     raise PollError("the reply is not compressed with gzip, as its Content-Encoding says") from None
-                left = unzip.unconsumed_tail
+                left = unzip.unused_data or unzip.unconsumed_tail
                 await asyncio.sleep(0)
-            parts.append(part)
             size += len(part)
             if size > most:
                 raise PollError(_TOO_LARGE)
-    return b"".join(parts)
+            yield part
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> str:
@@ -215,7 +288,7 @@ async def _refusal(answer: aiohttp.ClientResponse) -> str:
         to = f" to {one_line(target)}" if target else ""
         return f"{status}, a redirect{to}, which is not followed: write the URL of the server itself in the settings"
     try:
-        said = refusal_text(await _body(answer, ERROR_BYTES_MAX))
+        said = refusal_text(b"".join([part async for part in _parts(answer, ERROR_BYTES_MAX)]))
     except PollError:
         said = ""
     return f"{status}: {said}" if said else f"{status}{_HINTS.get(answer.status, '')}"

@@ -1,12 +1,12 @@
 """Replies of Prometheus to instant queries, read for polls. Pure.
 
-Of each series only the label that names the node is decoded. Large replies are decoded and read in pieces, so that
-calls are answered in between.
+Of each series only the label that names the node is decoded. A large reply is decoded in pieces as it comes, so that no
+more than a piece of it is in memory, and calls are answered in between.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
@@ -23,10 +23,21 @@ NodeOf = Callable[[str], str | None]
 WHOLE_BYTES: Final = 2 << 20
 """Size up to which a reply is decoded at once: 3 ms."""
 PIECE_BYTES: Final = 256 << 10
+UNCUT_BYTES: Final = 2 << 20
+"""How much of a large reply may come without a place to cut it."""
+SERIES_PER_NODE: Final = 20
+SERIES_MORE: Final = 10_000
 _SERIES: Final = 500  # between two pauses
-_BEGIN, _NEXT, _END = b'"result":[', b'},{"metric":{', b'"]}]'
+_BEGIN: Final = re.compile(rb'"result"\s*+:\s*+\[')
+_NEXT: Final = re.compile(rb'\}\s*+,\s*+(?=\{\s*+"metric"\s*+:\s*+\{)')
 """Places where a reply is cut. A quote within a text is escaped, so that they are never part of one."""
-_METRIC: Final = b'"metric":'
+_PLACE_BYTES: Final = 256
+_BEGINNINGS_MAX: Final = 4  # of other lists that are called result, too
+_UNCUT: Final = (
+    f"the reply is larger than {WHOLE_BYTES >> 20} MiB and is not written as Prometheus writes it, so that it cannot be"
+    " read in pieces: aggregate in the query, so that each node has one series"
+)
+_METRIC: Final = re.compile(rb'"metric"\s*+:')
 _LABELS_MAX: Final = 16 << 10
 _LISTED_MAX: Final = 8
 _WARNINGS_MAX: Final = 3
@@ -92,6 +103,7 @@ class NodeSamples:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of the first series, if no series names a node."""
     warnings: Collection[str] = ()
+    """The first few."""
 
     def add(self, found: Collection[Any], node_of: NodeOf) -> None:
         """Add series."""
@@ -100,7 +112,7 @@ class NodeSamples:
             label = one.metric.label
             node = node_of(label)
             if node is None:
-                self.stranger = self.stranger or label
+                self.stranger = self.stranger or label[:TEXT_MAX]
                 self.unnamed += 1
             elif node in values or node in no_number or node in several:
                 values.pop(node, None)
@@ -119,7 +131,7 @@ class NodeSamples:
 
     def note(self, node_of: NodeOf) -> str:
         """Return advice for the owner of the query; "" if there is none."""
-        said = [f"the server warns: {one_line(one, TEXT_MAX)}" for one in [*self.warnings][:_WARNINGS_MAX]]
+        said = [f"the server warns: {one_line(one, TEXT_MAX)}" for one in self.warnings]
         if not self.series:
             said.append("the query gives no series")
         elif not self.named:
@@ -150,57 +162,107 @@ class NodeSamples:
         return f"they have {text}" + (f": set nodeLabel to {first}" if names else "")
 
 
-def node_samples(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]:
-    """Return the samples in a reply, pausing between its pieces. Raises PollError."""
-    made = None
-    if len(body) > WHOLE_BYTES:
-        # If it is not written as Prometheus writes it, decoding it at once shows whether it can be read at all.
-        with suppress(*_UNREADABLE):
-            made = yield from _in_pieces(body, label, node_of)
-    if made is None:
-        made = yield from _at_once(body, label, node_of)
-    if made.series and not made.named:
-        made.labels = _first_labels(body)
-    return made
+def series_max(nodes: int) -> int:
+    """Return how many series a reply may have: more than one of a node count as no value anyway."""
+    return SERIES_PER_NODE * nodes + SERIES_MORE
 
 
-def _at_once(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]:
-    try:
-        reply = _vector(_reply(body))
-        series = _series_decoder(label).decode(reply.data.result if reply.data else b"null") or []
-    except _UNREADABLE as error:
-        raise PollError(f"the reply is not one of Prometheus: {error}") from None
-    made = NodeSamples(label, warnings=reply.warnings or ())
-    for start in range(0, len(series), _SERIES):
-        made.add(series[start : start + _SERIES], node_of)
-        yield
-    return made
+class ReplyReader:
+    """Reader of a reply that comes in chunks."""
 
+    def __init__(self, label: str, node_of: NodeOf, most: int | None = None) -> None:
+        """`most` is the number of series at which a reply is refused."""
+        self._node_of, self._most = node_of, most
+        self._made, self._decode = NodeSamples(label), _series_decoder(label).decode
+        self._held = bytearray()
+        """What has come and is not decoded."""
+        self._head: bytes | None = None
+        """A large reply up to its first series."""
+        self._first = b""
+        """The first series of a large reply."""
+        self._searched = 0
 
-def _in_pieces(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples | None]:
-    """Return the samples in a large reply; None if it has no places to cut. Raises what is _UNREADABLE."""
-    start, end = body.find(_BEGIN) + len(_BEGIN), body.rfind(_END) + len(_END) - 1
-    if start < len(_BEGIN) or end < start:
-        return None
-    reply = _reply(body[:start] + body[end:])
-    if reply.data is None or bytes(reply.data.result) != b"[]":
-        return None
-    made, decode = NodeSamples(label, warnings=_vector(reply).warnings or ()), _series_decoder(label).decode
-    for piece in _pieces(body, start, end):
-        series = decode(piece) or []
-        for first in range(0, len(series), _SERIES):
-            made.add(series[first : first + _SERIES], node_of)
+    def add(self, chunk: bytes) -> bool:
+        """Take a chunk; return whether there is a piece to decode by now. Raises PollError."""
+        held = self._held
+        held += chunk
+        if self._head is None and len(held) > WHOLE_BYTES:
+            self._begin()
+        return self._head is not None and len(held) > PIECE_BYTES
+
+    def decode(self) -> Steps[None]:
+        """Decode the pieces that have come, pausing in between. Raises PollError."""
+        held = self._held
+        while self._head is not None and len(held) > PIECE_BYTES:
+            found = _NEXT.search(held, max(self._searched, PIECE_BYTES))
+            if (len(held) if found is None else found.start()) > UNCUT_BYTES:
+                raise PollError(_UNCUT)
+            if found is None:
+                self._searched = max(0, len(held) - _PLACE_BYTES)  # a place may have come in part
+                return
+            end, following = found.start() + 1, found.end()
+            self._first = self._first or bytes(held[:_LABELS_MAX])
+            piece = b"[%b]" % bytes(held[:end])
+            del held[:following]
+            self._searched = 0
+            try:
+                series = self._decode(piece) or []
+            except _UNREADABLE as error:
+                raise _unreadable(error) from None
+            yield from self._add(series)
+
+    def end(self) -> Steps[NodeSamples]:
+        """Decode the rest, and return all samples. Raises PollError."""
+        rest, made = bytes(self._held), self._made
+        body = rest if self._head is None else self._head + rest
+        try:
+            reply = _vector(_reply(body))
+            series = self._decode(reply.data.result if reply.data else b"null") or []
+        except _UNREADABLE as error:
+            raise _unreadable(error) from None
+        made.warnings = [one[: TEXT_MAX + 1] for one in (reply.warnings or ())[:_WARNINGS_MAX]]
+        yield from self._add(series)
+        if made.series and not made.named:
+            made.labels = _first_labels(self._first or body)
+        return made
+
+    def _begin(self) -> None:
+        """Find the first series of a large reply."""
+        held = self._held
+        for count, found in enumerate(_BEGIN.finditer(bytes(held))):
+            if count == _BEGINNINGS_MAX:
+                break
+            try:
+                reply = _reply(held[: found.end()] + b"]}}")
+            except _UNREADABLE:
+                continue
+            if reply.data is not None and bytes(reply.data.result) == b"[]":
+                self._head = bytes(held[: found.end()])
+                del held[: found.end()]
+                return
+        if len(held) > UNCUT_BYTES:
+            raise PollError(_UNCUT)
+
+    def _add(self, series: list[Any]) -> Steps[None]:
+        for start in range(0, len(series), _SERIES):
+            self._made.add(series[start : start + _SERIES], self._node_of)
+            if self._most is not None and self._made.series > self._most:
+                raise PollError(
+                    f"the reply has more than {self._most} series: aggregate in the query, so that each node has one"
+                )
             yield
-    return made
 
 
-def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
-    """Yield the series between two positions as lists that are some hundred KiB long."""
-    while start < end:
-        cut = body.find(_NEXT, start + PIECE_BYTES, end)
-        stop = end if cut < 0 else cut + 1
-        yield b"[%b]" % body[start:stop]
-        start = stop + 1
+def node_samples(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]:
+    """Return the samples in a whole reply, pausing between its pieces. Raises PollError."""
+    reader = ReplyReader(label, node_of)
+    reader.add(body)
+    yield from reader.decode()
+    return (yield from reader.end())
+
+
+def _unreadable(error: Exception) -> PollError:
+    return PollError(f"the reply is not one of Prometheus: {error}")
 
 
 def _vector(reply: _Reply) -> _Reply:
@@ -262,10 +324,10 @@ def _number(value: tuple[float, str] | None) -> float | None:
 
 def _first_labels(body: bytes) -> dict[str, str]:
     """Return all labels of the first series; none if it is not written as expected."""
-    if (start := body.find(_METRIC) + len(_METRIC)) < len(_METRIC):
+    if (metric := _METRIC.search(body)) is None:
         return {}
     try:
-        text = body[start : start + _LABELS_MAX].decode(errors="replace").lstrip()
+        text = body[metric.end() : metric.end() + _LABELS_MAX].decode(errors="replace").lstrip()
         found, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return {}

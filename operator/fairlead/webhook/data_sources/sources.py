@@ -8,12 +8,13 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.config_map_values import document_reading
-from fairlead.webhook.data_sources.loop_turns import in_turns
+from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.poller import Outcome, Question
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
+from fairlead.webhook.data_sources.prometheus_reply import series_max
 
 _METRICS_API_S: Final = 5.0
 
@@ -22,10 +23,15 @@ class DataSources:
     """Sources of measured values."""
 
     def __init__(
-        self, nodes: Nodes, prometheus: PrometheusClient, node_metrics: NodeMetricsSource, documents: ConfigMapSource
+        self,
+        nodes: Nodes,
+        prometheus: PrometheusClient,
+        node_metrics: NodeMetricsSource,
+        documents: ConfigMapSource,
+        turns: LoopTurns,
     ) -> None:
         self._nodes, self._prometheus, self._node_metrics = nodes, prometheus, node_metrics
-        self._documents = documents
+        self._documents, self._turns = documents, turns
 
     def ask(self, ages: Mapping[Poll, int]) -> Iterable[Question]:
         """Return the questions for polls, each with the greatest age of its values in seconds."""
@@ -45,13 +51,14 @@ class DataSources:
         self, poll: PrometheusPoll, greatest_age_s: int, node_of: Callable[[str], str | None]
     ) -> Mapping[Poll, Outcome]:
         try:
-            return {poll: await self._prometheus.read(poll, greatest_age_s, node_of)}
+            most = series_max(len(self._nodes.slots))
+            return {poll: await self._prometheus.read(poll, greatest_age_s, node_of, most)}
         except PollError as error:
             return {poll: error}
 
     async def _ask_metrics_api(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
         try:
-            found: dict[NodeMetricsPoll, Reading] = await in_turns(
+            found: dict[NodeMetricsPoll, Reading] = await self._turns.run(
                 await self._node_metrics.read(polls, within_s=_METRICS_API_S)
             )
         except PollError as error:
@@ -63,5 +70,5 @@ class DataSources:
         if document is None:
             # The watch has just begun, and tells when there is an answer.
             return {poll: PollError(error)} if error else {}
-        reading = await in_turns(document_reading(document, poll, self._nodes))
+        reading = await self._turns.run(document_reading(document, poll, self._nodes))
         return {poll: reading._replace(note=error or reading.note)}

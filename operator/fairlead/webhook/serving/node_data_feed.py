@@ -1,7 +1,7 @@
 """Feed of measured values: polls what the data of the serving policies names, and publishes it to the nodes."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -9,9 +9,10 @@ from typing import Final
 from fairlead.kube.http.client import Client
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name, poll_of
+from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_name, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
+from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.poller import Poller, PollStatus
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
@@ -39,9 +40,10 @@ class NodeDataFeed:
     ) -> None:
         """`settings_folder` has the credentials of Prometheus servers; polling begins once `is_synced`."""
         self._nodes = nodes
-        self.prometheus: Final = PrometheusClient(settings_folder, now)
+        turns = LoopTurns()
+        self.prometheus: Final = PrometheusClient(settings_folder, now, turns)
         self._documents = ConfigMapSource(client, namespace, self._document_changed)
-        self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents)
+        self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents, turns)
         self._poller = Poller(nodes, self._sources.ask, now=now, clock=monotonic, is_synced=is_synced)
 
     @property
@@ -68,7 +70,7 @@ class NodeDataFeed:
         """Set the Prometheus servers that policies may name."""
         self.prometheus.set_servers([*servers])
 
-    async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
+    async def follow(self, policies: Collection[CompiledPolicy]) -> None:
         """Poll for these policies from now on; return when each new poll succeeded once, or after a while."""
         # The set that serves until now reads the polls of this moment, and no others.
         self._nodes.measurements.keep(self._poller.states)
@@ -80,6 +82,7 @@ class NodeDataFeed:
                     # The least of all: a server must not answer with samples that are too old for one of them.
                     age_s = entry.greatest_age_s or _LOOKBACK_S
                     ages[poll] = min(age_s, ages.get(poll, age_s))
+        self.prometheus.set_owners(query_owners(policies))
         self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
         self._poller.want(ages)
         if ages:
@@ -94,3 +97,10 @@ class NodeDataFeed:
     def _document_changed(self, name: str) -> None:
         polls = [one for one in self._poller.states if isinstance(one, ConfigMapPoll) and one.name == name]
         self._poller.ask_now(polls)
+
+
+def query_owners(policies: Iterable[CompiledPolicy]) -> dict[PrometheusPoll, str]:
+    """Return the policy that asks each query: of several that with the fewest, so that none makes another one wait."""
+    asked = {policy.name: {*map(poll_of, policy.data)} for policy in policies}
+    fewest_last = sorted(asked, key=lambda name: (len(asked[name]), name), reverse=True)
+    return {poll: name for name in fewest_last for poll in asked[name] if isinstance(poll, PrometheusPoll)}

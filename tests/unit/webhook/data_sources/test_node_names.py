@@ -58,3 +58,11 @@ def test_a_node_that_is_gone_names_nothing() -> None:
 @given(st.text(alphabet="[]:.a1", max_size=12))
 def test_whatever_a_label_says_it_names_a_node_or_none(label: str) -> None:
     assert NodeNames(NODES)(label) in {None, "a", "b", "c", "d.example.com"}
+
+
+def test_others_choose_the_labels_so_that_few_are_kept() -> None:
+    names = NodeNames(NODES)
+    for number in range(1000):
+        assert names(f"stranger-{number}") is None
+        assert names(f"a:{number}") == "a"
+    assert len(names._known) == 4 * len(NODES.slots)

@@ -20,8 +20,11 @@ from fairlead.api.parse import parse_params
 from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.policy.views.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.webhook.data_sources import prometheus_client
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_client import BODY_BYTES_MAX, PrometheusClient
+from fairlead.webhook.data_sources.prometheus_reply import PIECE_BYTES, WHOLE_BYTES, ReplyReader
+from fairlead.webhook.data_sources.query_places import UNANSWERED_AT_ONCE
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import cut
@@ -32,6 +35,9 @@ from testbed import cache
 SENT = 1_800_000_000_000_000_000
 POLL = PrometheusPoll("default", "up", "node", None, 15)
 GOOD = reply(series("0.5", node="a"))
+_SERIES = reply(series("0.5", node="a"), *[series(node="", pad="x" * 200_000)] * 82)
+LARGEST = _SERIES.replace(b"x", b"x" * (BODY_BYTES_MAX - len(_SERIES) + 1), 1)
+"""As large as a reply may be."""
 SECRET = {"secret": "s", "key": "k"}
 
 
@@ -171,9 +177,21 @@ ANSWERS: Mapping[str, tuple[Step, str]] = {
         "the reply is not one of Prometheus: ",
     ),
     "another encoding": (says(GOOD, Content_Encoding="br"), "the reply is encoded with br, which was not asked for"),
-    "too much": (says(b" " * (BODY_BYTES_MAX + 1)), "the reply is larger than 16 MiB: aggregate in the query, so that"),
+    "more behind what is compressed": (
+        says(gzip.compress(GOOD) + b"x", Content_Encoding="gzip"),
+        "the reply goes on after the end of what is compressed in it",
+    ),
+    "nothing that is compressed": (
+        says(gzip.compress(b"")[:10] + b"\0\0\0\xff\xff" * (BODY_BYTES_MAX // 5), Content_Encoding="gzip"),
+        "the reply is larger than 16 MiB: aggregate in the query, so that",
+    ),
+    "white space that does not end": (
+        says(GOOD[:-1] + b" " * (BODY_BYTES_MAX - len(GOOD)) + b"}"),
+        "the reply is larger than 2 MiB and is not written as Prometheus writes it, so that it cannot be read in piec",
+    ),
+    "too much": (says(LARGEST + b" "), "the reply is larger than 16 MiB: aggregate in the query, so that"),
     "too much later": (
-        says(gzip.compress(b" " * (BODY_BYTES_MAX + 1)), Content_Encoding="GZIP"),
+        says(gzip.compress(LARGEST + b" "), Content_Encoding="GZIP"),
         "the reply is larger than 16 MiB: aggregate in the query, so that",
     ),
 }
@@ -194,7 +212,8 @@ async def test_what_is_no_good_answer_is_a_failed_poll(case: str, tmp_path: Path
 
 @in_loop
 async def test_what_is_just_small_enough_is_read(tmp_path: Path) -> None:
-    body = GOOD + b" " * (BODY_BYTES_MAX - len(GOOD))
+    body = LARGEST
+    assert len(body) == BODY_BYTES_MAX
     async with Server(says(body)) as server, asking(tmp_path, server.url) as client:
         assert (await read(client)).values == {"a": 0.5}
         server.handler = says(gzip.compress(body), Content_Encoding="gzip")
@@ -206,7 +225,8 @@ async def test_of_a_bomb_no_more_than_the_limit_is_ever_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(512)) + packer.flush()
+    more = [packer.compress(part) for part in (LARGEST, *[b" " * (1 << 20)] * 512)]
+    bomb = b"".join(more) + packer.flush()
     unpacked, unzip = list[int](), zlib.decompressobj
 
     class Watched:
@@ -221,6 +241,14 @@ async def test_of_a_bomb_no_more_than_the_limit_is_ever_unpacked(
         @property
         def unconsumed_tail(self) -> bytes:
             return self.inner.unconsumed_tail
+
+        @property
+        def unused_data(self) -> bytes:
+            return self.inner.unused_data
+
+        @property
+        def eof(self) -> bool:
+            return self.inner.eof
 
     monkeypatch.setattr(zlib, "decompressobj", Watched)
     async with Server(says(bomb, Content_Encoding="gzip")) as server, asking(tmp_path, server.url) as client:
@@ -558,3 +586,119 @@ async def test_a_connection_is_used_again(ground: Ground, tmp_path: Path) -> Non
         for _ in range(3):
             await read(client)
     assert len(peers) == 1
+
+
+# places, and what is not asked for
+
+
+@in_loop
+async def test_queries_that_hang_keep_no_other_author_waiting_and_are_told_apart(tmp_path: Path) -> None:
+    """Twice as many as there are places hang; another author's query is answered meanwhile, again and again."""
+    hanging = [POLL._replace(query=f"hang_{number}") for number in range(40)]
+    free, waiting = asyncio.Event(), list[int]()
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        if request.query["query"].startswith("hang"):
+            waiting.append(1)
+            await free.wait()
+        return web.Response(body=GOOD)
+
+    async with Server(step) as server, asking(tmp_path, server.url, timeout="30s") as client:
+        client.set_owners({**dict.fromkeys(hanging, "hostile"), POLL: "honest"})
+        polls = [asyncio.ensure_future(read(client, one)) for one in hanging]
+        for _ in range(3):
+            assert (await read(client)).values == {"a": 0.5}
+        assert len(waiting) == UNANSWERED_AT_ONCE
+        free.set()
+        assert [one.values for one in await asyncio.gather(*polls)] == [{"a": 0.5}] * 40
+
+
+@in_loop
+async def test_the_time_of_a_query_begins_when_it_has_a_place_and_its_owner_is_told_of_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus_client, "_LONG_S", 0.0)
+    polls = [POLL._replace(query=f"slow_{number}") for number in range(UNANSWERED_AT_ONCE + 1)]
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        if request.query["query"] != polls[-1].query:
+            await asyncio.Event().wait()
+        return web.Response(body=GOOD)
+
+    async with Server(step) as server, asking(tmp_path, server.url, timeout="1s") as client:
+        *slow, last = await asyncio.gather(*(read(client, one) for one in polls), return_exceptions=True)
+    assert all("does not answer within 1 s" in str(one) for one in slow)
+    assert isinstance(last, Reading)
+    assert last.values == {"a": 0.5}
+    assert last.note == "the query waited 1 s for one of 20 places at the server, which other queries held"
+
+
+@asynccontextmanager
+async def talking(unasked: bytes, go_on: asyncio.Event) -> AsyncIterator[str]:
+    """A server that answers well, and says more on a connection on which nothing is asked."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD))
+        await go_on.wait()
+        writer.write(unasked)
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def is_quiet(client: PrometheusClient) -> bool:
+    """Return whether nothing has come on the connection that is kept."""
+    assert client._session.connector
+    ((kept, _),) = [one for found in client._session.connector._conns.values() for one in found]
+    return kept.is_connected() and not kept.should_close
+
+
+WRONG = reply(series("666", node="a"))
+UNASKED: Mapping[str, bytes] = {
+    "an answer": b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(WRONG), WRONG),
+    "a part of one": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
+    "what is no answer": b"hello\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("unasked", UNASKED)
+@in_loop
+async def test_what_comes_unasked_is_no_answer_and_keeps_no_poll(unasked: str, tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+    async with talking(UNASKED[unasked], go_on) as url, asking(tmp_path, url) as client:
+        for _ in range(3):
+            go_on.clear()
+            assert (await read(client)).values == {"a": 0.5}
+            go_on.set()
+            while is_quiet(client):
+                await asyncio.sleep(0)
+
+
+@in_loop
+async def test_a_large_reply_is_read_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = list[int]()
+
+    class Watched(ReplyReader):
+        def add(self, chunk: bytes) -> bool:
+            found = super().add(chunk)
+            held.append(len(self._held))
+            return found
+
+    monkeypatch.setattr(prometheus_client, "ReplyReader", Watched)
+    body = reply(*[series("1", node="", pad="x" * 300)] * 40_000)
+    async with Server(says(body)) as server, asking(tmp_path, server.url) as client:
+        assert (await read(client)).values == {}
+    assert len(body) > 8 * WHOLE_BYTES // 2
+    assert max(held) < WHOLE_BYTES + PIECE_BYTES
+
+
+@in_loop
+async def test_a_reply_has_a_limit_of_series(tmp_path: Path) -> None:
+    body = reply(*[series("1", node="x")] * 101)
+    async with Server(says(body)) as server, asking(tmp_path, server.url) as client:
+        await client.read(POLL, 60, lambda _: None, 101)
+        with pytest.raises(PollError, match="has more than 100 series: aggregate in the query, so that each node has"):
+            await client.read(POLL, 60, lambda _: None, 100)

@@ -10,7 +10,14 @@ from fairlead.policy.views.polls import Reading
 from fairlead.webhook.data_sources import prometheus_reply
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.prometheus_reply import NodeSamples, node_samples, reading, refusal_text
+from fairlead.webhook.data_sources.prometheus_reply import (
+    NodeSamples,
+    ReplyReader,
+    node_samples,
+    reading,
+    refusal_text,
+    series_max,
+)
 from support.webhook.polled import nodes, reply, series
 
 SENT = 1_800_000_000_000_000_000
@@ -256,14 +263,28 @@ _SERIES = st.builds(
 )
 
 
-@given(st.lists(_SERIES, max_size=12), st.lists(_TEXTS, max_size=2), st.sampled_from([1, 40, 200]))
-def test_in_pieces_is_read_what_is_read_at_once(found: list[object], warnings: list[str], piece: int) -> None:
+@given(
+    st.lists(_SERIES, max_size=12),
+    st.lists(_TEXTS, max_size=2),
+    st.sampled_from([1, 40, 200]),
+    st.sampled_from([1, 7, 100, 10_000]),
+    st.sampled_from([None, 1, "\t"]),
+)
+def test_in_pieces_is_read_what_is_read_at_once(
+    found: list[object], warnings: list[str], piece: int, chunk: int, indent: int | str | None
+) -> None:
     body = reply(*found, warnings=warnings)
+    if indent is not None:
+        body = json.dumps(json.loads(body), indent=indent, separators=(" , ", " : ")).encode()
     with pytest.MonkeyPatch.context() as patched:
         whole = read(body)
         patched.setattr(prometheus_reply, "WHOLE_BYTES", 0)
         patched.setattr(prometheus_reply, "PIECE_BYTES", piece)
-        assert read(body) == whole
+        reader = ReplyReader("instance", NODES)
+        for start in range(0, len(body), chunk):
+            if reader.add(body[start : start + chunk]):
+                finish(reader.decode())
+        assert reading(finish(reader.end()), None, SENT, NODES) == whole
 
 
 LARGE = reply(*(series(str(number), instance=f"node-{number}", pad="x" * 300) for number in range(10_000)))
@@ -307,7 +328,32 @@ def test_a_large_reply_is_read_in_pieces() -> None:
     ids=["indented", "a space", "spaces at the end", "another order", "another result"],
 )
 def test_a_large_reply_may_be_written_in_another_way(body: bytes) -> None:
-    assert len(large(body)[1].values) == 10_000
+    pauses, samples = large(body)
+    assert len(samples.values) == 10_000
+    assert pauses > len(LARGE) / prometheus_reply.PIECE_BYTES  # and is not decoded at once
+
+
+UNCUT: Mapping[str, bytes] = {
+    "values before labels": LARGE.replace(b'"metric"', b'"value":[1,"1"],"metric"'),
+    "a label of megabytes": LARGE.replace(b'"node-7"', b'"node-7%b"' % (b"x" * prometheus_reply.UNCUT_BYTES)),
+    "many other results": LARGE.replace(b'{"status"', b'{"x":[%b0],"status"' % (b'{"result":[]},' * 200_000)),
+}
+
+
+@pytest.mark.parametrize("case", UNCUT)
+def test_a_large_reply_that_cannot_be_cut_is_a_failed_poll(case: str) -> None:
+    with pytest.raises(PollError, match="is larger than 2 MiB and is not written as Prometheus writes it"):
+        large(UNCUT[case])
+
+
+def test_what_is_kept_of_a_reply_is_short() -> None:
+    body = reply(series("1", instance="x" * 10_000), series(instance="a"), warnings=["y" * 10_000] * 10)
+    samples = finish(node_samples(body, "instance", NODES))
+    assert (len(samples.stranger), [len(one) for one in samples.warnings]) == (300, [301] * 3)
+
+
+def test_the_limit_of_series_grows_with_the_nodes() -> None:
+    assert [series_max(nodes) for nodes in (0, 3, 5000)] == [10_000, 10_060, 110_000]
 
 
 def test_a_large_reply_with_what_is_no_text_is_a_failed_poll() -> None:

@@ -13,11 +13,12 @@ from aiohttp import web
 
 from fairlead.api.parse import parse_params
 from fairlead.kube.http.client import Client
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_table import Nodes
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.data_sources.sources import DataSources
-from fairlead.webhook.serving.node_data_feed import NodeDataFeed
+from fairlead.webhook.serving.node_data_feed import NodeDataFeed, query_owners
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import page, watch
@@ -150,3 +151,14 @@ async def test_a_fault_of_one_source_is_no_failure_of_another(tmp_path: Path, mo
         assert await fed.seconds_until(lambda: fed.value("good") == 0.5) < SOON_S
         assert [one for one in fed.feed.remarks() if "internal fault (ValueError)" in one]
         waiting.cancel()
+
+
+def test_a_query_is_of_the_policy_that_asks_the_fewest() -> None:
+    """So that an author who asks what another one asks makes him wait for nothing."""
+
+    def of(name: str, *queries: str) -> CompiledPolicy:
+        data = [{"name": f"e{at}", "prometheus": {"query": query}} for at, query in enumerate(queries)]
+        return policy(name=name, data=data, filters={"f": "true"})
+
+    owners = query_owners([of("much", *"abcd"), of("one", "a"), of("two", "a", "b"), of("none")])
+    assert {poll.query: owner for poll, owner in owners.items()} == {"a": "one", "b": "two", "c": "much", "d": "much"}
