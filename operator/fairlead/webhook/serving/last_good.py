@@ -67,12 +67,16 @@ def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str,
 
 
 def good_of(revision: Mapping[str, Any]) -> CompiledGeneration | None:
-    """Return the generation that an object stores; None if it is not ours."""
+    """Return the generation that an object stores; None if it is not ours, or says two things of its policy."""
     annotations = revision.get("metadata", {}).get("annotations", {})
+    name, uid = annotations.get(_NAME, ""), annotations.get(_UID, "")
     data = revision.get("data")
-    if not isinstance(data, Mapping) or not annotations.get(_NAME):
+    kept = data.get("metadata") if isinstance(data, Mapping) else None
+    if not name or not isinstance(data, Mapping) or not isinstance(kept, Mapping):
         return None
-    return CompiledGeneration(annotations[_NAME], annotations.get(_UID, ""), annotations.get(_GENERATION, ""), data)
+    if (kept.get("name"), kept.get("uid", "")) != (name, uid):  # edited: its rules would serve as those of another
+        return None
+    return CompiledGeneration(name, uid, annotations.get(_GENERATION, ""), data)
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.webhook.serving.last_good import LABEL, REFUSALS, LastGoodStore
+import pytest
+
+from fairlead.webhook.serving.last_good import LABEL, REFUSALS, LastGoodStore, good_of, revision_of
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 
 
@@ -146,6 +148,29 @@ def test_who_may_not_read_what_is_kept_is_not_believed_at_once() -> None:
         return [*said, [*(await heals.load() or ())], heals.fault]
 
     assert asyncio.run(story()) == [*[None] * REFUSALS, {}, [("p", "u")], ""]
+
+
+STORED = revision_of(good("1"), 1, "files")
+EDITED: dict[str, object] = {
+    "no data": None,
+    "data of another kind": [STORED["data"]],
+    "no metadata": {"spec": {}},
+    "metadata of another kind": STORED["data"] | {"metadata": 5},
+    "no metadata any more": STORED["data"] | {"metadata": None},
+    "the name of another policy": STORED["data"] | {"metadata": {"name": "q", "uid": "u"}},
+    "the UID of another policy": STORED["data"] | {"metadata": {"name": "p", "uid": "v"}},
+    "a name of another kind": STORED["data"] | {"metadata": {"name": ["p"], "uid": "u"}},
+}
+
+
+def test_stored_generations_are_read_back() -> None:
+    assert good_of(STORED) is not None
+    assert good_of(revision_of(of_file("1"), 1, "files")) is not None
+
+
+@pytest.mark.parametrize("data", EDITED.values(), ids=EDITED)
+def test_revisions_that_were_edited_are_passed_over(data: object) -> None:
+    assert good_of(STORED | {"data": data}) is None
 
 
 def test_what_others_have_labelled_so_is_passed_over() -> None:
