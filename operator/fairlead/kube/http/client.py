@@ -190,11 +190,13 @@ class Client:
         """Return one object as bytes, with a single attempt, for a caller with little time."""
         return await self._at_once(Request("get", where), within_s)
 
-    async def read_list(self, where: ObjectRef, *, within_s: float, query: Mapping[str, str] = _NONE) -> bytes:
+    async def read_list(
+        self, where: ObjectRef, *, within_s: float, query: Mapping[str, str] = _NONE, bytes_max: int | None = None
+    ) -> bytes:
         """Return all objects as bytes, in one page and with a single attempt."""
-        return await self._at_once(Request("list", where, query), within_s)
+        return await self._at_once(Request("list", where, query), within_s, bytes_max)
 
-    async def _at_once(self, ask: Request, within_s: float) -> bytes:
+    async def _at_once(self, ask: Request, within_s: float, bytes_max: int | None = None) -> bytes:
         """Send a request once; the time includes that of an exec plugin."""
         loop = asyncio.get_running_loop()
         end = loop.time() + within_s
@@ -202,7 +204,7 @@ class Client:
             async with asyncio.timeout(within_s) as limit, self._connection() as connection:
                 limit.reschedule(None)
                 left = min(end - loop.time(), self._writable_s(ask))
-                return await self._transport.once(ask, connection, within_s=max(left, 0.001))
+                return await self._transport.once(ask, connection, within_s=max(left, 0.001), bytes_max=bytes_max)
         except TimeoutError as error:
             message = f"no credentials within {within_s:.2g} s"
             raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error

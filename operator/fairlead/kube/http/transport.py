@@ -12,7 +12,7 @@ from yarl import URL
 
 from fairlead import __version__
 from fairlead.kube.access.access import Access, Connection
-from fairlead.kube.errors import ERROR_BYTES_MAX, UnreachableError, refusal
+from fairlead.kube.errors import ERROR_BYTES_MAX, RequestError, UnreachableError, refusal
 from fairlead.kube.resources import ObjectRef
 
 JSON: Final = "application/json"
@@ -72,11 +72,24 @@ class Transport:
         """Close the connections."""
         await self._session.close()
 
-    async def once(self, ask: Request, connection: Connection, *, within_s: float) -> bytes:
-        """Send a request, and return the body of a reply with status 2xx. Raises RequestError."""
+    async def once(
+        self, ask: Request, connection: Connection, *, within_s: float, bytes_max: int | None = None
+    ) -> bytes:
+        """Send a request, and return the body of a reply with status 2xx. Raises RequestError.
+
+        `bytes_max` limits replies that an aggregated API server writes: the API server passes on whatever that sends.
+        """
         limits = aiohttp.ClientTimeout(total=within_s, sock_connect=CONNECT_S, sock_read=SILENT_S)
         async with self._answer(ask, connection, limits) as answer:
-            return await answer.read()
+            if bytes_max is None:
+                return await answer.read()
+            parts, size = list[bytes](), 0
+            async for part in answer.content.iter_any():
+                size += len(part)
+                if size > bytes_max:
+                    raise RequestError(ask.verb, ask.where, f"the reply is larger than {bytes_max >> 20} MiB")
+                parts.append(part)
+            return b"".join(parts)
 
     @asynccontextmanager
     async def stream(self, ask: Request, connection: Connection) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -11,8 +11,11 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
 from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.webhook.data_sources.prometheus_reply import TEXT_MAX, one_line
 
 API_SERVICE: Final = "v1beta1.metrics.k8s.io"
+BODY_BYTES_MAX: Final = 16 << 20
+"""Five times what 5000 nodes take. Larger replies are not from a metrics API, and would take memory from all calls."""
 _LOOK: Final = f"kubectl get apiservice {API_SERVICE}"
 
 
@@ -28,7 +31,7 @@ class NodeMetricsSource:
     ) -> Steps[dict[NodeMetricsPoll, Reading]]:
         """List the usage once, and return the computation of what each poll gave. Both raise PollError."""
         try:
-            body = await self._client.read_list(NODE_METRICS, within_s=within_s)
+            body = await self._client.read_list(NODE_METRICS, within_s=within_s, bytes_max=BODY_BYTES_MAX)
         except ClusterError as error:
             raise PollError(_explained(error)) from error
         return node_metrics_readings(body, polls, self._nodes)
@@ -37,7 +40,7 @@ class NodeMetricsSource:
 def _explained(error: ClusterError) -> str:
     """Return what failed, and what to do."""
     if isinstance(error, ForbiddenError):
-        return f"the permission to list nodes.metrics.k8s.io is missing: {error}"
+        return f"the permission to list nodes.metrics.k8s.io is missing: {one_line(str(error), 2 * TEXT_MAX)}"
     if isinstance(error, RequestError) and error.status == 404:
         return (
             f"there is no metrics API: the APIService {API_SERVICE} is missing or serves no nodes;"
@@ -46,6 +49,6 @@ def _explained(error: ClusterError) -> str:
     if isinstance(error, RequestError) and error.status == 503:
         return (
             f"the metrics API does not answer: the APIService {API_SERVICE} is not available,"
-            f' most often because metrics-server is not ready; "{_LOOK}" says why ({error.message})'
+            f' most often because metrics-server is not ready; "{_LOOK}" says why ({one_line(error.message, TEXT_MAX)})'
         )
-    return str(error)
+    return one_line(str(error), TEXT_MAX)

@@ -17,6 +17,7 @@ from fairlead.policy.views.node_data import moment
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.webhook.data_sources.prometheus_reply import one_line
 
 _SLICE: Final = 50  # nodes between two pauses; to read the capacity of a node for the first time takes 30 us
 _NO_NODES: Final = (
@@ -92,7 +93,7 @@ def node_metrics_readings(
                 column.add(name, text)
     note = _NO_NODES if not count else ""
     if untimed:
-        note = f"the metrics API gives no time for node {untimed}: its values are not used"
+        note = f"the metrics API gives no time for node {one_line(untimed)}: its values are not used"
     return {one.poll: Reading(one.values, times, no_number=frozenset(one.no_number), note=note) for one in columns}
 
 

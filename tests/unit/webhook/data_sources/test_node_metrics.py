@@ -1,6 +1,7 @@
 """The metrics API as it answers, refuses, fails and is silent; and what a poll then says to do."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,16 @@ async def silent(request: web.BaseRequest) -> web.StreamResponse:
     return web.Response()
 
 
+async def endless(request: web.BaseRequest) -> web.StreamResponse:
+    """Send a list that does not end."""
+    reply = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await reply.prepare(request)
+    with suppress(OSError):
+        while True:
+            await reply.write(b" " * (1 << 20))
+    return reply
+
+
 async def read(server: Server, *polls: NodeMetricsPoll, within_s: float = 5) -> dict[NodeMetricsPoll, Reading]:
     async with Client(server.access()) as client:
         return finish(await NodeMetricsSource(client, Nodes()).read(polls, within_s=within_s))
@@ -83,6 +94,12 @@ _FAILED: dict[str, tuple[Step, str]] = {
     "too many requests": (refuse(429, "TooManyRequests", "wait", Retry_After="9"), "429 TooManyRequests: wait"),
     "nobody": (refuse(401, "Unauthorized"), "401 Unauthorized"),
     "a redirect": (text("elsewhere", 302), "302: elsewhere"),
+    "an endless list": (endless, f"{_LIST}: the reply is larger than 16 MiB"),
+    "an error with lines of its own": (
+        refuse(500, "InternalError", "no\n[-] serving: stopped\x1b[31m"),
+        f"{_LIST}: 500 InternalError: no [-] serving: stopped",
+    ),
+    "a long error": (refuse(500, "InternalError", "x" * 4000), f"{_LIST}: 500 InternalError: xxx"),
     "a page": (text("<html></html>", 200), "the metrics API sent no NodeMetricsList: JSON is malformed"),
 }
 
@@ -95,6 +112,8 @@ async def test_a_poll_that_fails_says_what_to_do(step: Step, said: str) -> None:
         with pytest.raises(PollError) as error:
             await read(server, CPU)
         assert said in str(error.value)
+        assert str(error.value).isprintable()
+        assert len(str(error.value)) < 1000
         assert len(server.seen) == 1
 
 
