@@ -229,7 +229,7 @@ class OperatorReplica:
         return self.own.client()
 
     def _compile_options(self) -> CompileOptions:
-        prefixes, custom = self.file.settings.annotation_prefixes, self.settings.custom
+        prefixes, custom = self.file.settings.annotation_prefixes, self.core.custom
         servers = {one.name: one.max_entries for one in self.file.settings.prometheus}
         return CompileOptions(self.core.strategies, prefixes, custom, servers, clock=thread_time)
 

@@ -21,7 +21,15 @@ from fairlead.logs import FaultError
 from fairlead.process.gc_tuning import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
 from fairlead.process.health import Components, Probes, checks, register_gauges
 from fairlead.process.serving_core import ServingCore
-from fairlead.process.tasks import Work, done_before, every, listening, nothing, raise_descriptor_limit
+from fairlead.process.tasks import (
+    Work,
+    done_before,
+    endless_strategies_interrupted,
+    every,
+    listening,
+    nothing,
+    raise_descriptor_limit,
+)
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.extender.state import ServingState
@@ -151,6 +159,8 @@ class Replica:
         register_gauges(self.parts, core.metrics)
         raise_descriptor_limit()
         async with AsyncExitStack() as stack:
+            if core.custom:
+                stack.enter_context(endless_strategies_interrupted(core.guard))
             self.probes_port = await listening(self.probes.start, settings.probes)
             stack.push_async_callback(self.probes.stop)
             if not await done_before(stop, self._begin()):

@@ -16,6 +16,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.process.settings import ServingSettings
+from fairlead.strategies.guard import StrategyGuard
 from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
@@ -49,6 +50,8 @@ class ServingCore:
         self.now = TimeOfDay()
         self.strategies: Final = {one.name: one for one in installed()}
         self.model: Final = policy_with(self.strategies.values())
+        self.guard: Final = StrategyGuard()
+        self.custom: Final = self.guard.guarded(settings.custom)
         if settings.custom:
             LOG.info("strategies.loaded", extra={"strategies": sorted(settings.custom)})
         self.mirror = Mirror(self.now)
@@ -56,7 +59,7 @@ class ServingCore:
         self.last_good = LastGoodStore(RevisionClient(client, settings.namespace), source)
         self.policies = PolicyStore(
             self.model,
-            CompileOptions(self.strategies, custom=settings.custom, clock=thread_time),
+            CompileOptions(self.strategies, custom=self.custom, clock=thread_time),
             on_compiled=self.last_good.keep,
             on_removed=self.last_good.forget,
         )

@@ -3,10 +3,14 @@
 import asyncio
 import resource
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from time import monotonic
 from typing import Final
 
 from fairlead.process.settings import Address
+from fairlead.strategies.guard import LIMIT_S, StrategyGuard
 
 Work = Callable[[], Coroutine[None, None, None]]
 _DESCRIPTORS: Final = 16_384
@@ -64,3 +68,31 @@ def told_to_stop() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
+
+
+@contextmanager
+def endless_strategies_interrupted(guard: StrategyGuard, limit_s: float = LIMIT_S) -> Iterator[None]:
+    """Interrupt each custom strategy that does not return. Enter it in the main thread, which runs the strategies.
+
+    A signal does it, because its handler runs in the main thread between two steps of the strategy, and nowhere else.
+    """
+    main = threading.get_ident()
+    over = threading.Event()
+    before = signal.signal(signal.SIGUSR1, lambda _number, _frame: guard.interrupt())
+
+    def watch() -> None:
+        entered, since = 0, 0.0
+        while not over.wait(limit_s / 4):
+            if guard.entered != entered or not guard.running:
+                entered, since = guard.entered, monotonic()
+            elif monotonic() - since >= limit_s:
+                signal.pthread_kill(main, signal.SIGUSR1)
+
+    watchdog = threading.Thread(target=watch, name="strategy-watchdog", daemon=True)
+    watchdog.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watchdog.join()
+        signal.signal(signal.SIGUSR1, before)

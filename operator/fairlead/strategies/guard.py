@@ -1,0 +1,95 @@
+"""Guard of custom strategies: one that does not return is interrupted, and then left out.
+
+A strategy runs in the event loop, so while it runs no call is answered and no probe either: the replica would be
+restarted, asked again, and hang again, with the policies of all others. The guard says which strategy runs; a watchdog
+interrupts the one that runs for too long, and its rule is an error from then on, until its policy is compiled again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from fairlead.strategies.contract import CompiledFilter, CompiledScore, CompiledShares, Filter, Score, Strategy, Use
+
+LIMIT_S: Final = 2.0
+"""Seconds that a strategy may take for one node, one pod or one policy; calls end earlier, between two nodes."""
+_R = TypeVar("_R", bound=Filter | Score)
+
+
+class EndlessStrategyError(Exception):
+    """Strategy that did not return within the limit."""
+
+
+class _Interrupt(BaseException):
+    """Interruption of a strategy, which its own `except Exception` does not catch."""
+
+
+@dataclass(slots=True, eq=False)
+class StrategyGuard:
+    """The custom strategy that runs at this moment. Used by the serving event loop only; a watchdog reads it."""
+
+    running: str = ""
+    """Name of the strategy; "" if none runs."""
+    entered: int = 0
+    """Number of times that a strategy was entered: the same number twice is the same run."""
+
+    def guarded(self, strategies: Mapping[str, Strategy]) -> Mapping[str, Strategy]:
+        """Return the strategies with a guard around each of their functions."""
+        return {name: self._guarded(one) for name, one in strategies.items()}
+
+    def interrupt(self) -> None:
+        """End what a strategy does at this moment. Call it in the thread that runs the strategy: it raises there."""
+        if self.running:
+            self.running = ""  # once a run: whatever comes after it is not the strategy's
+            raise _Interrupt
+
+    def _guarded(self, strategy: Strategy) -> Strategy:
+        return Strategy(
+            name=strategy.name,
+            filter=None if strategy.filter is None else self._use(strategy.name, strategy.filter),
+            score=None if strategy.score is None else self._use(strategy.name, strategy.score),
+        )
+
+    def _use(self, name: str, use: Use[_R]) -> Use[_R]:
+        def compiled(given: Any, shares: CompiledShares) -> Any:
+            run = _Runs(self, name)
+            made = run.call(use.compile, given, shares)
+            if not isinstance(made, CompiledFilter | CompiledScore):
+                return made  # the compiler says what is wrong with it
+            for_pod: Any = made.for_pod
+            guarded: Any = lambda pod: run.around(run.call(for_pod, pod))  # noqa: E731 - of any type, as what it calls
+            return replace(made, for_pod=guarded)
+
+        return Use.of_shares(use.params, compiled)
+
+
+@dataclass(slots=True, eq=False)
+class _Runs:
+    """Runs of one rule's strategy."""
+
+    guard: StrategyGuard
+    name: str
+    ended: str = ""
+    """Why the strategy is left out; "" if it is not."""
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function of the strategy. Raises EndlessStrategyError if this or an earlier run was interrupted."""
+        guard = self.guard
+        if self.ended:
+            raise EndlessStrategyError(self.ended)
+        guard.entered += 1
+        guard.running = self.name
+        try:
+            return function(*given)
+        except _Interrupt as interrupt:
+            self.ended = (
+                f"the strategy {self.name} did not return within {LIMIT_S:g} s,"
+                " and is left out until its policy is edited or this replica restarts"
+            )
+            raise EndlessStrategyError(self.ended) from interrupt
+        finally:
+            guard.running = ""
+
+    def around(self, one: Any) -> Any:
+        """Return the function for one node with the guard around it."""
+        return (lambda *given: self.call(one, *given)) if callable(one) else one
