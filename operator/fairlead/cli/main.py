@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from fairlead import __version__
 from fairlead.cli.commands import (
     certs,
     completion,
@@ -24,6 +25,7 @@ from fairlead.cli.commands import (
 )
 from fairlead.cli.console import exits
 from fairlead.cli.console.exits import exit_code_of
+from fairlead.cli.console.options import FILES
 from fairlead.cli.console.output import complain, output
 from fairlead.cli.data import data_command as data
 from fairlead.cli.devices import devices_command as devices
@@ -37,6 +39,7 @@ _COMMANDS = (
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"
+_COMMAND: Final = "COMMAND"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def run() -> int:
         given, unknown = made.parse_known_args(asked)
         if unknown:
-            given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+            given.parser.refuse(unknown)
+        if getattr(given, "files", True) == []:
+            given.parser.error(f"the following arguments are required: {FILES}")
         code: int = given.run(given)
         return code
 
@@ -58,24 +63,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser with one-line errors, whose help raises OSError if it cannot be printed."""
+    """Parser with one-line errors, whose help and version raise OSError if they cannot be printed."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and where to find help, and exit."""
-        complain(self.prog, f"{message}; see `{self.prog} --help`")
+        see = " See" if message.endswith("?") else "; see"
+        complain(self.prog, f"{message}{see} `{self.prog} --help`")
         raise SystemExit(exits.USAGE)
 
-    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
-        """Print the help to standard output."""
-        (output() if file is None else file).write(self.format_help())
+    def refuse(self, arguments: Sequence[str]) -> NoReturn:
+        """Print that there are no such arguments, and exit."""
+        from fairlead.api.closest_name import closest_name
+
+        dashes, name = arguments[0][:2], arguments[0][2:].partition("=")[0]
+        options = [option[2:] for one in self._actions for option in one.option_strings if option.startswith("--")]
+        near = closest_name(name, options) if dashes == "--" else ""
+        self.error(f"unrecognized arguments: {' '.join(arguments)}" + (f": did you mean --{near}?" if near else ""))
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Raise ArgumentError for a value that is none of the choices, with the one that was probably meant."""
+        if action.choices is None or value in action.choices:
+            return
+        from fairlead.api.closest_name import closest_name
+
+        choices = [str(one) for one in action.choices]
+        near = closest_name(str(value), choices)
+        if action.metavar == _COMMAND:
+            cure = f": did you mean {near}?" if near else ""
+            raise argparse.ArgumentError(None, f"there is no command {value!r}{cure}")
+        cure = f"did you mean {near}?" if near else f"there are {', '.join(choices)}"
+        raise argparse.ArgumentError(action, f"there is no {value!r}: {cure}")
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:  # noqa: ARG002
+        """Print the help or the version to standard output."""
+        output().write(message)
 
 
 def parser(name: str = "fairlead") -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     made = _Parser(prog=name, description="Policies that decide on which nodes Kubernetes pods run.")
-    commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    made.add_argument("-V", "--version", action="version", version=__version__, help="print the version and exit")
+    commands = made.add_subparsers(title="commands", metavar=_COMMAND)
     for command in _COMMANDS:
         command.add_to(commands)
+    helper = commands.add_parser("help", help="print the help of a command", description="Print the help of a command.")
+    helper.add_argument("command", nargs="?", choices=[*commands.choices], metavar=_COMMAND, help="name of a command")
+    helper.set_defaults(run=lambda given: _print_help(commands.choices.get(given.command, made)))
+    made.set_defaults(run=lambda _: _print_help(made), parser=made)
     for one in commands.choices.values():
         one.set_defaults(parser=one)
     return made
+
+
+def _print_help(of: argparse.ArgumentParser) -> int:
+    of.print_help()
+    return exits.DONE

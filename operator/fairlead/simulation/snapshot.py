@@ -75,6 +75,8 @@ class Snapshot:
     """All other ConfigMaps."""
     others: Counter[str] = field(default_factory=Counter)
     """Number of objects of other kinds."""
+    namespace: str = "default"
+    """Namespace of objects that name none."""
 
     def read(self, file: str, data: bytes) -> None:
         """Add all objects of a file: JSON or YAML, one or more documents, also lists. Raises SnapshotError."""
@@ -111,12 +113,14 @@ class Snapshot:
             return
         if not metadata.name:
             raise SnapshotError(f"{file}: a {kind} has no metadata.name; give it one")
-        key = (metadata.namespace or "default" if kind in _NAMESPACED else "", metadata.name)
+        key = (metadata.namespace or self.namespace if kind in _NAMESPACED else "", metadata.name)
         if key in kept:
             self._refuse_twice(kind, key, kept[key].file, file)
         if kind in ("Pod", "Node") and not metadata.uid:  # no API server has seen it
             obj = with_text_amounts(msgspec.json.decode(raw))
-            raw = _written(file, with_default_requests(obj) if kind == "Pod" else obj)
+            if kind == "Pod":
+                obj = with_default_requests(obj) | {"metadata": {**obj["metadata"], "namespace": key[0]}}
+            raw = _written(file, obj)
         kept[key] = SnapshotObject(raw, file)
 
     def _kept(self, version: str, kind: str, labels: object) -> dict[Key, SnapshotObject] | None:

@@ -27,9 +27,16 @@ def add_to(commands: "Commands") -> None:
         "now. Reads with your own permissions and names what you may not read. Exit code: 0 if the pod could be "
         "explained, 1 if a policy in a file has errors, 2 if an input cannot be read.",
         epilog="Examples: `fairlead explain pod/train-0 -n ml`; one node in full: add `--node gpu-7`; a policy that is "
-        "not applied yet: add `--policies gpu.yaml`; without a cluster: also add `--snapshot now.json`.",
+        "not applied yet: add `--policies gpu.yaml`; a pod that does not exist yet: `fairlead explain -f pod.yaml`; "
+        "without a cluster: also add `--snapshot now.json`.",
     )
-    parser.add_argument("pod", metavar="pod/NAME", help="the pod to explain")
+    parser.add_argument("pod", nargs="*", metavar="pod/NAME", help="the pod to explain; `pod NAME` and NAME do too")
+    parser.add_argument(
+        "-f",
+        "--filename",
+        metavar="FILE|DIR|-",
+        help="explain the pod in this file, which need not exist yet, as if it were in the cluster",
+    )
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", default="", help="namespace of the pod (default: that of the kubeconfig)"
     )
@@ -99,21 +106,37 @@ def _run(given: argparse.Namespace) -> int:
 
 def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":
     """Return the cluster and the pod. Raises CommandError."""
-    from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.cluster_source import open_source
-    from fairlead.cli.inputs.simulation_inputs import LIVE, pod_of
+    from fairlead.cli.inputs.simulation_inputs import LIVE, pod_in_file, pod_of
     from fairlead.kube.access.access import find_access
 
-    kind, slash, name = given.pod.rpartition("/")
-    if (slash and kind not in _KINDS) or not name:
-        raise CommandError(f"{given.pod!r} is not a pod: write pod/NAME, and its namespace as -n NAME")
-    namespace = given.namespace
+    name, namespace = _name(given), given.namespace
+    pod = None
     if given.snapshot == [LIVE]:
         namespace = namespace or find_access(given.kubeconfig, given.context).namespace
+    if given.filename is not None:
+        pod = pod_in_file(given.filename, namespace, name)
+        namespace, name = pod.key
+    if given.snapshot == [LIVE]:
         sight = open_source(given, policies=not given.policies, pod=(namespace, name))
     else:
         sight = open_source(given)
-    return sight, pod_of(sight.snapshot, namespace, name, sight.where)
+    return sight, pod or pod_of(sight.snapshot, namespace, name, sight.where)
+
+
+def _name(given: argparse.Namespace) -> str:
+    """Return the name of the pod; "" if the file says it. Raises CommandError."""
+    from fairlead.cli.console.exits import CommandError
+
+    *kinds, last = given.pod or [""]
+    kind, slash, name = last.rpartition("/")
+    if not given.pod and given.filename is None:
+        given.parser.error("the following arguments are required: pod/NAME, or -f FILE")
+    kinds += [kind] if slash else []
+    if len(kinds) > 1 or not {*kinds} <= {*_KINDS} or (given.pod and not name):
+        said = " ".join(given.pod)
+        raise CommandError(f"{said!r} is not a pod: write pod/NAME, and its namespace as -n NAME")
+    return name
 
 
 def _node(judged: "PodResult", name: str) -> "NodeResult":

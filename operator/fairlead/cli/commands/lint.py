@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_files
 from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def add_to(commands: "Commands") -> None:
         description="Find errors and surprises in policies before they are applied. "
         "Exit code: 0 without errors, 1 with errors, 2 if an input cannot be read.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies in YAML or JSON; - is standard input")
+    add_files(parser, "policies in YAML or JSON; - is standard input")
     parser.add_argument(
         "--settings",
         metavar="VALUES",
@@ -35,6 +36,9 @@ def add_to(commands: "Commands") -> None:
         help="values.yaml of the chart: which Prometheus servers and which annotations policies may name",
     )
     add_output(parser)
+    parser.add_argument(
+        "--require-policies", action="store_true", help="fail if there is no policy, as in a directory that was renamed"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="also show what each rule uses")
     parser.set_defaults(run=run)
 
@@ -71,4 +75,5 @@ def run(given: argparse.Namespace) -> int:
         out.write(dumped(report_data(report), given.output))
     if unreadable:
         return exits.USAGE
-    return exits.FAILED if report.count("error") else exits.DONE
+    is_empty = given.require_policies and not report.policies
+    return exits.FAILED if report.count("error") or is_empty else exits.DONE

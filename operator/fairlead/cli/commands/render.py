@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_files
 from fairlead.cli.console.output import add_output, clean, complain, counted, dumped, errors, output
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def add_to(commands: "Commands") -> None:
         "the comment at the top lists them. Exit code: 0 if rendered, 1 if a policy has errors, 2 if an input cannot "
         "be read.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="policies in YAML or JSON; - is standard input")
+    add_files(parser, "policies in YAML or JSON; - is standard input")
     parser.add_argument(
         "--settings", metavar="VALUES", type=Path, help="values.yaml of the chart (default: the chart's defaults)"
     )

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_files
 from fairlead.cli.console.output import TABLE, add_output, complain, counted, dumped, errors, output, wants_colour
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ def add_to(commands: "Commands") -> None:
         "must give. Needs no cluster. Exit code: 0 if all cases passed, 1 if a case failed, 2 if an input cannot be "
         "read.",
     )
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE|DIR|-", help="suites; of a directory every file that ends in .test.yaml"
-    )
+    add_files(parser, "suites; of a directory every file that ends in .test.yaml")
     add_output(parser)
     parser.add_argument("--junit", metavar="FILE", help="also write a JUnit report")
     parser.add_argument("--require-coverage", action="store_true", help="fail if no case covers an outcome of a rule")

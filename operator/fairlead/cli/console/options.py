@@ -2,8 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+FILES: Final = "FILE|DIR|-"
 _SNAPSHOT = "output of `kubectl get nodes,pods,namespaces -A -o json`, in JSON or YAML"
 
 
@@ -17,6 +18,20 @@ def add_kubeconfig(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--context", metavar="NAME", default="", help="context of the kubeconfig (default: the current one)"
+    )
+
+
+def add_files(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the files of a command, as arguments or, as kubectl takes them, as an option; `main` demands at least one."""
+    parser.add_argument("files", nargs="*", action="extend", default=[], metavar=FILES, help=what)
+    parser.add_argument(
+        "-f",
+        "--filename",
+        dest="files",
+        nargs=1,
+        action="extend",
+        metavar=FILES,
+        help="the same in the form that kubectl takes; may be repeated",
     )
 
 

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
+from fairlead.cli.console.options import add_files
 from fairlead.cli.console.output import complain, errors, output
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def add_to(commands: "Commands") -> None:
         epilog="Example: `fairlead import scheduler-config.yaml policy.yaml > load.yaml`, then "
         "`fairlead lint load.yaml`.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE|DIR|-", help="objects in YAML or JSON; - is standard input")
+    add_files(parser, "objects in YAML or JSON; - is standard input")
     parser.set_defaults(run=run)
 
 

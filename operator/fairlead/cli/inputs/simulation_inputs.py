@@ -57,11 +57,15 @@ def policies_of(names: Sequence[str]) -> PolicySet:
 def snapshot_of(names: Sequence[str]) -> Snapshot:
     """Return the objects in files and directories. Raises CommandError and SnapshotError."""
     snapshot = Snapshot()
+    _read_into(snapshot, names)
+    return snapshot
+
+
+def _read_into(snapshot: Snapshot, names: Sequence[str]) -> None:
     for file in files(names, SNAPSHOT_BYTES_MAX):
         if file.empty:
             raise CommandError(f"{file.name}: {file.empty}")
         snapshot.read(file.name, _data(file, SNAPSHOT_BYTES_MAX))
-    return snapshot
 
 
 def nodes_of(snapshot: Snapshot, where: str) -> None:
@@ -93,6 +97,23 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
     if look.status.phase in ENDED:
         raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}) and is not placed any more")
     return Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER)
+
+
+def pod_in_file(name: str, namespace: str, pod: str) -> Pod:
+    """Return the pod of a file, of several the one with a name. Raises CommandError and SnapshotError.
+
+    A pod that names no namespace is in the given one, as if it were applied there.
+    """
+    snapshot = Snapshot(namespace=namespace or "default")
+    _read_into(snapshot, [name])
+    pods = pods_of(snapshot, name)
+    if pod:
+        return pod_of(snapshot, namespace, pod, name)
+    if len(pods) > 1:
+        raise CommandError(f"{name} has the pods {_listed(spelt(one.key) for one in pods)}: name one of them")
+    if namespace and pods[0].key[0] != namespace:
+        raise CommandError(f"{name}: the pod {spelt(pods[0].key)} is not in the namespace {namespace}: leave out -n")
+    return pods[0]
 
 
 def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:

@@ -190,7 +190,7 @@ def test_standard_input_is_called_so(capsys: pytest.CaptureFixture[str], monkeyp
     assert out.startswith("<stdin>:1:5: error: this is not YAML: ")
 
 
-@pytest.mark.parametrize("arguments", [[], ["lint"], ["lint", "-o", "xml", "a.yaml"], ["lynt"]])
+@pytest.mark.parametrize("arguments", [["lint"], ["lint", "-o", "xml", "a.yaml"], ["lynt"]])
 def test_wrong_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(arguments)

@@ -77,6 +77,9 @@ def _run(
 PRINTING: dict[str, tuple[list[str], int]] = {
     "--help": (["--help"], 0),
     "--help, written at once": (["--help"], 0),
+    "nothing asked": ([], 0),
+    "help": (["help", "lint"], 0),
+    "--version": (["--version"], 0),
     "lint": (["lint", "a.yaml"], 0),
     "lint with errors": (["lint", "garbage"], 1),
     "render": (["render", "a.yaml"], 0),
@@ -213,8 +216,7 @@ CANNOT: dict[str, tuple[list[str], int, str]] = {
         "fairlead lint: unrecognized arguments: --nothing; see `fairlead lint --help`",
     ),
     "an argument that is missing": (["lint"], 2, r"fairlead lint: the following arguments are required: FILE.*"),
-    "a command that there is not": (["lynt"], 2, r"fairlead: argument COMMAND: invalid choice: 'lynt' .*'lint'.*"),
-    "no command": ([], 2, r"fairlead: the following arguments are required: COMMAND; see `fairlead --help`"),
+    "a command that there is not": (["lynt"], 2, r"fairlead: there is no command 'lynt': did you mean lint\? See .*"),
 }
 
 

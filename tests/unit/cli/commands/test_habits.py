@@ -1,0 +1,181 @@
+"""Habits from kubectl, Helm and Python programs: what people type without thinking does what they expect."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fairlead import __version__
+from fairlead.cli.main import main, parser
+from support.policy.lint import GOOD
+
+NOTHING: Final = "kind: List\nitems: []\n"
+CLUSTER: Final = str(Path(__file__).parents[4] / "examples" / "clusters" / "gpus.yaml")
+POLICY: Final = str(Path(__file__).parents[4] / "examples" / "gpu-class.yaml")
+FILES: Final = ("--snapshot", CLUSTER, "--policies", POLICY)
+LATER: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: later, labels: {example.com/gpu: a100}}
+spec:
+  schedulerName: fairlead
+  containers: [{name: main, image: none, resources: {limits: {nvidia.com/gpu: 1}}}]
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _ended(arguments: list[str]) -> int | str | None:
+    """Return the exit code."""
+    try:
+        return main(arguments)
+    except SystemExit as left:
+        return left.code
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["version"]])
+def test_the_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert _ended(arguments) == 0
+    assert capsys.readouterr().out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
+def test_the_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert _ended(arguments) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == (parser().format_help(), "")
+    assert "find errors and surprises in policies" in out
+
+
+def test_the_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _ended(["explain", "--help"]) == 0
+    want = capsys.readouterr().out
+    assert _ended(["help", "explain"]) == 0
+    assert capsys.readouterr().out == want
+    assert want.startswith("usage: fairlead explain ")
+
+
+TYPOS: Final = {
+    "a command": (["versoin"], "fairlead: there is no command 'versoin': did you mean version? See `fairlead --help`"),
+    "a command like none": (["get"], "fairlead: there is no command 'get'; see `fairlead --help`"),
+    "a command of help": (
+        ["help", "simulat"],
+        "fairlead help: there is no command 'simulat': did you mean simulate? See `fairlead help --help`",
+    ),
+    "an option": (
+        ["status", "--contxt=a"],
+        "fairlead status: unrecognized arguments: --contxt=a: did you mean --context? See `fairlead status --help`",
+    ),
+    "an option like none": (
+        ["status", "--wide"],
+        "fairlead status: unrecognized arguments: --wide; see `fairlead status --help`",
+    ),
+    "a value": (
+        ["status", "-o", "jsn"],
+        "fairlead status: argument -o/--output: there is no 'jsn': did you mean json? See `fairlead status --help`",
+    ),
+    "a value like none": (
+        ["crd", "-o", "xml"],
+        "fairlead crd: argument -o/--output: there is no 'xml': there are yaml, json; see `fairlead crd --help`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TYPOS)
+def test_what_is_mistyped(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, want = TYPOS[case]
+    assert _ended(arguments) == 2
+    assert capsys.readouterr() == ("", f"{want}\n")
+
+
+def test_files_in_the_form_of_kubectl(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "a.yaml").write_text(GOOD)
+    (here / "b.yaml").write_text(GOOD.replace("name: some", "name: other"))
+    assert main(["lint", "-f", "a.yaml"]) == 0
+    assert capsys.readouterr().out.endswith("1 policy, 0 errors, 0 warnings, 0 notes\n")
+    assert main(["lint", "--filename", "a.yaml", "-f", "b.yaml"]) == 0
+    assert "2 policies" in capsys.readouterr().out
+    assert main(["render", "-f", "a.yaml", "b.yaml"]) == 0
+    assert "for 2 policies" in capsys.readouterr().out
+    assert main(["lint", "a.yaml"]) == 0  # nothing of the calls before is left
+    assert "1 policy" in capsys.readouterr().out
+    assert main(["test", "-f", "none.test.yaml"]) == 2
+    assert "none.test.yaml:1:1: error: cannot be read" in capsys.readouterr().err
+
+
+def test_a_folder_without_policies_fails_on_request(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "a.yaml").write_text(NOTHING)
+    assert main(["lint", "."]) == 0
+    assert main(["lint", ".", "--require-policies"]) == 1
+    assert capsys.readouterr().err.endswith("no SchedulerExtenderPolicy found in .\n")
+    (here / "b.yaml").write_text(GOOD)
+    assert main(["lint", ".", "--require-policies"]) == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("pod/train",),
+        ("train",),
+        ("pod", "train"),
+        ("po", "train", "-n", "demo"),
+        ("-n", "demo", "pods", "train"),
+        ("pods/train",),
+    ],
+)
+def test_a_pod_in_each_form_of_kubectl(asked: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *asked, *FILES, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pod"]["name"] == "train"
+
+
+@pytest.mark.parametrize("asked", [("node", "train"), ("pod", "train", "web"), ("pod", "pod/train"), ("pod", "")])
+def test_what_is_no_pod(asked: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *asked, *FILES]) == 2
+    assert f"{' '.join(asked)!r} is not a pod: write pod/NAME, and its namespace as -n NAME" in capsys.readouterr().err
+
+
+def test_no_pod_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _ended(["explain", *FILES]) == 2
+    assert "the following arguments are required: pod/NAME, or -f FILE; see" in capsys.readouterr().err
+
+
+def test_a_pod_that_does_not_exist_yet(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "later.yaml").write_text(LATER)
+    assert main(["explain", "-f", "later.yaml", *FILES]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("pod default/later, scheduler fairlead, requests nvidia.com/gpu 1\n")
+    assert "2 of 3 nodes are possible" in out
+    assert main(["explain", "-f", "later.yaml", "-n", "ml", *FILES, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pod"]["namespace"] == "ml"
+    assert main(["explain", "-f", "later.yaml", "pod", "later", "--node", "a100-small", *FILES, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["node"]["name"] == "a100-small"
+
+
+WRONG_PODS: Final = {
+    "another name": (LATER, ("latr",), "there is no pod latr in pods.yaml: did you mean later?"),
+    "two pods": (
+        f"{LATER}---{LATER.replace('later', 'then')}",
+        (),
+        "pods.yaml has the pods default/later, default/then: name one of them",
+    ),
+    "another namespace": (
+        LATER.replace("{name: later,", "{name: later, namespace: ml,"),
+        ("-n", "web"),
+        "pods.yaml: the pod ml/later is not in the namespace web: leave out -n",
+    ),
+    "no pod": ("kind: Deployment\n", (), "pods.yaml has no pods to simulate, only 1 Deployment; write a Pod with"),
+    "no YAML": ("a: [", (), "pods.yaml: this is not YAML from line 2 on"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PODS)
+def test_a_file_that_is_not_one_pod(case: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, asked, want = WRONG_PODS[case]
+    (here / "pods.yaml").write_text(text)
+    assert main(["explain", "-f", "pods.yaml", *asked, *FILES]) == 2
+    assert want in capsys.readouterr().err
