@@ -128,13 +128,14 @@ def _name(given: argparse.Namespace) -> str:
     """Return the name of the pod; "" if the file says it. Raises CommandError."""
     from fairlead.cli.console.exits import CommandError
 
-    *kinds, last = given.pod or [""]
+    words: list[str] = given.pod
+    *kinds, last = words or [""]
     kind, slash, name = last.rpartition("/")
-    if not given.pod and given.filename is None:
+    if not words and given.filename is None:
         given.parser.error("the following arguments are required: pod/NAME, or -f FILE")
     kinds += [kind] if slash else []
-    if len(kinds) > 1 or not {*kinds} <= {*_KINDS} or (given.pod and not name):
-        said = " ".join(given.pod)
+    if len(kinds) > 1 or not {*kinds} <= {*_KINDS} or (words and not name):
+        said = " ".join(words)
         raise CommandError(f"{said!r} is not a pod: write pod/NAME, and its namespace as -n NAME")
     return name
 
