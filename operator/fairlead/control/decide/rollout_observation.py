@@ -1,5 +1,10 @@
-"""Observation of a rollout, from the objects of a scheduler; pure."""
+"""Observation of a rollout, from the objects of a scheduler; pure.
 
+What ended because its node stopped says nothing about its configuration. Neither does what happened before a container
+succeeded, which stays in the pod's status as long as the pod lives.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,6 +45,13 @@ Obj = Mapping[str, Any]
 _WORDS_MAX: Final = 500
 _CRASHES: Final = 2
 """Restarts of a container after which its configuration is to blame."""
+_LOST: Final = "Unknown"
+"""Reason of a container that its runtime found ended when it started."""
+_OF_SIGNALS: Final = (137, 143, 255)
+"""Exit codes of what was killed; 255 if it is not known how."""
+_ERROR: Final = re.compile(r"[EF]\d{4} |(?:error|fatal error|panic)\b", re.IGNORECASE)
+"""Start of a line that tells an error, as klog, cobra and Go write them."""
+_HARMLESS: Final = re.compile(r"[IW]\d{4} ")
 
 
 def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | None) -> RolloutObservation:
@@ -58,9 +70,23 @@ def observe_rollout(deployment: Obj | None, pods: Iterable[Obj], lease: Obj | No
 
 
 def last_log_line(text: str) -> str:
-    """Return the last line of a program's output, which says why it ended."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """Return the last line of a program's output."""
+    lines = _lines(text)
     return lines[-1][-_WORDS_MAX:] if lines else ""
+
+
+def cause_in(output: str) -> str:
+    """Return the line of a program's output that says why it ended: its last error, else its last line that is none.
+
+    Lines that klog marks as information or as warnings are no cause.
+    """
+    lines = _lines(output)
+    causes = [line for line in lines if _ERROR.match(line)] or [line for line in lines if not _HARMLESS.match(line)]
+    return causes[-1][-_WORDS_MAX:] if causes else ""
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _annotation(pod: Obj) -> str:
@@ -114,29 +140,48 @@ def pending_pod_reasons(pods: Iterable[Obj]) -> Iterator[str]:
         for container in _containers(pod):
             waiting = container.get("state", {}).get("waiting", {})
             if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):
-                yield f"{name}: {waiting['reason']}: {last_log_line(waiting.get('message', ''))}"
+                last = container.get("lastState", {}).get("terminated")
+                ended = "" if last is None else f"; it ended with {_exit(last)}"
+                yield f"{name}: {waiting['reason']}: {last_log_line(waiting.get('message', ''))}{ended}"
 
 
 def _failures(pods: Iterable[Obj]) -> Iterator[str]:
     """Yield the errors of pods that can never start with their configuration."""
     for pod in pods:
         for container in pod["status"].get("initContainerStatuses", []):
-            if error := _ended(container):
+            if not _has_succeeded(container) and (error := _error(container)):
                 yield f"kube-scheduler rejects it: {error}"
         for container in pod["status"].get("containerStatuses", []):
             if (
                 container.get("restartCount", 0) >= _CRASHES
                 and not container.get("ready")
-                and (error := _ended(container))
+                and (error := _error(container))
             ):
                 yield f"kube-scheduler exits with it: {error}"
 
 
-def _ended(container: Obj) -> str:
+def _has_succeeded(container: Obj) -> bool:
+    """Return whether an init container has done its work; what its last run ended with is then the past."""
+    ended = container.get("state", {}).get("terminated")
+    return bool(container.get("ready")) or (ended is not None and ended["exitCode"] == 0)
+
+
+def _error(container: Obj) -> str:
+    """Return why a container ended, now or when it last ran; "" if it did not fail, or was killed."""
     for state in (container.get("state", {}), container.get("lastState", {})):
         ended = state.get("terminated")
-        if ended is not None and ended["exitCode"] != 0:
-            return (
-                last_log_line(ended.get("message", "")) or f"exit code {ended['exitCode']}, {ended.get('reason', '')}"
-            )
+        if ended is not None and ended["exitCode"] != 0 and not _was_killed(ended):
+            return cause_in(ended.get("message", "")) or _exit(ended)
     return ""
+
+
+def _was_killed(ended: Obj) -> bool:
+    """Return whether a container did not end by itself: its node or its runtime stopped, or a signal killed it."""
+    output = ended.get("message", "")
+    return ended.get("reason") == _LOST or (
+        ended["exitCode"] in _OF_SIGNALS and not any(map(_ERROR.match, _lines(output)))
+    )
+
+
+def _exit(ended: Obj) -> str:
+    return f"exit code {ended['exitCode']}, {ended.get('reason', '')}"

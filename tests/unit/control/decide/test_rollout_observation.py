@@ -27,6 +27,10 @@ def ended(code: int, message: str = "") -> dict[str, Any]:
     return {"terminated": {"exitCode": code, "reason": "Error", "message": message}}
 
 
+def init(*, ready: bool = False, **states: Any) -> dict[str, Any]:
+    return {"initContainerStatuses": [{"name": "validate", "ready": ready, "restartCount": 1, **states}]}
+
+
 def lease(holder: str) -> dict[str, Any]:
     return {"spec": {"holderIdentity": holder}}
 
@@ -120,6 +124,54 @@ def test_what_is_seen(there: Any, pods: list[dict[str, Any]], holder: str, expec
     assert (found.config, found.failure, found.has_lease) == (expected.config, expected.failure, expected.has_lease)
     assert found.pending_reason.startswith(expected.pending_reason)
     assert bool(found.pending_reason) == bool(expected.pending_reason)
+
+
+HARMLESS = "W1125 21:00:00.000000 1 client_config.go:682] Neither --kubeconfig nor --master was specified."
+FAULT = 'E1125 21:00:00.000000 1 run.go:72] "command failed" err="unknown field spec"'
+LOST_NODE = {"terminated": {"exitCode": 255, "reason": "Unknown", "message": HARMLESS}}
+DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+REJECTED = f"kube-scheduler rejects it: {FAULT}"
+VERDICTS: dict[str, tuple[dict[str, Any], str]] = {
+    "it succeeded after its node stopped": (init(ready=True, state=DONE, lastState=LOST_NODE), ""),
+    "it succeeded, and is not counted as ready yet": (init(state=DONE, lastState=LOST_NODE), ""),
+    "it succeeded after it had failed": (init(ready=True, state=DONE, lastState=ended(1, FAULT)), ""),
+    "its node stopped, and it waits to run again": (init(state=WAITING, lastState=LOST_NODE), ""),
+    "its node stopped, and it runs again": (init(state={"running": {}}, lastState=LOST_NODE), ""),
+    "its node stopped while it was writing an error": (
+        init(state={"terminated": {"exitCode": 255, "reason": "Unknown", "message": FAULT}}),
+        "",
+    ),
+    "it was killed": (init(state=ended(137, HARMLESS)), ""),
+    "it was killed, and said nothing": (init(state=ended(137)), ""),
+    "it ended with 255, and says why": (init(state=ended(255, FAULT)), REJECTED),
+    "it failed": (init(state=ended(1, FAULT)), REJECTED),
+    "it failed, and waits to run again": (init(state=WAITING, lastState=ended(1, FAULT)), REJECTED),
+    "a warning comes last": (init(state=ended(1, f"{FAULT}\n{HARMLESS}")), REJECTED),
+    "only a warning": (init(state=ended(1, HARMLESS)), "kube-scheduler rejects it: exit code 1, Error"),
+    "a flag that it does not have, with the help after it": (
+        init(state=ended(1, "Error: unknown flag: --x\nUsage:\n  kube-scheduler [flags]")),
+        "kube-scheduler rejects it: Error: unknown flag: --x",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+def test_what_is_a_verdict_on_the_configuration(case: str) -> None:
+    status, failure = VERDICTS[case]
+    assert observe_rollout(deployment(), [pod("a", **status)], None).failure == failure
+
+
+def test_a_container_that_was_lost_with_its_node_twice_is_no_verdict_either() -> None:
+    statuses = [{"state": {"running": {}}, "lastState": LOST_NODE, "restartCount": 2, "ready": False}]
+    assert observe_rollout(deployment(), [pod("a", conditions=[], containerStatuses=statuses)], None).failure == ""
+
+
+def test_a_pod_that_waits_says_how_it_ended_last() -> None:
+    statuses = [{"state": WAITING, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]
+    found = observe_rollout(
+        deployment(availableReplicas=0), [pod("a", conditions=[], containerStatuses=statuses)], None
+    )
+    assert found.pending_reason.endswith("a: ImagePullBackOff: no such image; it ended with exit code 137, OOMKilled")
 
 
 def test_without_a_lease_and_with_one_that_nobody_holds() -> None:
