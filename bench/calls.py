@@ -1,14 +1,22 @@
 """What the extender asks the engine of policies: filter and prioritize, with nothing kept and with everything kept."""
 
 from itertools import count
+from time import perf_counter_ns
 from typing import Final
 
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
+from fairlead.mirror.mirror import Mirror
 from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_view import NodeView
+from fairlead.process.replica import IdleTime
 from fairlead.strategies.reads import Change
+from fairlead.webhook.extender.caches import NodeNameCache
+from fairlead.webhook.extender.call import CallClock
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.state import build_serving_state
 
 
 def cold(size: Size) -> list[float]:
@@ -55,6 +63,33 @@ def rated(size: Size) -> list[float]:
     return timed(lambda asked: cluster.rate(asking, pod, asked), size.rounds, lambda: cluster.names(size.nodes))
 
 
+def rated_of_a_sample(size: Size) -> list[float]:
+    """Prioritize of a tenth of the nodes, of a class that came after the last change, with idle time since."""
+    policies, pod = cluster.policies(cluster.FILTERS, cluster.SCORES), cluster.pod()
+    state = build_serving_state(
+        policies,
+        cluster.nodes(size.nodes),
+        Mirror(lambda: cluster.NOW),
+        CircuitBreaker(),
+        NodeNameCache(),
+        RuleErrorTally(),
+    )
+    idle, turns = IdleTime(None), count()
+
+    def use_idle_time() -> None:
+        for _ in range(100):
+            idle.use(state, CallClock(cluster.NOW, perf_counter_ns, perf_counter_ns() + 2_000_000))
+
+    def sample() -> list[str]:
+        at = next(turns) % 10 * (size.nodes // 10)
+        return cluster.names(size.nodes)[at : at + size.nodes // 10]
+
+    use_idle_time()
+    cluster.rate(state.scores, pod, sample())
+    use_idle_time()
+    return timed(lambda asked: cluster.rate(state.scores, pod, asked), 10, sample)
+
+
 def _asking(size: Size) -> Evaluator:
     return cluster.evaluator(cluster.nodes(size.nodes), cluster.FILTERS, cluster.SCORES)
 
@@ -65,6 +100,7 @@ BENCHMARKS: Final[Benchmarks] = {
     "filter-all-kept-names-seen": Benchmark("ms", kept_seen),
     "filter-one-node-changed": Benchmark("ms", changed),
     "prioritize-all-kept": Benchmark("ms", rated),
+    "prioritize-new-class-sampled": Benchmark("ms", rated_of_a_sample),
 }
 
 if __name__ == "__main__":

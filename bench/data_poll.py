@@ -25,6 +25,7 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.polls import Poll, Reading, poll_of
+from fairlead.process.replica import IdleTime
 from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.prometheus_reply import node_samples, reading
@@ -116,7 +117,7 @@ class _Process:
             policy_set([compiled]), self.mirror.nodes, self.mirror, self.breaker, NodeNameCache(), RuleErrorTally()
         )
         self.polls: list[Poll] = [poll for poll in map(poll_of, policy.spec.data or ()) if poll is not None]
-        self._done: tuple[ServingState, int] | None = None
+        self._idle = IdleTime(None)
 
     def time(self) -> int:
         """The time of day."""
@@ -148,10 +149,8 @@ class _Process:
 
     def idle(self) -> None:
         """Do what `fairlead.process.replica` does when nobody calls."""
-        state = (self.state, self.mirror.nodes.head)
         now = self.clock()
-        if state != self._done and self.state.precompute(CallClock(cluster.NOW + now, self.clock, now + _IDLE_NS)):
-            self._done = state
+        self._idle.use(self.state, CallClock(cluster.NOW + now, self.clock, now + _IDLE_NS))
 
 
 @cache

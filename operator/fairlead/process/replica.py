@@ -234,30 +234,38 @@ class Replica:
 
     async def _precompute(self) -> None:
         """Use idle time to precompute verdicts of the next call, and to recheck rejected pods."""
-        core, seen = self.core, None
+        core, idle = self.core, IdleTime(self.rejected)
         while True:
             await asyncio.sleep(_IDLE_S)
             now = core.now()  # first: a clock that went back makes a new state
             serving = core.state()
             if serving is None:
                 continue
-            state = (serving, core.mirror.nodes.head)
             when = CallClock(now, perf_counter_ns, perf_counter_ns() + _IDLE_NS)
             try:
-                if use_idle_time(serving, self.rejected, when, is_done=state == seen):
-                    seen = state
+                idle.use(serving, when)
             except Exception as error:  # the call that fails gets an error; the others must still be answered
-                seen = state
                 if (more := core.rate_limiter.about("idle")) is not None:
                     LOG.exception("precompute.fault", exc_info=FaultError(error), extra=more)
 
 
-def use_idle_time(serving: ServingState, rejected: RejectedPods | None, when: CallClock, *, is_done: bool) -> bool:
-    """Precompute verdicts unless that is done, and recheck rejected pods; return whether all is precomputed.
+@dataclass(slots=True, eq=False)
+class IdleTime:
+    """Use of idle time: verdicts of the next call are precomputed, and rejected pods rechecked.
 
     Under load there is always more to precompute, and rejected pods must be woken nevertheless.
     """
-    done = is_done or serving.precompute(when)
-    if rejected is not None:
-        rejected.recheck(serving, when if done else when._replace(deadline_ns=when.clock() + _IDLE_NS))
-    return done
+
+    rejected: RejectedPods | None
+    _done: tuple[ServingState, tuple[int, int]] | None = None
+    """State for which everything is precomputed, with its progress."""
+
+    def use(self, serving: ServingState, when: CallClock) -> None:
+        """Precompute unless that is done, then recheck rejected pods. After an error, nothing is tried again."""
+        asked = serving, serving.progress
+        is_done, self._done = self._done == asked, asked
+        done = is_done or serving.precompute(when)
+        if self.rejected is not None:
+            self.rejected.recheck(serving, when if done else when._replace(deadline_ns=when.clock() + _IDLE_NS))
+        if not done:
+            self._done = None

@@ -95,6 +95,14 @@ class ServingState:
                 return self.circuit_breaker.record_timeout(one, part, self.pod_view(pod), at)
         return None
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Return numbers of which one grows whenever there is something to precompute.
+
+        They count changes of nodes, and classes of pods: a new class has verdicts of the nodes of its call only.
+        """
+        return self.scores.nodes.head, self.scores.classes.counts.misses
+
     def precompute(self, when: CallClock) -> bool:
         """Compute pending verdicts in idle time; return whether all are done."""
         now, clock, deadline_ns, _ = when
