@@ -33,6 +33,7 @@ FRESH_S: Final = 1.0
 """How long metrics are cached: writing them takes time from schedulers' calls."""
 READY_S: Final = 0.2
 """How long the page of /readyz is cached: with many policies it is long."""
+_LINE_MAX: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,13 @@ class Check:
     text: str = ""
 
     def __str__(self) -> str:
-        return f"[{'+' if self.ok else '-'}] {self.name}{': ' if self.text else ''}{self.text}"
+        return f"[{'+' if self.ok else '-'}] {_one_line(f'{self.name}: {self.text}' if self.text else self.name)}"
+
+
+def _one_line(text: str) -> str:
+    """Return a text that others had a part in with what is not printable escaped, and never long."""
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text[:_LINE_MAX])
+    return shown if len(text) <= _LINE_MAX else f"{shown}..."
 
 
 @dataclass(slots=True, eq=False)

@@ -68,6 +68,17 @@ def told(story: Callable[[Running], Awaitable[None]], **given: Any) -> None:
     asyncio.run(whole())
 
 
+HOSTILE = "hang\n[-] serving: stopping\r\n\x1b[31m\u202e\u2028[+] policy: all is well"
+
+
+def test_each_check_is_one_line_that_a_terminal_shows_as_it_is() -> None:
+    for check in (Check("policy", ok=True, text=HOSTILE), Check(HOSTILE, ok=False)):
+        (line,) = str(check).splitlines()
+        assert line.isprintable()
+        assert "serving: stopping" in line
+    assert len(str(Check("policy", ok=True, text="x" * 10_000))) < 2_100
+
+
 def test_what_is_read_there() -> None:
     async def story(one: Running) -> None:
         assert await one.get("/livez") == (200, b"ok\n")

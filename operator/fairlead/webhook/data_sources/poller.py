@@ -220,6 +220,8 @@ class Poller:
             one.last, one.retry_s = self._with_earlier(poll, outcome, one.last), _RETRY_S
             if before.error:
                 LOG.info("data.poll_recovered", extra={"poll": poll_name(poll)})
+            if outcome.note and outcome.note != before.note:
+                LOG.info("data.poll_note", extra={"poll": poll_name(poll), "note": outcome.note})
             return
         one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
         if one.status.error != before.error:

@@ -23,6 +23,7 @@ FIRST_S: Final = 5.0
 READY_S: Final = 10.0
 """How long a process that has just started waits for first values before it is ready without them."""
 _LOOKBACK_S: Final = 300
+_NAME_MAX: Final = 120
 
 
 class NodeDataFeed:
@@ -56,15 +57,18 @@ class NodeDataFeed:
         states = self._poller.states
         if not states:
             return None
-        missing = [poll_name(poll) for poll in self._poller.without_value()]
+        missing = [_short_name(poll) for poll in self._poller.without_value()]
         text = f"{len(states)} polls" + (f", without values yet: {', '.join(missing)}" if missing else "")
         return not missing or self._poller.polled_for_s > READY_S, text
 
     def remarks(self) -> Iterator[str]:
-        """Yield what is wrong with polls."""
+        """Yield which polls fail or have a note; why may name values of series, which are not for everyone."""
         for poll, status in self._poller.states.items():
-            if text := status.error or status.note:
-                yield f"{poll_name(poll)}: {text}"
+            if status.error:
+                times = f"{status.failures} {'failure' if status.failures == 1 else 'failures'} so far"
+                yield f"{_short_name(poll)}: the last poll failed, {times}; the log says why (data.poll_failed)"
+            elif status.note:
+                yield f"{_short_name(poll)}: there is advice in the log (data.poll_note)"
 
     def set_servers(self, servers: Iterable[PrometheusServer]) -> None:
         """Set the Prometheus servers that policies may name."""
@@ -104,3 +108,8 @@ def query_owners(policies: Iterable[CompiledPolicy]) -> dict[PrometheusPoll, str
     asked = {policy.name: {*map(poll_of, policy.data)} for policy in policies}
     fewest_last = sorted(asked, key=lambda name: (len(asked[name]), name), reverse=True)
     return {poll: name for name in fewest_last for poll in asked[name] if isinstance(poll, PrometheusPoll)}
+
+
+def _short_name(poll: Poll) -> str:
+    name = poll_name(poll)
+    return name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}..."

@@ -83,11 +83,11 @@ _BROKEN: dict[str, tuple[Callable[[Held], None], str]] = {
     ),
     "another key": (
         lambda held: held.put(prices_json=text(1), notes=""),
-        f"{WHERE} has no key {KEY}; it has notes, prices.json: add the key, or name another one in configMap.key",
+        f"{WHERE} has no key {KEY}: add the key, or name another one in configMap.key",
     ),
     "no key": (
         lambda held: held.put(),
-        f"{WHERE} has no key {KEY}; it is empty: add the key, or name another one in configMap.key",
+        f"{WHERE} has no key {KEY}: add the key, or name another one in configMap.key",
     ),
     "binary": (
         lambda held: held.put({KEY: msgspec.Raw(b'"eyJ9"')}),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -134,7 +135,10 @@ async def test_a_set_waits_for_a_server_that_refuses_at_first(tmp_path: Path) ->
 
     async with feeding(tmp_path, good=first_refuse) as fed:
         waiting = fed.follow(GOOD)
-        await fed.seconds_until(lambda: any("503" in one for one in fed.feed.remarks()))
+        await fed.seconds_until(lambda: any("503" in one.error for one in fed.feed.poll_states.values()))
+        assert [*fed.feed.remarks()] == [
+            "prometheus good: up: the last poll failed, 1 failure so far; the log says why (data.poll_failed)"
+        ]
         assert fed.feed.readiness() == (False, "1 polls, without values yet: prometheus good: up")
         await waiting
         assert fed.value("good") == 0.5
@@ -149,7 +153,7 @@ async def test_a_fault_of_one_source_is_no_failure_of_another(tmp_path: Path, mo
     async with feeding(tmp_path, good=says(reply(series("0.5", instance="a")))) as fed:
         waiting = fed.follow(GOOD, PRICE)
         assert await fed.seconds_until(lambda: fed.value("good") == 0.5) < SOON_S
-        assert [one for one in fed.feed.remarks() if "internal fault (ValueError)" in one]
+        assert [one for one in fed.feed.poll_states.values() if "internal fault (ValueError)" in one.error]
         waiting.cancel()
 
 
@@ -162,3 +166,16 @@ def test_a_query_is_of_the_policy_that_asks_the_fewest() -> None:
 
     owners = query_owners([of("much", *"abcd"), of("one", "a"), of("two", "a", "b"), of("none")])
     assert {poll.query: owner for poll, owner in owners.items()} == {"a": "one", "b": "two", "c": "much", "d": "much"}
+
+
+@in_loop
+async def test_what_is_wrong_with_series_is_in_the_log_and_not_for_everyone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "fairlead")
+    async with feeding(tmp_path, good=says(reply(series("0.5", instance="secret-of-a-tenant")))) as fed:
+        fed.follow(GOOD)
+        await fed.seconds_until(lambda: any(one.note for one in fed.feed.poll_states.values()))
+        (remark,) = fed.feed.remarks()
+        assert remark == "prometheus good: up: there is advice in the log (data.poll_note)"
+        assert "secret-of-a-tenant" in str([vars(one) for one in caplog.records])
