@@ -115,15 +115,16 @@ class _Json(logging.Formatter):
 class _Console(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         extras = "".join(f" {key}={_on_one_line(value)}" for key, value in _extras(record).items())
-        line = f"{_time(record)} {record.levelname:<7} {_printable(record.getMessage())}{extras}"
+        line = f"{_time(record)} {record.levelname:<7} {printable(record.getMessage())}{extras}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 def _on_one_line(value: object) -> str:
     """Quote a value, so that text from clients cannot imitate a log line."""
-    text = _printable(str(value))
+    text = printable(str(value))
     return json.dumps(text, ensure_ascii=False) if not text or " " in text or '"' in text else text
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Return a text with all characters escaped that are not printable, such as line ends and control characters."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

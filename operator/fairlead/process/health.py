@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from fairlead import __version__
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_status import ReflectorStatus
-from fairlead.logs import RateLimitFilter
+from fairlead.logs import RateLimitFilter, printable
 from fairlead.metrics import Labels, Metrics
 from fairlead.webhook.extender.circuit_breaker import REASON
 from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed
@@ -45,13 +45,8 @@ class Check:
     text: str = ""
 
     def __str__(self) -> str:
-        return f"[{'+' if self.ok else '-'}] {_one_line(f'{self.name}: {self.text}' if self.text else self.name)}"
-
-
-def _one_line(text: str) -> str:
-    """Return a text that others had a part in with what is not printable escaped, and never long."""
-    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text[:_LINE_MAX])
-    return shown if len(text) <= _LINE_MAX else f"{shown}..."
+        shown = (f"{self.name}: {self.text}" if self.text else self.name)[:_LINE_MAX]
+        return f"[{'+' if self.ok else '-'}] {printable(shown)}"
 
 
 @dataclass(slots=True, eq=False)

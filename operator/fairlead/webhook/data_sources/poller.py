@@ -221,7 +221,7 @@ class Poller:
             if before.error:
                 LOG.info("data.poll_recovered", extra={"poll": poll_name(poll)})
             if outcome.note and outcome.note != before.note:
-                LOG.info("data.poll_note", extra={"poll": poll_name(poll), "note": outcome.note})
+                LOG.info("data.poll_note", extra={"poll": poll_name(poll), "hint": outcome.note})
             return
         one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
         if one.status.error != before.error:
