@@ -6,18 +6,21 @@ from pathlib import Path
 
 from fairlead.cli.console import exits
 from fairlead.cli.main import parser
+from generate.tables import row
 
 PAGE = Path(__file__).parents[2] / "docs/reference/commands.md"
-BAR = "\\|"
-"""A bar within a cell, in code too."""
 HEAD = """# Commands
 
 The help of `fairlead` and of each command; `make crds` generates this page. With `kubectl-fairlead` on the PATH, every
 command also runs as `kubectl fairlead COMMAND`.
 
+`fairlead help COMMAND` prints the help of a command, `fairlead --version` the version. Where a command takes FILE as an
+argument, it also takes `-f FILE`, as kubectl does.
+
 An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same object; later
 versions may add fields to it but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
-only `fairlead operate`, `serve` and `uninstall` ever write to a cluster.
+only `fairlead operate`, `serve` and `uninstall` ever write to a cluster. A long run says on standard error how far it
+is: at a terminal in a line that goes at the end, elsewhere in a line every 10 s.
 
 **Custom strategies**: every command that compiles policies loads the Python files in `/opt/fairlead/strategies`, or in
 the directory that the environment variable `FAIRLEAD_STRATEGIES` names
@@ -77,8 +80,7 @@ def _metavar(one: argparse.Action) -> str:
 def _row(what: str, one: argparse.Action, command: argparse.ArgumentParser) -> str:
     told = (one.help or "") % {**vars(one), "prog": command.prog}
     needed = " (required)" if one.required and one.option_strings else ""
-    cells = (f"`{what}`{needed}", told)
-    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+    return row(f"`{what}`{needed}", told)
 
 
 def write() -> None:

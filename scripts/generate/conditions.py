@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairlead.control.status.reasons import REASONS
+from generate.tables import row
 
 PAGE = Path(__file__).parents[2] / "docs/reference/conditions.md"
 HEAD = """# Conditions
@@ -42,7 +43,7 @@ def _reasons() -> Iterator[str]:
     yield "| reason | condition | meaning | what to do |"
     yield "| --- | --- | --- | --- |"
     for reason, one in REASONS.items():
-        yield f"| `{reason}` | {one.on} | {one.means} | {one.hint or 'nothing'} |"
+        yield row(f"`{reason}`", one.on, one.means, one.hint or "nothing")
     yield ""
 
 

@@ -237,7 +237,8 @@ class DataEntry(Params):
                     f" || duration(self.maxAge) >= (has(self.{source}.interval) ? duration(self.{source}.interval)"
                     f" : duration('{interval}'))",
                     holds=_lasts_until_the_next(source),
-                    message="is shorter than the interval: every value would be stale before the next one comes",
+                    message=f"maxAge is shorter than the interval of {source}: every value would be stale before the "
+                    "next one comes",
                     field="maxAge",
                 )
                 for source, interval in (("prometheus", "15s"), ("nodeMetrics", "30s"))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from fairlead.cli.inputs.strategy_folder import VARIABLE, custom_strategies
-from support.docs.pages import COMMANDS, OTHERS, Page, PageError, Place, exchanges, matches, pages
+from support.docs.pages import CHECKOUT, COMMANDS, OTHERS, Page, PageError, Place, exchanges, matches, pages
 from support.policy.lint import report_of
 
 PAGES = pages()
@@ -31,6 +31,31 @@ def test_every_block_says_what_it_is(page: Page) -> None:
 @pytest.mark.parametrize("page", [one for one in PAGES if one.has_commands() and not one.needs_a_cluster], ids=by_name)
 def test_what_a_page_says_to_type_does_what_it_says(page: Page, tmp_path: Path) -> None:
     Place(tmp_path).follow(page)
+
+
+_BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
+DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("charts/*/*.md"), *CHECKOUT.glob("docs/**/*.md")]
+
+
+def by_path(document: Path) -> str:
+    return str(document.relative_to(CHECKOUT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=by_path)
+def test_the_rows_of_a_table_have_the_cells_of_its_head(document: Path) -> None:
+    """Where a bar is not escaped, in code too, the cell ends on GitHub, and the cells beyond the head are dropped."""
+    outside = re.sub(r"^( *)```.*?^\1```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^ *\|.*\n)+", outside, re.MULTILINE):
+        head, *rows = table.splitlines()
+        cells = len(_BETWEEN_CELLS.findall(head))
+        assert [line for line in rows if len(_BETWEEN_CELLS.findall(line)) != cells] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=by_path)
+def test_no_line_of_a_list_is_said_twice(document: Path) -> None:
+    for part in re.findall(r"(?:^- .*\n)+", document.read_text(), re.MULTILINE):
+        lines = part.splitlines()
+        assert sorted({*lines}) == sorted(lines)
 
 
 def policies(page: Page) -> list[Mapping[str, Any]]:

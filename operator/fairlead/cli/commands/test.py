@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_files
-from fairlead.cli.console.output import TABLE, add_output, complain, counted, dumped, errors, output, wants_colour
+from fairlead.cli.console.output import (
+    TABLE,
+    add_output,
+    complain,
+    counted,
+    dumped,
+    errors,
+    output,
+    wants_colour,
+    with_progress,
+)
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -70,8 +80,10 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
     report = SuiteReport(findings=[*suites.findings])
     for loaded in suites.loaded:
         coverage.expect(loaded.policies)
-        cases = [_case(loaded, at, coverage, report) for at in range(len(loaded.suite.cases))]
-        report.suites.append(SuiteRun(loaded.name, loaded.file, cases))
+        report.suites.append(SuiteRun(loaded.name, loaded.file, []))
+    runs = [one for one in zip(suites.loaded, report.suites, strict=True) for _ in one[0].suite.cases]
+    for loaded, run in with_progress("cases", runs):
+        run.cases.append(_case(loaded, len(run.cases), coverage, report))
     report.coverage = coverage.rules()
     out = output()
     if given.output == TABLE:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 if TYPE_CHECKING:
     import argparse
@@ -86,35 +86,32 @@ def _for_all(out: TextIO) -> TextIO:
     return out
 
 
-T = TypeVar("T", covariant=True)
+T = TypeVar("T")
 PATIENCE_S: Final = 0.5
 """Work that takes no longer than this shows no progress."""
+LINE_S: Final = 10.0
+"""Time between two lines of progress where there is no terminal, as in CI."""
 _EACH_S: Final = 0.1
 _WIDTH: Final = 30
 _ERASE: Final = "\r\x1b[K"
 
 
-class Several(Sized, Iterable[T], Protocol[T]):
-    """Iterable with a known length."""
-
-
-def with_progress(what: str, items: Several[T], out: TextIO | None = None) -> Iterator[T]:
-    """Yield the items and show progress in a line on standard error, which is erased at the end."""
+def with_progress(what: str, items: Iterable[T], out: TextIO | None = None) -> Iterator[T]:
+    """Yield the items and show progress on standard error: a line that is erased at the end, or one every 10 s."""
     err = sys.stderr if out is None else out
-    if err is None or not err.isatty():
+    if err is None:
         yield from items
         return
+    is_terminal = err.isatty()
+    patience_s, each_s = (PATIENCE_S, _EACH_S) if is_terminal else (LINE_S, LINE_S)
     begin = last = time.monotonic()
-    total, is_there = len(items), False
+    total, is_there = len(items) if isinstance(items, Sized) else 0, False
     try:
         for done, item in enumerate(items):
             now = time.monotonic()
-            if now - begin > PATIENCE_S and now - last > _EACH_S:
-                err.write(
-                    f"\r{_bar(done, total)} {done:,} of {total:,} {what}, {_left(done, total, now - begin)}\x1b[K"
-                )
-                err.flush()
-                last, is_there = now, True
+            if now - begin > patience_s and now - last > each_s:
+                _show(err, _said(what, done, total, now - begin), (done, total) if is_terminal else None)
+                last, is_there = now, is_terminal
             yield item
     finally:
         if is_there:
@@ -122,9 +119,22 @@ def with_progress(what: str, items: Several[T], out: TextIO | None = None) -> It
             err.flush()
 
 
+def _show(err: TextIO, said: str, bar: tuple[int, int] | None) -> None:
+    """Write a line that takes the place of the last one, with a bar, or another one."""
+    if bar is None:
+        print(f"fairlead: {said}", file=err, flush=True)
+    else:
+        err.write(f"\r{_bar(*bar)}{said}\x1b[K")
+        err.flush()
+
+
+def _said(what: str, done: int, total: int, took_s: float) -> str:
+    return f"{done:,} of {total:,} {what}, {_left(done, total, took_s)}" if total else f"{done:,} {what}"
+
+
 def _bar(done: int, total: int) -> str:
-    full = _WIDTH * done // total
-    return f"[{'#' * full}{'.' * (_WIDTH - full)}]"
+    full = _WIDTH * done // total if total else 0
+    return f"[{'#' * full}{'.' * (_WIDTH - full)}] " if total else ""
 
 
 def _left(done: int, total: int, took_s: float) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fairlead.cli.console.output import with_progress
 from fairlead.cli.inputs.checker import Checker
 
 BYTES_MAX: Final = 4 << 20
@@ -150,7 +151,7 @@ def _said(error: OSError | ValueError) -> str:
 def read_into(checker: Checker, names: Sequence[str]) -> tuple[list[str], bool]:
     """Check the named files; return notes on directories without files, and whether a file cannot be read."""
     notes, unreadable = list[str](), False
-    for file in files([*names]):
+    for file in with_progress("files", files([*names])):
         if file.unreadable:
             checker.refuse(file.name, f"cannot be read: {file.unreadable}")
             unreadable = True

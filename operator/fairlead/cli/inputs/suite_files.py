@@ -9,6 +9,7 @@ from typing import Final
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.names import KIND
 from fairlead.api.parse import parse_params
+from fairlead.cli.console.output import with_progress
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, Trees, files
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
@@ -60,7 +61,7 @@ class Suites:
         self.read += names
         self._trees = Trees(names)
         found = 0
-        for file in files([*names], trees=self._trees):
+        for file in with_progress("files", files([*names], trees=self._trees)):
             if file.empty or (file.name not in names and _is_other(file.name)):
                 continue
             found += 1

@@ -38,7 +38,7 @@ class SuiteRun:
 
     name: str
     file: str
-    cases: Sequence[CaseRun]
+    cases: list[CaseRun]
 
 
 @dataclass(slots=True)

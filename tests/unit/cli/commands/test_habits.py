@@ -1,6 +1,7 @@
 """Habits from kubectl, Helm and Python programs: what people type without thinking does what they expect."""
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -178,4 +179,27 @@ def test_a_file_that_is_not_one_pod(case: str, here: Path, capsys: pytest.Captur
     text, asked, want = WRONG_PODS[case]
     (here / "pods.yaml").write_text(text)
     assert main(["explain", "-f", "pods.yaml", *asked, *FILES]) == 2
+    assert want in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "want"),
+    [
+        (["lint", "."], "fairlead: 2 files\n"),
+        (["test", "."], "fairlead: 1 of 2 cases, "),
+        (["simulate", "--pods", CLUSTER, *FILES], "fairlead: 1 of 2 pods, "),
+        (["diff", "--from", POLICY, "--to", POLICY, "--pods", CLUSTER, *FILES[:2]], "fairlead: 1 of 2 pods, "),
+    ],
+)
+def test_a_long_run_without_a_terminal_says_how_far_it_is(
+    asked: list[str], want: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = count(0, 11)
+    monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: float(next(times)))
+    case = "nodes: [{metadata: {name: a}}]\ncases: [{name: a, pod: {}, expect: {passed: [a]}}]\n"
+    for name in "abc":
+        (here / f"{name}.yaml").write_text(GOOD.replace("name: some", f"name: {name}"))
+    for name in "ab":
+        (here / f"{name}.test.yaml").write_text(f"policies: [{name}.yaml]\n{case}")
+    assert main(asked) in (0, 1)
     assert want in capsys.readouterr().err

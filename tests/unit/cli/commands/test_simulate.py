@@ -328,6 +328,33 @@ def test_what_is_quick_is_not_commented(monkeypatch: pytest.MonkeyPatch) -> None
     assert err.getvalue() == ""
 
 
+def test_without_a_terminal_there_is_a_line_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter(range(0, 600, 6))
+    monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: float(next(times)))
+    err = StringIO()
+    assert [*with_progress("pods", [*range(6)], err)] == [*range(6)]
+    assert err.getvalue().splitlines() == [
+        "fairlead: 1 of 6 pods, 60 s to go",
+        "fairlead: 3 of 6 pods, 24 s to go",
+        "fairlead: 5 of 6 pods, 7 s to go",
+    ]
+    err = StringIO()
+    assert [*with_progress("files", iter("abcd"), err)] == [*"abcd"]
+    assert err.getvalue().splitlines() == ["fairlead: 1 files", "fairlead: 3 files"]
+
+
+@pytest.mark.parametrize("out", [StringIO, _Terminal])
+def test_work_without_a_known_length_says_how_much_is_done(
+    out: type[StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(range(0, 600, 20))
+    monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: float(next(times)))
+    err = out()
+    assert [*with_progress("files", iter("abc"), err)] == [*"abc"]
+    assert "2 files" in err.getvalue()
+    assert " of " not in err.getvalue()
+
+
 def test_the_line_goes_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(range(100))
     monkeypatch.setattr("fairlead.cli.console.output.time.monotonic", lambda: float(next(times)))
