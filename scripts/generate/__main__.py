@@ -1,6 +1,30 @@
 """Writes all that is generated: `make crds`."""
 
-from generate import access, chart, commands, conditions, crds, examples, features, language_types, metrics, reference
+from generate import (
+    access,
+    chart,
+    commands,
+    conditions,
+    crds,
+    examples,
+    features,
+    kustomize,
+    language_types,
+    metrics,
+    reference,
+)
 
-for each in (crds, language_types, features, reference, chart, access, commands, metrics, conditions, examples):
+for each in (
+    crds,
+    kustomize,
+    language_types,
+    features,
+    reference,
+    chart,
+    access,
+    commands,
+    metrics,
+    conditions,
+    examples,
+):
     each.write()
