@@ -108,6 +108,13 @@ class CrdValues(Params):
     applied so only with `helm install --take-ownership`."""
 
 
+class ExplainRoleValues(Params):
+    """ClusterRole for people who run `fairlead explain` and `status`."""
+
+    aggregate_to: Annotated[Listed[Literal["view", "edit", "admin"]], Field(max_length=3)] = ()
+    """Roles of Kubernetes that include it. Only those who have one of them in the whole cluster may read nodes then."""
+
+
 class UninstallValues(Params):
     """Clean-up before the chart is uninstalled: `fairlead uninstall`, as a hook."""
 
@@ -241,6 +248,8 @@ class Values(OperatorSettings):
     """Check of policies at `kubectl apply`."""
     crds: CrdValues = CrdValues()
     """CustomResourceDefinition."""
+    explain_role: ExplainRoleValues = ExplainRoleValues()
+    """ClusterRole for people who run `fairlead explain`: bind it, or include it in other roles."""
     uninstall: UninstallValues = UninstallValues()
     """Clean-up before the chart is uninstalled."""
     metrics: MetricsValues = MetricsValues()

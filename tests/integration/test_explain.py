@@ -15,6 +15,7 @@ from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Snapshot
+from support.chart.chart import template
 from support.kube.crd import POLICIES, policies_served
 from support.kube.service_account import kubeconfig_of
 from testbed.api import Api, Object, wait_for
@@ -246,6 +247,32 @@ def test_whoever_may_not_read_pods_everywhere_is_told_what_is_not_known(
     )
     assert "Note: namespaces are unknown: namespaces " in out
     assert "Note: not evaluated: zones/room: it reads the pods on nodes." in out
+
+
+def test_the_role_of_the_chart_is_enough(
+    ground: Cluster, asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The ClusterRole alone says all of a pod; with the Role beside it, also what the operator's namespace knows."""
+    roles = [one for one in template(namespace=asked) if one["metadata"]["name"] == f"fairlead.{asked}.explain"]
+    assert [one["kind"] for one in roles] == ["ClusterRole", "Role"]
+    ground.api.create(f"/api/v1/namespaces/{asked}/serviceaccounts", {"metadata": {"name": "asker"}})
+    subjects = [{"kind": "ServiceAccount", "name": "asker", "namespace": asked}]
+    file = str(kubeconfig_of(ground, asked, "asker", tmp_path))
+    for role in roles:
+        within = f"/namespaces/{asked}" if role["kind"] == "Role" else ""
+        ground.api.create(f"{_RBAC}{within}/{role['kind'].lower()}s", role)
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]}
+        bound = {"metadata": {"name": f"asker-{asked}"}, "roleRef": reference, "subjects": subjects}
+        ground.api.create(f"{_RBAC}{within}/{role['kind'].lower()}bindings", bound)
+        assert main(["explain", "pod/train", "-n", asked, "--kubeconfig", file]) == 0
+        out, err = capsys.readouterr()
+        assert "2 of 2 nodes are possible" in out
+        assert (re.findall("unknown|forbidden|may not|not evaluated", out), err) == ([], "")
+    main(["status", "-n", asked, "--kubeconfig", file, "-o", "json"])
+    assert "forbidden" not in capsys.readouterr().out
+    for kind in ("clusterrole", "clusterrolebinding"):
+        name = f"fairlead.{asked}.explain" if kind == "clusterrole" else f"asker-{asked}"
+        ground.api.delete(f"{_RBAC}/{kind}s/{name}")
 
 
 def test_whoever_may_not_read_nodes_is_told_which_right_is_missing(

@@ -174,8 +174,17 @@ OPERATOR_NAME: Final = "fairlead"
 """Name of its objects if the release has the name that the chart's README uses."""
 CHART_ONLY: Final = frozenset(
     {
-        *("affinity", "commonLabels", "crds", "drainSeconds", "extraArgs", "extraEnv", "extraVolumes"),
-        *("extraVolumeMounts", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
+        *("affinity", "commonLabels", "crds", "drainSeconds", "explainRole", "extraArgs", "extraEnv"),
+        *(
+            "extraVolumes",
+            "extraVolumeMounts",
+            "fullnameOverride",
+            "global",
+            "image",
+            "imagePullSecrets",
+            "logLevel",
+            "metrics",
+        ),
         *("networkPolicy", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "replicas", "resources"),
         *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
     }
