@@ -1,7 +1,6 @@
 """Settings of the operator, read from one YAML document. The docstrings of fields are the documentation of values."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
@@ -20,8 +19,6 @@ from fairlead.render.prometheus_settings import PrometheusServer, offline_check
 
 VALUES_MAX: Final = 100_000
 """Greatest number of values in the settings, aliases expanded."""
-_HELMS_TITLE: Final = re.compile(r"\A(?:USER-SUPPLIED|COMPUTED) VALUES:\s*\n")
-"""First line of `helm get values` without `-o yaml`."""
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 
 
@@ -174,17 +171,8 @@ OPERATOR_NAME: Final = "fairlead"
 """Name of its objects if the release has the name that the chart's README uses."""
 CHART_ONLY: Final = frozenset(
     {
-        *("affinity", "commonLabels", "crds", "drainSeconds", "explainRole", "extraArgs", "extraEnv"),
-        *(
-            "extraVolumes",
-            "extraVolumeMounts",
-            "fullnameOverride",
-            "global",
-            "image",
-            "imagePullSecrets",
-            "logLevel",
-            "metrics",
-        ),
+        *("affinity", "commonLabels", "crds", "drainSeconds", "explainRole", "extraArgs", "extraEnv", "extraVolumes"),
+        *("extraVolumeMounts", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
         *("networkPolicy", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "replicas", "resources"),
         *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
     }
@@ -288,7 +276,7 @@ def parse_values(text: str) -> ChartValues:
 
     Values that only the chart reads are ignored. Raises InvalidObjectError for a value that does not exist.
     """
-    read = _read(_HELMS_TITLE.sub("\n", text, count=1))
+    read = _read(text)
     if not isinstance(read, dict):
         return ChartValues(parse_params(read, OperatorSettings), OPERATOR_NAME)
     fields: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}

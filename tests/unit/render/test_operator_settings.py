@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.render.operator_settings import OperatorSettings, parse_settings, parse_values
+from fairlead.render.operator_settings import OperatorSettings, parse_settings
 from support.bombs import doubling_lists, merging_maps
 from support.render.schedulers import EVERYTHING, settings
 
@@ -100,15 +100,6 @@ def test_what_is_wrong_is_said_with_its_field_and_its_cure(case: str) -> None:
 def test_dates_and_times_of_day_are_texts() -> None:
     told = parse_settings("schedulers: [{name: a, profile: {since: 2020-01-01, at: 1:30}}]")
     assert told.scheduler("a").profile == {"since": "2020-01-01", "at": "1:30"}
-
-
-@pytest.mark.parametrize("title", ["USER-SUPPLIED VALUES:", "COMPUTED VALUES:"])
-def test_values_as_helm_prints_them(title: str) -> None:
-    """`helm get values` writes a title above them unless it is told the format, and `null` if there are none."""
-    assert parse_values(f"{title}\nunlistedSchedulers: Deny\n").settings.unlisted_schedulers == "Deny"
-    assert parse_values(f"{title}\nnull\n").settings == OperatorSettings()
-    with pytest.raises(InvalidObjectError, match="line 3: 'tls' is already set in line 2"):
-        parse_values(f"{title}\ntls: {{}}\ntls: {{}}\n")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "schedulers: []", "# nothing"])

@@ -7,7 +7,7 @@ kubectl plugin, and no script is ever older than the program.
 
 import argparse
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
@@ -20,6 +20,8 @@ ASK: Final = "__complete"
 FILES: Final = 0
 """Directive: the shell completes file names if there are no completions."""
 NO_FILES: Final = 4
+_OBJECTS: Final = ("pod", "node", "namespace", "policy", "entry")
+"""Arguments and options that name objects of the cluster."""
 _HOW: Final = {
     "bash": "source <(fairlead completion bash)",
     "zsh": "source <(fairlead completion zsh)",
@@ -62,24 +64,25 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[l
     """Return completions of the last word with their descriptions, and the directive."""
     *before, last = words
     waits: argparse.Action | None = None
-    given = 0
+    given, placed = dict[str, str](), list[str]()
     options = True
     for word in before:
         if waits is not None:
-            waits = None
+            given[waits.dest], waits = word, None
         elif options and word == "--":
             options = False
         elif options and word.startswith("-") and word != "-":
-            option, equals, _ = word.partition("=")
-            waits = None if equals else _valued(parser, option)
+            option, equals, value = word.partition("=")
+            if (waits := _valued(parser, option)) is not None and equals:
+                given[waits.dest], waits = value, None
         elif (below := _below(parser)) is not None:
             if word not in below.choices:
                 return [], NO_FILES
-            parser, given = below.choices[word], 0
+            parser, placed = below.choices[word], []
         else:
-            given += 1
+            placed.append(word)
     if waits is not None:
-        return _values(waits, last)
+        return _values(waits, given, placed, last)
     if options and last.startswith("-"):
         return _starting(_options(parser), last), NO_FILES
     if (below := _below(parser)) is not None:
@@ -89,8 +92,10 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[l
     places = [one for one in parser._actions if not one.option_strings]  # noqa: SLF001
     if not places:
         return _starting(_options(parser), last), NO_FILES
-    place = places[min(given, len(places) - 1)]
-    return ([], NO_FILES) if given >= len(places) and place.nargs not in ("+", "*") else _values(place, last)
+    place = places[min(len(placed), len(places) - 1)]
+    if len(placed) >= len(places) and place.nargs not in ("+", "*"):
+        return [], NO_FILES
+    return _values(place, given, placed, last)
 
 
 def _below(parser: argparse.ArgumentParser) -> "Commands | None":
@@ -113,9 +118,16 @@ def _options(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     ]
 
 
-def _values(action: argparse.Action, last: str) -> tuple[list[tuple[str, str]], int]:
+def _values(
+    action: argparse.Action, given: Mapping[str, str], placed: Sequence[str], last: str
+) -> tuple[list[tuple[str, str]], int]:
     if action.choices is not None:
         return _starting(((str(one), "") for one in action.choices), last), NO_FILES
+    if action.dest in _OBJECTS:
+        # Imported here: the client takes longer to load than everything else.
+        from fairlead.cli.completions.cluster_names import offered
+
+        return _starting(((one, "") for one in offered(action.dest, given, placed, last)), last), NO_FILES
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     is_file = action.type is not None and action.type is not int and _is_path(action.type)
     return [], FILES if is_file or any(word in metavar.upper() for word in ("FILE", "DIR", "VALUES")) else NO_FILES

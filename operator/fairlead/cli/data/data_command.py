@@ -1,15 +1,13 @@
-"""`fairlead data POLICY`: how old the measured values of a policy are, and which nodes lack them, on each replica."""
+"""`fairlead data [POLICY]`: measured values of policies, how old they are, and which nodes lack them."""
 
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig
-from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output
+from fairlead.cli.console.output import TABLE, add_output, dumped, output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fairlead.cli.console.options import Commands
 
 _NAME: Final = "fairlead data"
@@ -21,49 +19,90 @@ def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
         "data",
-        help="show how old the measured values of a policy are, and which nodes lack them",
-        description="Show for each measured entry of a policy's data its source, how old its values are, which nodes "
-        "have none and why, and the last error, on each replica of the operator. It comes from the policy's status, "
-        "which the operator writes at once when DataReady changes, and ages alone every 5 minutes. "
-        "Values from annotations and labels of nodes are not in it; explain shows them. "
-        "Exit code: 0 if the values are there, 1 if not, 2 if the policy cannot be read.",
+        help="show the measured values of policies, how old they are, and which nodes lack them",
+        description="List the policies that measure values. With a policy show for each measured entry its source, "
+        "how old its values are, which nodes have none and why, and the last error, on each replica of the operator. "
+        "It comes from the policy's status, which the operator writes at once when DataReady changes, and ages alone "
+        "every 5 minutes. Values from annotations and labels of nodes are not in it; explain shows them. "
+        "Exit code: 0 if the values are there, 1 if not, 2 if a policy cannot be read.",
     )
-    parser.add_argument("policy", metavar="POLICY", help="name of the policy")
+    parser.add_argument(
+        "policy", nargs="?", default="", metavar="POLICY", help="name of the policy (default: list all)"
+    )
+    parser.add_argument("entry", nargs="?", default="", metavar="ENTRY", help="show only this entry")
     add_kubeconfig(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Read the policy and print what is measured for it."""
+    """Read the policy and print what is measured for it, or list all."""
+    from fairlead.cli.console.exits import run_command
+
+    return run_command(_NAME, lambda: _run(given))
+
+
+def _run(given: argparse.Namespace) -> int:
     import asyncio
     from datetime import UTC, datetime
 
-    from fairlead.cli.console.exits import REACH
-    from fairlead.cli.data.data_text import data_lines, data_of
-    from fairlead.kube.errors import ClusterError, NotFoundError, UnreachableError
+    from fairlead.cli.data.data_text import data_lines, list_lines
 
-    try:
-        policy = asyncio.run(_read(given))
-    except NotFoundError:
-        complain(_NAME, f"there is no policy {given.policy!r}; `kubectl get sep` lists them")
-        return exits.USAGE
-    except ClusterError as error:
-        complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))
-        return exits.USAGE
-    found, out = data_of(policy), output()
+    now, out = datetime.now(UTC), output()
+    if not given.policy:
+        listed = asyncio.run(_list(given))
+        if given.output == TABLE:
+            out.writelines(f"{line}\n" for line in list_lines(listed, now))
+        else:
+            out.write(dumped({"policies": listed}, given.output))
+        return exits.FAILED if any(one["ready"] is False for one in listed) else exits.DONE
+    found = asyncio.run(_read(given))
     if given.output == TABLE:
-        out.writelines(f"{line}\n" for line in data_lines(found, datetime.now(UTC)))
+        out.writelines(f"{line}\n" for line in data_lines(found, now))
     else:
         out.write(dumped(found, given.output))
     return exits.FAILED if found["ready"] is False else exits.DONE
 
 
-async def _read(given: argparse.Namespace) -> "Mapping[str, Any]":
+async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
+    from fairlead.cli.console.exits import CommandError
+    from fairlead.cli.data.data_text import data_of, measured
+    from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.kube.access.access import find_access
+    from fairlead.kube.errors import NotFoundError
+    from fairlead.kube.http.client import Client
+    from fairlead.kube.resources import POLICIES
+
+    access = find_access(given.kubeconfig, given.context)
+    async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
+        try:
+            policies = await ObjectClient(client).all(POLICIES)
+        except NotFoundError:
+            raise CommandError("this cluster has no CustomResourceDefinition of policies: install the chart") from None
+    return [data_of(one) for one in sorted(policies, key=lambda one: str(one["metadata"]["name"])) if measured(one)]
+
+
+async def _read(given: argparse.Namespace) -> "dict[str, Any]":
+    from fairlead.api.closest_name import closest_name
+    from fairlead.cli.console.exits import CommandError
+    from fairlead.cli.data.data_text import data_of, measured
+    from fairlead.kube.access.access import find_access
+    from fairlead.kube.errors import NotFoundError
     from fairlead.kube.http.client import Client
     from fairlead.kube.resources import POLICIES, decode_object
 
     access = find_access(given.kubeconfig, given.context)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
-        return await client.get(POLICIES.named("", given.policy), decode_object)
+        try:
+            policy = await client.get(POLICIES.named("", given.policy), decode_object)
+        except NotFoundError:
+            raise CommandError(f"there is no policy {given.policy!r}; `kubectl get sep` lists them") from None
+    found = data_of(policy)
+    if given.entry:
+        names = [str(entry["name"]) for entry in measured(policy)]
+        if given.entry not in names:
+            near = closest_name(given.entry, names)
+            cure = f"did you mean {near}?" if near else f"it measures {', '.join(names) or 'nothing'}"
+            raise CommandError(f"{given.policy} measures no entry {given.entry!r}: {cure}")
+        found["entries"] = [entry for entry in found["entries"] if entry["name"] == given.entry]
+    return found

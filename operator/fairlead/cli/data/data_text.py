@@ -1,12 +1,13 @@
 """Text of `fairlead data`: what the status of a policy says of its measured values. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from fairlead.cli.console.output import clean, columns
 from fairlead.policy.views.measured_summary import age_text
 
+_MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
 _SECOND: Final = 1_000_000_000
 _REASONS: Final = {
     "Stale": "too old",
@@ -28,6 +29,33 @@ def data_of(policy: Mapping[str, Any]) -> dict[str, Any]:
         "message": found.get("message", ""),
         "entries": [*status.get("data", ())],
     }
+
+
+def measured(policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the entries of a policy that are measured; others are read from annotations and labels of nodes."""
+    entries: Sequence[Mapping[str, Any]] = (policy.get("spec") or {}).get("data") or ()
+    return [entry for entry in entries if any(source in entry for source in _MEASURED)]
+
+
+def list_lines(found: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[str]:
+    """Yield a line for each entry of each policy, with the replica that has the fewest values."""
+    if not found:
+        yield "no policy measures values"
+        return
+    rows: list[Sequence[str]] = [("POLICY", "DATA", "ENTRY", "SOURCE", "WITH VALUE", "OLDEST", "LAST SUCCESS")]
+    for policy in found:
+        head = (policy["policy"], policy["reason"] or "unknown")
+        rows += [(*head, *_summary(entry, now)) for entry in policy["entries"]] or [(*head, *["-"] * 5)]
+    yield from columns(rows)
+
+
+def _summary(entry: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
+    replicas: Sequence[Mapping[str, Any]] = entry.get("replicas") or ()
+    if not replicas:
+        return (entry["name"], entry.get("source", ""), "-", "-", "-")
+    least = min(replicas, key=lambda one: one.get("withValue", 0) - one.get("nodes", 0))
+    _, nodes, count, _, oldest, _, success, _ = _row(least, now)
+    return (entry["name"], entry.get("source", ""), f"{count} of {nodes}", oldest, success)
 
 
 def data_lines(found: Mapping[str, Any], now: datetime) -> Iterator[str]:

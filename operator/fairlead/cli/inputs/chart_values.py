@@ -1,9 +1,14 @@
 """Values of the chart, from the file of an option."""
 
+import re
 from pathlib import Path
+from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.render.operator_settings import ChartValues, parse_values
+
+_HELMS_TITLE: Final = re.compile(r"\A(?:USER-SUPPLIED|COMPUTED) VALUES:\s*\n")
+"""First line of `helm get values` without `-o yaml`."""
 
 
 class UnusableFileError(Exception):
@@ -13,7 +18,7 @@ class UnusableFileError(Exception):
 def read_values(file: Path | None) -> ChartValues:
     """Return the values of a file; without one, the chart's defaults. Raises UnusableFileError."""
     try:
-        return parse_values("" if file is None else read_text(file))
+        return parse_values("" if file is None else _HELMS_TITLE.sub("\n", read_text(file), count=1))
     except InvalidObjectError as error:
         raise UnusableFileError(f"{file}: {'; '.join(str(error).splitlines())}") from None
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.cli.main import main
-from support.cli.status_api import api_server
+from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
 
 READY: dict[str, Any] = {"type": "DataReady", "status": "True", "reason": "Fresh", "message": "all are there"}
@@ -36,3 +36,64 @@ def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with api_server({f"{POLICIES}/p": policy}, tmp_path) as file:
         assert main(["data", "p", "-o", "json", "--kubeconfig", str(file)]) == 1
     assert json.loads(capsys.readouterr().out)["ready"] is False
+
+
+ENTRY: dict[str, Any] = {
+    "name": "load",
+    "source": "prometheus default: load",
+    "intervalSeconds": 15,
+    "observedTime": "2026-01-01T00:00:00Z",
+    "replicas": [
+        {"name": "r-1", "nodes": 7, "withValue": 7, "oldestAgeSeconds": 3, "lastSuccess": "2026-01-01T00:00:00Z"},
+        {"name": "r-2", "nodes": 7, "withValue": 5, "oldestAgeSeconds": 20, "lastSuccess": "2026-01-01T00:00:00Z"},
+    ],
+}
+HOT: dict[str, Any] = {
+    "metadata": {"name": "hot"},
+    "spec": {"data": [{"name": "load", "prometheus": {"query": "load"}}, {"name": "disk", "nodeMetrics": {}}]},
+    "status": {"conditions": [STALE], "data": [ENTRY, {"name": "disk", "source": "nodeMetrics disk"}]},
+}
+NEW: dict[str, Any] = {"metadata": {"name": "a-new"}, "spec": {"data": [{"name": "x", "configMap": {"name": "x"}}]}}
+LABELS: dict[str, Any] = {"metadata": {"name": "labels"}, "spec": {"data": [{"name": "x", "nodeLabel": {"key": "x"}}]}}
+
+
+def test_without_a_policy_those_that_measure_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server({POLICIES: items(HOT, NEW, LABELS)}, tmp_path) as file:
+        assert main(["data", "--kubeconfig", str(file)]) == 1
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert [line[:10] for line in lines] == [
+            ["POLICY", "DATA", "ENTRY", "SOURCE", "WITH", "VALUE", "OLDEST", "LAST", "SUCCESS"],
+            ["a-new", "unknown", "-", "-", "-", "-", "-"],
+            ["hot", "DataStale", "load", "prometheus", "default:", "load", "5", "of", "7", "20s"],
+            ["hot", "DataStale", "disk", "nodeMetrics", "disk", "-", "-", "-"],
+        ]
+        assert main(["data", "-o", "json", "--kubeconfig", str(file)]) == 1
+        listed = json.loads(capsys.readouterr().out)["policies"]
+        assert [(one["policy"], one["ready"]) for one in listed] == [("a-new", None), ("hot", False)]
+        assert listed[1]["entries"][0] == ENTRY
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        (items(), 0, "no policy measures values\n"),
+        (items(LABELS), 0, "no policy measures values\n"),
+        (404, 2, "fairlead data: this cluster has no CustomResourceDefinition of policies: install the chart\n"),
+        (403, 2, "fairlead data: "),
+    ],
+)
+def test_a_list_of_nothing(
+    answer: object, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server({POLICIES: answer}, tmp_path) as file:
+        assert main(["data", "--kubeconfig", str(file)]) == code
+    printed = capsys.readouterr()
+    assert (printed.out + printed.err).startswith(said)
+
+
+def test_one_entry_of_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server({f"{POLICIES}/hot": HOT}, tmp_path) as file:
+        assert main(["data", "hot", "disk", "-o", "json", "--kubeconfig", str(file)]) == 1
+        assert [one["name"] for one in json.loads(capsys.readouterr().out)["entries"]] == ["disk"]
+        assert main(["data", "hot", "laod", "--kubeconfig", str(file)]) == 2
+        assert capsys.readouterr().err == "fairlead data: hot measures no entry 'laod': did you mean load?\n"

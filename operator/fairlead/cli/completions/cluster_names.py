@@ -1,0 +1,108 @@
+"""Names in the cluster, for completion: what can be read quickly with the user's permissions, and never an error."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.cli.data.data_text import measured
+from fairlead.kube.access.access import find_access
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object
+
+WITHIN_S: Final = 2.0
+"""Time after which the names that were read are all that are offered."""
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
+_KINDS: Final = ("pod", "pods", "po")
+Given = Mapping[str, str]
+"""Values of options by their names in the namespace of argparse."""
+Reader = Callable[[Client, Given, Sequence[str]], AsyncIterator[str]]
+
+
+def offered(what: str, given: Given, placed: Sequence[str], last: str) -> list[str]:
+    """Return names of objects for an argument or an option, after these options and arguments; [] if it takes none."""
+    if what not in _READERS or given.get("snapshot", "live") != "live":
+        return []
+    if what != "pod":
+        return _names(_READERS[what], given, placed)
+    kind, slash, _ = last.rpartition("/")
+    if (kind or "pod") not in _KINDS or (placed and (len(placed) > 1 or placed[0] not in _KINDS)):
+        return []
+    names = _names(_READERS[what], given, placed)
+    with_kind = [f"{kind or 'pod'}/{name}" for name in names] if last and not placed else []
+    return with_kind if slash else names + with_kind
+
+
+def _names(read: Reader, given: Given, placed: Sequence[str]) -> list[str]:
+    found = list[str]()
+
+    async def collect() -> None:
+        file = given.get("kubeconfig")
+        access = find_access(Path(file) if file else None, given.get("context", ""))
+        async with asyncio.timeout(WITHIN_S), Client(access, deadline_s=WITHIN_S, tries=1) as client:
+            async for name in read(client, given, placed):
+                found.append(name)
+
+    try:
+        asyncio.run(collect())
+    except Exception:  # noqa: BLE001 - an error would be written into the line that is typed
+        return found
+    return found
+
+
+async def _pods(client: Client, given: Given, _: Sequence[str]) -> AsyncIterator[str]:
+    async for name in _listed(client, ObjectRef(PODS.resource, given.get("namespace") or client.access.namespace)):
+        yield name
+
+
+async def _nodes(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
+    async for name in _listed(client, NODES):
+        yield name
+
+
+async def _namespaces(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
+    async for name in _listed(client, _NAMESPACES):
+        yield name
+
+
+async def _measuring(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
+    """Yield the policies that measure something."""
+    async for page in client.pages(POLICIES, _policies):
+        for one in page.items or ():
+            if measured(one):
+                yield one["metadata"]["name"]
+
+
+async def _entries(client: Client, _: Given, placed: Sequence[str]) -> AsyncIterator[str]:
+    policy = await client.get(POLICIES.named("", placed[0]), decode_object)
+    for entry in measured(policy):
+        yield entry["name"]
+
+
+async def _listed(client: Client, at: ObjectRef) -> AsyncIterator[str]:
+    async for page in client.pages(at, _objects, accept=_METADATA):
+        for one in page.items or ():
+            yield one.metadata.name
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+_objects: Final = msgspec.json.Decoder(Page[_Named]).decode
+_policies: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
+_READERS: Final[Mapping[str, Reader]] = {
+    "pod": _pods,
+    "node": _nodes,
+    "namespace": _namespaces,
+    "policy": _measuring,
+    "entry": _entries,
+}
+"""By the names of arguments and options in the namespace of argparse."""
