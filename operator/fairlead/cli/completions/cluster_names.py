@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.cli.data.data_text import measured
+from fairlead.cli.inputs.operator_survey import measured
 from fairlead.kube.access.access import find_access
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object

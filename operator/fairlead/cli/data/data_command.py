@@ -66,7 +66,8 @@ def _run(given: argparse.Namespace) -> int:
 
 async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
     from fairlead.cli.console.exits import CommandError
-    from fairlead.cli.data.data_text import data_of, measured
+    from fairlead.cli.data.data_text import data_of
+    from fairlead.cli.inputs.operator_survey import measured
     from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import NotFoundError
@@ -85,7 +86,8 @@ async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
 async def _read(given: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.api.closest_name import closest_name
     from fairlead.cli.console.exits import CommandError
-    from fairlead.cli.data.data_text import data_of, measured
+    from fairlead.cli.data.data_text import data_of
+    from fairlead.cli.inputs.operator_survey import measured
     from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import NotFoundError
     from fairlead.kube.http.client import Client

@@ -7,7 +7,6 @@ from typing import Any, Final
 from fairlead.cli.console.output import clean, columns
 from fairlead.policy.views.measured_summary import age_text
 
-_MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
 _SECOND: Final = 1_000_000_000
 _REASONS: Final = {
     "Stale": "too old",
@@ -29,12 +28,6 @@ def data_of(policy: Mapping[str, Any]) -> dict[str, Any]:
         "message": found.get("message", ""),
         "entries": [*status.get("data", ())],
     }
-
-
-def measured(policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the entries of a policy that are measured; others are read from annotations and labels of nodes."""
-    entries: Sequence[Mapping[str, Any]] = (policy.get("spec") or {}).get("data") or ()
-    return [entry for entry in entries if any(source in entry for source in _MEASURED)]
 
 
 def list_lines(found: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[str]:

@@ -15,6 +15,7 @@ from fairlead.render.object_names import SCHEDULER_LABEL
 
 Obj = Mapping[str, Any]
 _PROBES: Final = "probes"
+_MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
 _WITHIN_S: Final = 3.0
 
 
@@ -103,6 +104,12 @@ async def operator_namespaces(objects: ObjectClient) -> list[str]:
         return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})
     except ForbiddenError:
         return []
+
+
+def measured(policy: Obj) -> list[Obj]:
+    """Return the entries of a policy that are measured; others are read from annotations and labels of nodes."""
+    entries: Sequence[Obj] = (policy.get("spec") or {}).get("data") or ()
+    return [entry for entry in entries if any(source in entry for source in _MEASURED)]
 
 
 async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Unread], None]) -> dict[str, str]:
