@@ -11,13 +11,13 @@ from typing import Final, TypeAlias
 
 from fairlead.grants.beginning import AskOf, first_entries
 from fairlead.grants.commit import Answer, Granted, GrantRequest, Plan, Refused, plan
-from fairlead.grants.entry import Entry, UnreadableEntry
+from fairlead.grants.entry import AnyEntry
 from fairlead.grants.ledger import Ledger, create_body
-from fairlead.grants.over import EntryState, is_newer, judge, judge_read
+from fairlead.grants.over import EntryState, PodState, is_newer, judge, judge_listed, judge_read
 from fairlead.grants.server import Failed, Missing, Server, Views
 
 READS_MAX: Final = 16
-"""Pods that are read to make room in one round."""
+"""Pods that are read one by one to make room; where more are unclear, two lists tell of all of them."""
 BATCH_MAX: Final = 32
 """Requests that share a write: to plan them takes the event loop for some milliseconds."""
 ASIDE_S: Final = 5.0
@@ -42,15 +42,15 @@ class _Waiting:
 class Ledgers:
     """Ledgers of all nodes, as this process writes them."""
 
-    def __init__(self, server: Server, views: Views, ask_of: AskOf) -> None:
-        self._server, self._views, self._ask_of = server, views, ask_of
+    def __init__(self, server: Server, views: Views, ask_of: AskOf, reads_max: int = READS_MAX) -> None:
+        self._server, self._views, self._ask_of, self._reads_max = server, views, ask_of, reads_max
         self._nodes: dict[str, _NodeLedger] = {}
 
     async def commit(self, node: str, request: GrantRequest, left_s: LeftS) -> Answer | Failed:
         """Return the answer to a request, once the ledger says so."""
         found = self._nodes.get(node)
         if found is None:
-            found = self._nodes[node] = _NodeLedger(node, self._server, self._views, self._ask_of)
+            found = self._nodes[node] = _NodeLedger(node, self._server, self._views, self._ask_of, self._reads_max)
         waiting = _Waiting(request, left_s)
         found.add(waiting)
         try:
@@ -68,8 +68,9 @@ class Ledgers:
 class _NodeLedger:
     """Ledger of one node: the newest version that this process knows, and who waits for a newer one."""
 
-    def __init__(self, node: str, server: Server, views: Views, ask_of: AskOf) -> None:
+    def __init__(self, node: str, server: Server, views: Views, ask_of: AskOf, reads_max: int) -> None:
         self._node, self._server, self._views, self._ask_of = node, server, views, ask_of
+        self._reads_max = reads_max
         self._known: Ledger | None = None
         self._queue: list[_Waiting] = []
         self._over: dict[tuple[str, str], EntryState] = {}
@@ -79,7 +80,7 @@ class _NodeLedger:
         self._confirmed = False
         """True if the API server has told the newest version since requests came in."""
         self._task: asyncio.Task[None] | None = None
-        self._unclear: Mapping[str, Entry] = {}
+        self._unclear: Mapping[str, AnyEntry] = {}
         """Entries whose state the last plan could not tell."""
         self._unclear_before = set[tuple[str, str]]()
         """Those that were unclear when the queue was empty the last time."""
@@ -128,7 +129,7 @@ class _NodeLedger:
         batch = self._queue[:BATCH_MAX]
         made = plan(ledger, [one.request for one in batch], self._views.node(self._node), self._state_of)
         self._unclear = made.unclear
-        if made.put:
+        if made.put or not ledger.marked:  # no watch shows one without its marks
             await self._write(made, batch)
         elif not self._confirmed:
             await self._read()  # no answer without a write stands on a watch, which may be behind
@@ -183,11 +184,10 @@ class _NodeLedger:
             self._known = shown
         return self._known
 
-    def _state_of(self, uid: str, entry: Entry | UnreadableEntry) -> EntryState:
-        if isinstance(entry, Entry) and (told := self._over.get((uid, entry.rv))) is not None:
+    def _state_of(self, uid: str, entry: AnyEntry) -> EntryState:
+        if (told := self._over.get((uid, entry.rv))) is not None:
             return told
-        name = entry.pod if isinstance(entry, Entry) else ""
-        return judge(uid, entry, self._node, self._views.seen(uid, name))
+        return judge(uid, entry, self._node, self._views.seen(uid, entry.pod))
 
     def _read_old(self) -> None:
         """Read pods of entries that were unclear the last time, too, so that the next write removes what is over.
@@ -203,24 +203,41 @@ class _NodeLedger:
         if old and (self._aside is None or self._aside.done()):
             self._aside = asyncio.get_running_loop().create_task(self._read_aside(old))
 
-    async def _read_aside(self, old: Mapping[str, Entry]) -> None:
+    async def _read_aside(self, old: Mapping[str, AnyEntry]) -> None:
         self._already_read |= {(uid, one.rv) for uid, one in await self._read_pods(old, ASIDE_S)}
 
-    async def _read_pods(self, unread: Mapping[str, Entry], left_s: float) -> Sequence[tuple[str, Entry]]:
-        """Read the pods of some of these entries, all at the same time, and return these entries."""
-        asked = [*unread.items()][:READS_MAX]
-        reads = (self._server.read_pod(entry.pod, left_s) for _, entry in asked)
-        told = dict[tuple[str, str], EntryState]()
-        for (uid, entry), found in zip(asked, await asyncio.gather(*reads), strict=True):
-            if not isinstance(found, Failed) and (state := judge_read(uid, entry, self._node, found)).is_over:
-                told[uid, entry.rv] = state
-        kept = {} if self._known is None else self._known.entries
+    async def _read_pods(self, unread: Mapping[str, AnyEntry], left_s: float) -> Sequence[tuple[str, AnyEntry]]:
+        """Read the pods of these entries, and return these entries."""
+        one_by_one = len(unread) <= self._reads_max and all(one.pod for one in unread.values())
+        states = await (self._read_each(unread, left_s) if one_by_one else self._list_all(unread, left_s))
+        told = {(uid, unread[uid].rv): state for uid, state in states.items() if state.is_over}
+        kept = {} if self._known is None else self._known.all
         self._over = {key: state for key, state in self._over.items() if key[0] in kept} | told
-        return asked
+        return [*unread.items()]
+
+    async def _read_each(self, unread: Mapping[str, AnyEntry], left_s: float) -> Mapping[str, EntryState]:
+        reads = await asyncio.gather(*(self._server.read_pod(entry.pod, left_s) for entry in unread.values()))
+        return {
+            uid: judge_read(uid, entry, self._node, found)
+            for (uid, entry), found in zip(unread.items(), reads, strict=True)
+            if not isinstance(found, Failed)
+        }
+
+    async def _list_all(self, unread: Mapping[str, AnyEntry], left_s: float) -> Mapping[str, EntryState]:
+        unplaced = await self._server.list_unplaced(left_s)
+        here = await self._server.list_pods(self._node, left_s)
+        if isinstance(unplaced, Failed) or isinstance(here, Failed):
+            return {}
+        by_uid = _by_uid(unplaced), _by_uid(here)
+        return {uid: judge_listed(uid, entry, self._node, *by_uid) for uid, entry in unread.items()}
 
     def _settle_all(self, answer: Failed) -> None:
         for one in self._queue:
             one.settle(answer)
+
+
+def _by_uid(pods: Sequence[PodState]) -> Mapping[str, PodState]:
+    return {one.uid: one for one in pods}
 
 
 def _as_written(ledger: Ledger, request: GrantRequest) -> Answer:

@@ -31,6 +31,8 @@ class NotBound(Struct, frozen=True):
     """Result that is an error for the scheduler. The Binding may arrive nevertheless."""
 
     why: str
+    entry_may_stand: bool = False
+    """Whether an entry may stand in the ledger for this version of the pod."""
 
 
 BindResult: TypeAlias = Bound | NotBound
@@ -90,7 +92,7 @@ async def bind(call: GrantedBind, ledgers: Ledgers, server: Server, views: Views
         if not isinstance(result, _Change):
             return result
         state = None
-    return NotBound("the pod was changed again and again")
+    return NotBound("the pod was changed again and again", entry_may_stand=True)
 
 
 async def _attempt(
@@ -104,15 +106,17 @@ async def _attempt(
     if isinstance(answer, Outdated):
         return _Change()
     if not isinstance(answer, Granted):
-        return NotBound(answer.why)
+        return NotBound(answer.why, entry_may_stand=isinstance(answer, Failed))
     if call.hung_up():
-        return NotBound("the caller has hung up")
+        return NotBound("the caller has hung up", entry_may_stand=True)
     outcome = await server.post_binding(binding_of(call, answer.entry), budget.left_s())
     if isinstance(outcome, Written):
         return Bound(answer.entry)
     if isinstance(outcome, Conflicting):
         return _Change()
-    return NotBound("the pod is gone" if isinstance(outcome, Missing) else outcome.why)
+    if isinstance(outcome, Missing):
+        return NotBound("the pod is gone")
+    return NotBound(outcome.why, entry_may_stand=True)
 
 
 def binding_of(call: GrantedBind, entry: Entry) -> dict[str, Any]:

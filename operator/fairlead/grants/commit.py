@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.entry import Entry, Grant, GrantedDevice, UnreadableEntry
+from fairlead.grants.entry import AnyEntry, Entry, Grant, GrantedDevice
 from fairlead.grants.ledger import Ledger, merge_patch
 from fairlead.grants.over import EntryState, PodState, is_newer
 from fairlead.grants.room import Ask, Capacity, Room, answers
@@ -70,7 +70,7 @@ class NodeFacts(Struct, frozen=True):
     """Pods on it that have not ended, as the mirror shows them."""
 
 
-StateOf: TypeAlias = Callable[[str, Entry | UnreadableEntry], EntryState]
+StateOf: TypeAlias = Callable[[str, AnyEntry], EntryState]
 
 
 class Plan(Struct, frozen=True):
@@ -81,7 +81,7 @@ class Plan(Struct, frozen=True):
     drop: frozenset[str]
     answers: Sequence[Answer]
     """One for each request, in their order."""
-    unclear: Mapping[str, Entry]
+    unclear: Mapping[str, AnyEntry]
     """Entries whose pods have to be read to tell whether they are over."""
     wants_room: bool
     """Whether a request was refused that they might make room for."""
@@ -94,21 +94,33 @@ class Plan(Struct, frozen=True):
 
 def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, state_of: StateOf) -> Plan:
     """Answer requests by this version of a ledger."""
-    if ledger.newer or isinstance(facts.capacity, Refused):
-        refused = facts.capacity if isinstance(facts.capacity, Refused) else Refused(NEWER)
-        return Plan(
-            ledger, {}, frozenset(), [_standing(ledger, one) or refused for one in requests], {}, wants_room=False
-        )
+    if isinstance(facts.capacity, Refused):
+        return _closed(ledger, requests, facts.capacity)
     draft = _Draft(ledger, facts, facts.capacity, state_of)
+    if not ledger.newer.keys() <= draft.over:
+        # What a newer version promised is not known: only what its pods are now can open the node.
+        unclear = {uid: one for uid, one in draft.unclear.items() if uid in ledger.newer}
+        return _closed(ledger, requests, Refused(NEWER), unclear)
     found = [draft.answer(one) for one in requests]
     wants_room = any(not isinstance(one, Granted) for one in found)
     drop = draft.over if draft.put else frozenset[str]()
     return Plan(ledger, draft.put, drop - draft.put.keys(), found, draft.unclear, wants_room)
 
 
+def _closed(
+    ledger: Ledger,
+    requests: Sequence[GrantRequest],
+    why: Refused,
+    unclear: Mapping[str, AnyEntry] = MappingProxyType({}),
+) -> Plan:
+    """Return the plan that grants nothing but what stands in the ledger."""
+    found = [_standing(ledger, one) or why for one in requests]
+    return Plan(ledger, {}, frozenset(), found, unclear, wants_room=bool(unclear))
+
+
 def foreign(placed: Iterable[PodState], ledger: Ledger, capacity: Capacity) -> list[PodState]:
     """Return the pods on a node that ask for its devices, and have no entry."""
-    known = ledger.entries.keys() | ledger.unreadable.keys() | ledger.newer.keys()
+    known = ledger.all
     return [
         one for one in placed if one.uid not in known and any(one.request.get(resource, 0) > 0 for resource in capacity)
     ]
@@ -146,10 +158,11 @@ class _Draft:
     def __init__(self, ledger: Ledger, facts: NodeFacts, capacity: Capacity, state_of: StateOf) -> None:
         self.ledger = ledger
         self.put: dict[str, Entry] = {}
-        states = {uid: state_of(uid, one) for uid, one in ledger.entries.items()}
-        states |= {uid: state_of(uid, one) for uid, one in ledger.unreadable.items()}
+        states = {uid: state_of(uid, one) for uid, one in ledger.all.items()}
+        # What an entry says of its pod may be wrong where it cannot be read; its UID is the key.
+        states |= {one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}
         self.over = frozenset(uid for uid, state in states.items() if state.is_over)
-        self.unclear = {uid: one for uid, one in ledger.entries.items() if states[uid] is EntryState.UNCLEAR}
+        self.unclear = {uid: one for uid, one in ledger.all.items() if states[uid] is EntryState.UNCLEAR}
         self.held = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}
         self.order = max((one.order for one in self.held.values()), default=0)
         self.room = charged(ledger, facts, capacity, self.over)

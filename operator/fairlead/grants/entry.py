@@ -12,6 +12,8 @@ from msgspec import Meta, Struct
 
 VERSION: Final = 1
 AMOUNT_MAX: Final = (1 << 63) - 1
+ORDER_MAX: Final = 1 << 62
+"""Greatest order that is believed: a greater one was written by others, and would leave none for those that follow."""
 
 Resources: TypeAlias = Mapping[str, int]
 """Amounts by resource, in the resource's whole units."""
@@ -45,13 +47,27 @@ class UnreadableEntry(Struct, frozen=True):
     """Entry that this version cannot read, though it should be able to."""
 
     why: str
+    pod: str = ""
+    """Namespace and name, if these can be read all the same."""
+
+    @property
+    def rv(self) -> str:
+        """Return nothing: a version is not believed where the rest is wrong."""
+        return ""
 
 
 class NewerEntry(Struct, frozen=True):
-    """Entry of a newer version of Fairlead, which may promise what this version does not know."""
+    """Entry of a newer version of Fairlead, which may promise what this version does not know.
+
+    The fields below mean the same in every version, so that each can tell of every entry whether it is over.
+    """
 
     version: int
+    pod: str = ""
+    rv: str = ""
 
+
+AnyEntry: TypeAlias = Entry | UnreadableEntry | NewerEntry
 
 _ID: Final = "id"
 _V: Final = "v"
@@ -63,31 +79,59 @@ class _Version(Struct):
     v: Annotated[int, Meta(ge=1)]
 
 
+_Pod = Annotated[str, Meta(pattern="^[^/]+/[^/]+$")]
+
+
 class _Wire(Struct):
     v: int
-    pod: Annotated[str, Meta(pattern="^[^/]+/[^/]+$")]
+    pod: _Pod
     rv: Annotated[str, Meta(min_length=1)]
     by: str
     g: dict[str, _Devices]
-    n: _Amount = 0
+    n: int = 0
+
+
+class _WirePod(Struct):
+    pod: _Pod
+
+
+class _WireVersion(Struct):
+    rv: str
 
 
 _versions: Final = msgspec.json.Decoder(_Version)
+_pods: Final = msgspec.json.Decoder(_WirePod)
+_pod_versions: Final = msgspec.json.Decoder(_WireVersion)
 _entries: Final = msgspec.json.Decoder(_Wire)
 _copies: Final = msgspec.json.Decoder(dict[str, int | _Devices])
 _write: Final = msgspec.json.Encoder().encode
 _Unreadable = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
 
-def decode_entry(text: str) -> Entry | UnreadableEntry | NewerEntry:
+def decode_entry(text: str) -> AnyEntry:
     """Read the value of a key of a ledger."""
     try:
         if (version := _versions.decode(text).v) > VERSION:
-            return NewerEntry(version)
+            return NewerEntry(version, _pod_in(text), _pod_version_in(text))
         wire = _entries.decode(text)
-        return Entry(wire.pod, wire.rv, wire.by, _grant(wire.g), wire.n)
+        order = wire.n if 0 <= wire.n <= ORDER_MAX else 0
+        return Entry(wire.pod, wire.rv, wire.by, _grant(wire.g), order)
     except _Unreadable as error:
-        return UnreadableEntry(str(error))
+        return UnreadableEntry(str(error), _pod_in(text))
+
+
+def _pod_in(text: str) -> str:
+    try:
+        return _pods.decode(text).pod
+    except _Unreadable:
+        return ""
+
+
+def _pod_version_in(text: str) -> str:
+    try:
+        return _pod_versions.decode(text).rv
+    except _Unreadable:
+        return ""
 
 
 def encode_entry(entry: Entry) -> str:

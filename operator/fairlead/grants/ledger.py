@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.grants.entry import Entry, NewerEntry, UnreadableEntry, decode_entry, encode_entry
+from fairlead.grants.entry import AnyEntry, Entry, NewerEntry, UnreadableEntry, decode_entry, encode_entry
 
 PREFIX: Final = "fairlead-grants-"
 LABEL: Final = "fairlead.dev/grants"
@@ -29,6 +29,14 @@ class Ledger(Struct, frozen=True):
     """By the UID of their pod, as the following two."""
     unreadable: Mapping[str, UnreadableEntry] = {}
     newer: Mapping[str, NewerEntry] = {}
+    marked: bool = True
+    """Whether it bears the label and the annotation by which watches find it."""
+
+    @property
+    def all(self) -> Mapping[str, AnyEntry]:
+        """Return the entries of each kind."""
+        found: dict[str, AnyEntry] = {**self.entries, **self.unreadable, **self.newer}
+        return found
 
 
 def ledger_name(node: str) -> str:
@@ -43,7 +51,8 @@ def ledger_name(node: str) -> str:
 def decode_ledger(config_map: Mapping[str, Any]) -> Ledger:
     """Read a ledger from its ConfigMap."""
     metadata = config_map["metadata"]
-    node = (metadata.get("annotations") or {}).get(NODE) or str(metadata["name"]).removeprefix(PREFIX)
+    told = (metadata.get("annotations") or {}).get(NODE)
+    node = told or str(metadata["name"]).removeprefix(PREFIX)
     entries: dict[str, Entry] = {}
     unreadable: dict[str, UnreadableEntry] = {}
     newer: dict[str, NewerEntry] = {}
@@ -55,7 +64,8 @@ def decode_ledger(config_map: Mapping[str, Any]) -> Ledger:
                 unreadable[uid] = entry
             case NewerEntry() as entry:
                 newer[uid] = entry
-    return Ledger(node, metadata["uid"], metadata["resourceVersion"], entries, unreadable, newer)
+    marked = told is not None and LABEL in (metadata.get("labels") or {})
+    return Ledger(node, metadata["uid"], metadata["resourceVersion"], entries, unreadable, newer, marked)
 
 
 def merge_ledgers(one: Ledger, other: Ledger) -> Ledger:
@@ -84,8 +94,11 @@ def merge_patch(ledger: Ledger, put: Mapping[str, Entry], drop: Iterable[str]) -
     """Return the patch that changes entries of this version of the ledger, and of no other one."""
     data: dict[str, str | None] = dict.fromkeys(drop)
     data |= {uid: encode_entry(one) for uid, one in put.items()}
+    metadata: dict[str, Any] = {"resourceVersion": ledger.rv, "managedFields": [{}]}
+    if not ledger.marked:
+        metadata |= {"labels": {LABEL: ""}, "annotations": {NODE: ledger.node}}
     # Without a list of who manages which key, which has one writer here, the API server needs a sixth less time.
-    return {"metadata": {"resourceVersion": ledger.rv, "managedFields": [{}]}, "data": data}
+    return {"metadata": metadata, "data": data}
 
 
 def delete_body(ledger: Ledger, over: Collection[str], *, node_exists: bool) -> dict[str, Any] | None:
@@ -93,7 +106,7 @@ def delete_body(ledger: Ledger, over: Collection[str], *, node_exists: bool) -> 
 
     It is needed while its node exists, and while an entry is not known to be over.
     """
-    if node_exists or ledger.newer or not {*ledger.entries, *ledger.unreadable} <= {*over}:
+    if node_exists or not ledger.all.keys() <= {*over}:
         return None
     preconditions = {"uid": ledger.uid, "resourceVersion": ledger.rv}
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}

@@ -6,12 +6,13 @@ tells more, because the version that the entry names is not in the read's future
 """
 
 import re
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.grants.entry import Entry, Resources, UnreadableEntry
+from fairlead.grants.entry import AnyEntry, Resources
 
 _NUMBER: Final = re.compile("[1-9][0-9]*")
 
@@ -73,11 +74,11 @@ def is_newer(version: str, than: str) -> bool | None:
     return None
 
 
-def judge(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+def judge(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
     """Return the state of an entry by a view of any age: what it shows of this UID, else under the pod's name."""
     if seen is None:
         return EntryState.UNCLEAR
-    rv = entry.rv if isinstance(entry, Entry) else ""
+    rv = entry.rv
     if isinstance(seen, PodState) and seen.uid != uid:
         # An older pod of that name would tell nothing: the view may not have heard of this one yet.
         return EntryState.POD_GONE if rv and is_newer(seen.rv, rv) else EntryState.UNCLEAR
@@ -91,13 +92,26 @@ def judge(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | 
     return EntryState.POD_CHANGED if newer else EntryState.HOLDS
 
 
-def judge_read(uid: str, entry: Entry, node: str, read: PodState | Gone) -> EntryState:
+def judge_read(uid: str, entry: AnyEntry, node: str, read: PodState | Gone) -> EntryState:
     """Return the state of an entry by a consistent read of its pod's name that began after the entry was seen."""
     if isinstance(read, Gone) or read.uid != uid:
         return EntryState.POD_GONE
     if (fact := _lasting(node, read)) is not None:
         return fact
-    return EntryState.HOLDS if read.rv == entry.rv else EntryState.POD_CHANGED
+    return EntryState.HOLDS if entry.rv in ("", read.rv) else EntryState.POD_CHANGED
+
+
+def judge_listed(
+    uid: str, entry: AnyEntry, node: str, unplaced: Mapping[str, PodState], here: Mapping[str, PodState]
+) -> EntryState:
+    """Return the state of an entry by two consistent lists, by UID, that began after the entry was seen.
+
+    `unplaced` has all unplaced pods, `here` those on the node. The latter has to be the later one: a pod that is bound
+    between the two is then in both, and in the other order it might be in neither.
+    """
+    if (found := here.get(uid) or unplaced.get(uid)) is None:
+        return EntryState.POD_GONE  # or it is placed elsewhere, which is as good
+    return judge_read(uid, entry, node, found)
 
 
 def _lasting(node: str, seen: PodState | Gone) -> EntryState | None:

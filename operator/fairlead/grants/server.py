@@ -51,6 +51,9 @@ class Server(Protocol):
     async def list_pods(self, node: str, timeout_s: float) -> Sequence[PodState] | Failed:
         """List the pods on a node, with all writes before the call in it."""
 
+    async def list_unplaced(self, timeout_s: float) -> Sequence[PodState] | Failed:
+        """List the pods that are on no node, with all writes before the call in it."""
+
     async def create_ledger(self, body: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Create a ledger."""
 

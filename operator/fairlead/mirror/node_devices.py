@@ -8,9 +8,11 @@ server which it is. If such entries counted, a full node would stay full, becaus
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from fairlead.api.devices import DeviceShare
 from fairlead.grants.entry import Entry
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import Key, PodEntry
+from fairlead.mirror.recorded_grants import RecordedGrants
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices, UnhealthySource
 from fairlead.policy.views.pod_view import PodView
@@ -18,6 +20,7 @@ from fairlead.strategies.devices.record import is_taken
 from fairlead.strategies.facts import DeviceGrant, Granted, Nominated
 
 _NO_POD: Final[Key] = ("", "")
+"""Stands for the pod of an entry that does not tell it."""
 
 
 class LedgerEntry(NamedTuple):
@@ -39,17 +42,25 @@ def ledger_entries(ledger: Ledger) -> Iterator[LedgerEntry]:
     """Yield the entries of a ledger as the mirror stores them."""
     for uid, one in ledger.entries.items():
         yield ledger_entry(uid, one)
-    for uid in ledger.unreadable:
-        yield LedgerEntry(uid, _NO_POD, "", None)
-    for uid in ledger.newer:
-        yield LedgerEntry(uid, _NO_POD, "", None, is_newer=True)
+    for uid, unreadable in ledger.unreadable.items():
+        yield LedgerEntry(uid, _key(unreadable.pod), unreadable.rv, None)
+    for uid, newer in ledger.newer.items():
+        yield LedgerEntry(uid, _key(newer.pod), newer.rv, None, is_newer=True)
 
 
 def ledger_entry(uid: str, entry: Entry) -> LedgerEntry:
     """Return an entry of a ledger as the mirror stores it."""
-    namespace, _, name = entry.pod.partition("/")
     grants = tuple(DeviceGrant(one.id, one.amounts) for devices in entry.grant.values() for one in devices)
-    return LedgerEntry(uid, (namespace, name), entry.rv, grants, entry.order)
+    return LedgerEntry(uid, _key(entry.pod), entry.rv, grants, entry.order)
+
+
+def _key(pod: str) -> Key:
+    namespace, _, name = pod.partition("/")
+    return namespace, name
+
+
+def _recorded(placed: PodEntry, grants: tuple[DeviceGrant, ...]) -> LedgerEntry:
+    return LedgerEntry(placed.pod.uid, placed.key, "", grants)
 
 
 class DevicesOfNodes:
@@ -70,15 +81,23 @@ class DevicesOfNodes:
         self._nominated: dict[str, dict[Key, Nominated]] = {}
         self._node_of_nominated: dict[Key, str] = {}
         self._unhealthy: dict[UnhealthySource, Mapping[str, str]] = {}
+        self._recorded = RecordedGrants(placed)
+        self._nameless: dict[str, set[str]] = {}
+        """Nodes whose ledgers have an entry that does not tell its pod, by its UID, until that pod is seen."""
+        self._names: dict[str, Key] = {}
+        """Names of the pods of such entries, once they were seen."""
 
     def of(self, node: str) -> NodeDevices:
         """Return the facts about the devices of a node."""
         ledger, waiting = self._ledgers.get(node), self._nominated.get(node)
-        if ledger is None and waiting is None and not self._unhealthy:
+        if ledger is None:
+            granted = [self.in_force(_recorded(*one)) for one in self._recorded.on(node)]
+        else:
+            granted = [one for entry in ledger if (one := self._granted(node, entry)) is not None]
+        if not granted and waiting is None and not self._unhealthy:
             return NO_DEVICES
-        granted = [self._granted(node, one) for one in ledger or ()]
         return NodeDevices(
-            tuple(one for one in granted if one is not None),
+            tuple(granted),
             tuple((waiting or {}).values()),
             {source: texts.get(node, "") for source, texts in self._unhealthy.items()},
         )
@@ -88,14 +107,21 @@ class DevicesOfNodes:
         placed = self._placed.get(one.pod)
         uid = one.uid or f"{one.pod[0] or 'default'}/{one.pod[1]}"  # pods from files may have none
         if placed is None or placed.pod.uid != one.uid:
-            return Granted(uid, one.grants, taken=False, assumed_at=one.assumed_at)
+            return Granted(uid, one.grants, one.is_newer, taken=False, assumed_at=one.assumed_at)
         taken = is_taken(placed.pod.metadata.annotations, placed.pod.phase)
-        return Granted(uid, one.grants, taken=taken, assumed_at=one.assumed_at)
+        return Granted(uid, one.grants, one.is_newer, taken=taken, assumed_at=one.assumed_at)
+
+    def set_shares(self, entries: Iterable[DeviceShare]) -> None:
+        """Set the entries of device shares whose grants annotations may record, in the order of their policies."""
+        for node in self._recorded.set_entries(entries) - self._ledgers.keys():
+            self._changed(node)
 
     def put_ledger(self, node: str, entries: Iterable[LedgerEntry]) -> None:
         """Set the entries of a node's ledger."""
-        found = tuple(entries)
-        self._forget(node, {one.uid for one in found})
+        listed = [*entries]
+        self._forget(node, {one.uid for one in listed})
+        self._find_names({one.uid for one in listed if one.pod == _NO_POD} - self._names.keys())
+        found = tuple(self._named(node, one) for one in listed)
         self._ledgers[node] = found
         for one in found:
             self._nodes_of.setdefault(one.pod, set()).add(node)
@@ -128,11 +154,16 @@ class DevicesOfNodes:
         """Report whether a pod with an entry was seen placed, and has ended or is gone since."""
         return uid in self._gone
 
+    def known_as(self, uid: str) -> Key | None:
+        """Return the name of the pod of an entry that does not tell it; None if it was not seen."""
+        return self._names.get(uid)
+
     def holder(self, key: Key, uid: str) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
         for node in self._nodes_of.get(key, ()):
-            if any(one.uid == uid and self._granted(node, one) is not None for one in self._ledgers[node]):
-                return uid
+            for one in self._ledgers[node]:
+                if one.uid == uid and one.grants is not None and self._granted(node, one) is not None:
+                    return uid
         return ""
 
     def placed_gone(self, key: Key, uid: str) -> None:
@@ -149,10 +180,12 @@ class DevicesOfNodes:
     def pod_changed(self, key: Key) -> None:
         """Note that a pod came, changed or went, placed or not."""
         pod = self._unplaced.get(key)
+        if self._nameless:
+            self._see(key)
         before = self._node_of_nominated.get(key)
         nominated = None if pod is None or not pod.status.nominatedNodeName else self._as_nominated(pod)
         after = None if nominated is None else nominated.pod.nominated
-        touched = {*self._nodes_of.get(key, ())}
+        touched = (self._recorded.pod_changed(key) - self._ledgers.keys()) | self._nodes_of.get(key, set())
         if before is not None:
             touched.add(before)
             self._node_of_nominated.pop(key)
@@ -177,6 +210,41 @@ class DevicesOfNodes:
             nodes.discard(node)
             if not nodes:
                 self._nodes_of.pop(one.pod, None)
+            if one.uid in self._nameless:
+                self._nameless[one.uid].discard(node)
+                if not self._nameless[one.uid]:
+                    del self._nameless[one.uid]
+            if one.uid not in kept:
+                self._names.pop(one.uid, None)
+
+    def _find_names(self, uids: Collection[str]) -> None:
+        """Look among all pods for those of entries that do not tell theirs, which only a person can have written."""
+        if uids:
+            self._names |= {uid: key for uid, key in self._uids() if uid in uids}
+
+    def _uids(self) -> Iterator[tuple[str, Key]]:
+        yield from ((str(one.pod.uid), key) for key, one in self._placed.items())
+        yield from ((str(pod.metadata.uid), key) for key, pod in self._unplaced.items())
+
+    def _named(self, node: str, one: LedgerEntry) -> LedgerEntry:
+        """Return an entry with the name of its pod, if that was seen."""
+        if one.pod != _NO_POD:
+            return one
+        if (key := self._names.get(one.uid)) is not None:
+            return one._replace(pod=key)
+        self._nameless.setdefault(one.uid, set()).add(node)
+        return one
+
+    def _see(self, key: Key) -> None:
+        """Note the name of a pod if it is one whose entries do not tell it."""
+        placed, unplaced = self._placed.get(key), self._unplaced.get(key)
+        uids = {str(placed.pod.uid)} if placed is not None else set()
+        uids |= {str(unplaced.metadata.uid)} if unplaced is not None else set()
+        for uid in uids & self._nameless.keys():
+            self._names[uid] = key
+            for node in self._nameless.pop(uid):
+                self._ledgers[node] = tuple(self._named(node, one) for one in self._ledgers[node])
+                self._nodes_of.setdefault(key, set()).add(node)
 
     def _as_nominated(self, pod: Any) -> Nominated | None:
         try:
@@ -188,13 +256,13 @@ class DevicesOfNodes:
 
     def _granted(self, node: str, one: LedgerEntry) -> Granted | None:
         """Return what an entry counts for; None if it is over, as far as is known here."""
-        if one.grants is None:
-            return Granted(one.uid, None, one.is_newer)
         placed = self._placed.get(one.pod)
         if placed is not None and placed.pod.uid == one.uid:
             return self.in_force(one) if placed.node == node else None
         unplaced = self._unplaced.get(one.pod)
-        if unplaced is None or unplaced.metadata.uid != one.uid or _is_newer(unplaced, one.version):
+        if unplaced is None or unplaced.metadata.uid != one.uid:
+            return None
+        if one.version and _is_newer(unplaced, one.version):
             return None
         return self.in_force(one)
 

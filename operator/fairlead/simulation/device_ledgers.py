@@ -1,23 +1,16 @@
 """Ledgers of nodes as the annotations of the pods on them tell, for snapshots without ledgers."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.record import ASSIGNED, DEVICES, GPUSHARE, recorded_grants
+from fairlead.strategies.devices.record import recorded_grants
+from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import DeviceGrant
-
-RECORDED: Final = frozenset({DEVICES, ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
-"""Annotations that tell what pods were granted."""
-
-
-def says_devices(placed: PodEntry) -> bool:
-    """Report whether a placed pod has annotations about devices."""
-    return not RECORDED.isdisjoint(placed.pod.metadata.annotations)
 
 
 def entry_of_pod(pod: Any, namespace: Any, placed: PodEntry, shares: Sequence[CompiledShare]) -> LedgerEntry | None:
@@ -26,9 +19,8 @@ def entry_of_pod(pod: Any, namespace: Any, placed: PodEntry, shares: Sequence[Co
     Raises ValueError for an unreadable quantity.
     """
     view = PodView(pod, namespace, request_of(pod))
-    found, resources = list[DeviceGrant](), set[str]()
+    found, taken = list[DeviceGrant](), Taken()
     for share in shares:
-        if resources.isdisjoint(share.entry.resources) and (grants := recorded_grants(share, view)) is not None:
-            resources.update(share.entry.resources)
+        if (grants := recorded_grants(share, view)) is not None and taken.take(share.entry):
             found += grants
     return LedgerEntry(placed.pod.uid, placed.key, "", tuple(found)) if found else None

@@ -29,11 +29,12 @@ from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.simulation import scheduler_filters
-from fairlead.simulation.device_ledgers import entry_of_pod, says_devices
+from fairlead.simulation.device_ledgers import entry_of_pod
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
 from fairlead.strategies.devices.layout import unhealthy_source
+from fairlead.strategies.devices.record import may_record
 
 T = TypeVar("T")
 Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
@@ -157,7 +158,7 @@ class Simulation:
 
     def _note_grants(self, key: Key, raw: Raw) -> None:
         placed = self._placed_as(key) if self._shares else None
-        if placed is not None and says_devices(placed):
+        if placed is not None and may_record(placed.pod.metadata.annotations):
             namespace = self.mirror.namespace(key[0])
             if (entry := entry_of_pod(decode.pod(raw), namespace, placed, self._shares)) is not None:
                 self._recorded[placed.node].append(entry)

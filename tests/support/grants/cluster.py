@@ -41,6 +41,8 @@ class Server:
         self.bindings: list[Mapping[str, Any]] = []
         self.reads: list[str] = []
         """Pods that were read."""
+        self.lists: list[str] = []
+        """Lists of pods: of a node, or of those that are unplaced."""
         self.metadata_hashes: dict[str, int] = {}
         """Of the pods whose labels or annotations were changed."""
 
@@ -53,7 +55,12 @@ class Server:
         return self.api.read_ledger(node)
 
     async def list_pods(self, node: str, _timeout_s: float) -> Sequence[PodState]:
+        self.lists.append(node)
         return self.api.list_pods(node)
+
+    async def list_unplaced(self, _timeout_s: float) -> Sequence[PodState]:
+        self.lists.append("unplaced")
+        return self.api.list_unplaced()
 
     async def create_ledger(self, body: Mapping[str, Any], _timeout_s: float) -> Ledger | WriteFailure:
         return self.api.create_ledger(body)
@@ -124,7 +131,8 @@ class Cluster:
 
     def write_ledger(self, **data: str) -> None:
         """Create the ledger by hand, with these entries by UID, and let the mirror hear of it."""
-        metadata = {"name": "fairlead-grants-n1", "annotations": {"fairlead.dev/node": "n1"}}
+        marks = {"labels": {"fairlead.dev/grants": ""}, "annotations": {"fairlead.dev/node": "n1"}}
+        metadata = {"name": "fairlead-grants-n1", **marks}
         self.api.create_ledger(
             {"metadata": metadata, "data": {uid.replace("_", "-"): one for uid, one in data.items()}}
         )

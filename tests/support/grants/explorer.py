@@ -3,6 +3,7 @@
 What a number means depends on where the case is, so that any list of numbers is a case, and a part of it is one too.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
@@ -41,6 +42,7 @@ class Case:
         for node in NODES[: self.draw(3)]:
             self.server.create_ledger(create_body(node, {}))
         self.forgets = self.draw(4) == 0
+        self.tampers = self.draw(4) == 0
         newest = len(self.server.pod_history) - 1
         self.replicas = [Replica(name, self.server, self.sent, newest, 0) for name in WRITERS]
         self.replicas[0].lies = self.draw(4) == 0
@@ -206,6 +208,23 @@ class Case:
         replica.start_end(node)
         self.tell(lambda: f"{replica.name} would delete the ledger of {node}")
 
+    def tamper(self) -> None:
+        """Let a person, or another version, write in a ledger, or take away what watches find it by."""
+        ledgers = [one for one in self.server.ledgers.values() if one.entries]
+        if not self.tampers or not ledgers:
+            return
+        ledger = ledgers[self.draw(len(ledgers))]
+        uid, entry = [*ledger.entries.items()][self.draw(len(ledger.entries))]
+        how = self.draw(6)
+        if how == 0:
+            self.server.unmark_ledger(ledger.node)
+            self.tell(lambda: f"the ledger of {ledger.node} loses its label")
+            return
+        names = {"pod": entry.pod, "rv": entry.rv}
+        texts = (json.dumps({"v": 2, **names}), '{"v": 3}', json.dumps({"v": 1, **names}), "what?", "{}")
+        self.server.tamper(ledger.node, uid, texts[how - 1])
+        self.tell(lambda: f"in the ledger of {ledger.node} {uid} becomes {texts[how - 1]}")
+
     def _carry_out(self, one: Sent, how: str) -> None:
         self.tell(lambda: f"{one}{how}")
         one.carry_out(self.server)
@@ -236,6 +255,7 @@ _WEIGHTS: Final[dict[Step, int]] = {
     Case.see_ledgers: 4,
     Case.crash: 2,
     Case.end_ledger: 2,
+    Case.tamper: 2,
 }
 _STEPS: Final[list[Step]] = [step for step, weight in _WEIGHTS.items() for _ in range(weight)]
 
@@ -273,6 +293,7 @@ def quieten(case: Case) -> None:
     for pod in list(server.pods.values()):
         if not pod.node:
             server.change_pod(pod.pod)
+    _end_what_was_tampered_with(server)
     if case.forgets:
         for node in sorted(server.ledgers):
             server.lost.add(node)
@@ -283,6 +304,16 @@ def quieten(case: Case) -> None:
         for node in NODES:
             if not server.pods[pod.pod].node:
                 _bind_in_peace(case, replica, pod.pod, node)
+
+
+def _end_what_was_tampered_with(server: ApiServer) -> None:
+    """Delete the pods that their entries would hold for ever: what is left of them has to be seen as over."""
+    for ledger in server.ledgers.values():
+        for pod in list(server.pods.values()):
+            newer = ledger.newer.get(pod.uid)
+            is_held = newer is not None and (pod.node == ledger.node or (not newer.rv and not pod.node))
+            if is_held or pod.uid in ledger.unreadable:
+                server.delete_pod(pod.pod)
 
 
 def _bind_in_peace(case: Case, replica: Replica, pod: str, node: str) -> None:

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from fairlead.grants import batch, bind, commit, over
 from fairlead.grants.bind import GrantedBind
 from fairlead.grants.commit import GrantRequest, NodeFacts, Plan, StateOf, plan
-from fairlead.grants.entry import Entry, UnreadableEntry
+from fairlead.grants.entry import AnyEntry, Entry, NewerEntry
 from fairlead.grants.ledger import Ledger, merge_patch
-from fairlead.grants.over import EntryState, Gone, PodState, judge
+from fairlead.grants.over import EntryState, Gone, PodState, judge, judge_listed
 from fairlead.grants.room import Room
+from fairlead.grants.server import Failed
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 
@@ -31,7 +32,7 @@ def entry_dropped_on_time_out(patch: pytest.MonkeyPatch) -> None:
     """Take a Binding for failed once its time is over, at the replica that gave it up."""
     real = batch._NodeLedger._state_of
 
-    def impatient(self: Any, uid: str, entry: Entry | UnreadableEntry) -> EntryState:
+    def impatient(self: Any, uid: str, entry: AnyEntry) -> EntryState:
         if isinstance(entry, Entry) and (uid, entry.rv) in self._views.timed_out:
             return EntryState.POD_CHANGED
         return real(self, uid, entry)
@@ -42,7 +43,7 @@ def entry_dropped_on_time_out(patch: pytest.MonkeyPatch) -> None:
 def gone_by_the_mirror(patch: pytest.MonkeyPatch) -> None:
     """Take a pod for gone that the mirror does not show."""
 
-    def hasty(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+    def hasty(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
         return EntryState.POD_GONE if seen is None else judge(uid, entry, node, seen)
 
     patch.setattr(batch, "judge", hasty)
@@ -69,7 +70,7 @@ def checked_before_the_newest(patch: pytest.MonkeyPatch) -> None:
 def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
     """Take a pod for gone as soon as a view shows another one under its name, which may be the one before it."""
 
-    def hasty(uid: str, entry: Entry | UnreadableEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+    def hasty(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
         another = isinstance(seen, PodState) and seen.uid != uid
         return EntryState.POD_GONE if another else judge(uid, entry, node, seen)
 
@@ -93,6 +94,30 @@ def choice_is_trusted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Room, "lacking", lambda _self, _grant: None)
 
 
+def lists_in_the_other_order(patch: pytest.MonkeyPatch) -> None:
+    """List the pods on the node before the unplaced ones: one that is bound in between is in neither list."""
+
+    async def swapped(self: Any, unread: Mapping[str, AnyEntry], left_s: float) -> Mapping[str, EntryState]:
+        here = await self._server.list_pods(self._node, left_s)
+        unplaced = await self._server.list_unplaced(left_s)
+        if isinstance(unplaced, Failed) or isinstance(here, Failed):
+            return {}
+        lists = [{one.uid: one for one in pods} for pods in (unplaced, here)]
+        return {uid: judge_listed(uid, entry, self._node, *lists) for uid, entry in unread.items()}
+
+    patch.setattr(batch._NodeLedger, "_list_all", swapped)
+
+
+def newer_entries_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """Grant beside what a newer version has promised."""
+    real = batch._NodeLedger._state_of
+
+    def careless(self: Any, uid: str, entry: AnyEntry) -> EntryState:
+        return EntryState.POD_GONE if isinstance(entry, NewerEntry) else real(self, uid, entry)
+
+    patch.setattr(batch._NodeLedger, "_state_of", careless)
+
+
 MUTATIONS: Final[Sequence[Mutate]] = (
     no_resource_version,
     entry_dropped_on_time_out,
@@ -102,4 +127,6 @@ MUTATIONS: Final[Sequence[Mutate]] = (
     another_uid_of_any_age,
     binding_of_any_version,
     choice_is_trusted,
+    lists_in_the_other_order,
+    newer_entries_do_not_count,
 )

@@ -5,7 +5,7 @@ import sys
 from fairlead.cli.main import main
 from fairlead.grants.batch import Ledgers, LeftS
 from fairlead.grants.commit import Answer, Granted, GrantRequest, plan
-from fairlead.grants.entry import Entry, UnreadableEntry
+from fairlead.grants.entry import AnyEntry, Entry
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.over import EntryState, judge
 from fairlead.grants.server import Failed
@@ -17,7 +17,7 @@ async def _commit(self: Ledgers, node: str, request: GrantRequest, left_s: LeftS
     views = self._views
     entries = _memory.setdefault(node, {})
 
-    def state_of(uid: str, entry: Entry | UnreadableEntry) -> EntryState:
+    def state_of(uid: str, entry: AnyEntry) -> EntryState:
         state = judge(uid, entry, node, views.seen(uid, entry.pod if isinstance(entry, Entry) else ""))
         return EntryState.HOLDS if state is EntryState.UNCLEAR else state
 

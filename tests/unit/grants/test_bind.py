@@ -125,7 +125,7 @@ def test_a_binding_that_was_given_up_and_arrives_late(patched: bool) -> None:
     given_up = scene.bind(scene.a, "a")
     late = scene.until("post_binding")
     late.give_up()
-    assert given_up.result == NotBound("timed out")
+    assert given_up.result == NotBound("timed out", entry_may_stand=True)
     assert scene.entries() == {"ns/a": "0"}, "the entry stays"
     if patched:
         scene.server.change_pod("ns/a")
@@ -198,7 +198,7 @@ def test_a_pod_that_changed_is_read_and_tried_again_three_times() -> None:
         scene.server.change_pod("ns/a")
         scene.serve(binding)
     scene.finish()
-    assert call.result == NotBound("the pod was changed again and again")
+    assert call.result == NotBound("the pod was changed again and again", entry_may_stand=True)
     assert scene.seen["post_binding"] == 4
 
 
@@ -238,7 +238,7 @@ def test_a_pod_that_could_not_be_read_is_read_for_the_next_request() -> None:
     fresh.loop.run_ready()
     read.give_up()
     scene.sent.remove(read)
-    assert refused.result == NotBound("no time was left to write the ledger")
+    assert refused.result == NotBound("no time was left to write the ledger", entry_may_stand=True)
     call = scene.bind(fresh, "b")
     scene.finish()
     assert isinstance(call.result, Bound)
@@ -279,7 +279,7 @@ def test_what_the_api_server_refuses_is_the_error(verb: str) -> None:
     request = scene.until(verb)
     scene.sent.remove(request)
     request.answer(Failed("forbidden"))
-    assert call.result == NotBound("forbidden")
+    assert call.result == NotBound("forbidden", entry_may_stand=True)
     assert scene.sent == []
 
 
@@ -298,7 +298,7 @@ def test_no_binding_is_posted_for_a_caller_that_hung_up() -> None:
     scene.until("patch_ledger")
     call.has_hung_up = True
     scene.finish()
-    assert call.result == NotBound("the caller has hung up")
+    assert call.result == NotBound("the caller has hung up", entry_may_stand=True)
     assert (scene.seen["post_binding"], scene.entries()) == (0, {"ns/a": "0"})
 
 
@@ -319,7 +319,7 @@ def test_a_commit_that_takes_too_long_is_an_error_and_its_entry_stays() -> None:
     scene.until("patch_ledger")
     scene.a.loop.fire(scene.a.loop.timers[0])
     scene.a.loop.run_ready()
-    assert call.result == NotBound("no time was left to write the ledger")
+    assert call.result == NotBound("no time was left to write the ledger", entry_may_stand=True)
     scene.finish()
     assert scene.entries() == {"ns/a": "0"}
     again = scene.bind(scene.a, "a")
@@ -334,7 +334,7 @@ def test_an_error_in_a_strategy_is_said_and_ends_nothing() -> None:
     failed = scene.bind(scene.a, "a")
     scene.finish()
     assert failed.result == NotBound(
-        "no devices were chosen because of an error: IndexError('list index out of range')"
+        "no devices were chosen because of an error: IndexError('list index out of range')", entry_may_stand=True
     )
     scene.a.pick = pick
     call = scene.bind(scene.a, "a")
@@ -370,7 +370,7 @@ def test_a_missing_namespace_is_named() -> None:
     request = scene.until("create_ledger")
     scene.sent.remove(request)
     request.answer(Missing())
-    assert call.result == NotBound("the operator's namespace is missing")
+    assert call.result == NotBound("the operator's namespace is missing", entry_may_stand=True)
 
 
 def test_a_node_that_was_deleted_is_forgotten_once_nobody_waits() -> None:

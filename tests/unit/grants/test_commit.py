@@ -17,7 +17,16 @@ from fairlead.grants.commit import (
     charged,
     plan,
 )
-from fairlead.grants.entry import Entry, Grant, GrantedDevice, NewerEntry, UnreadableEntry
+from fairlead.grants.entry import (
+    AMOUNT_MAX,
+    Entry,
+    Grant,
+    GrantedDevice,
+    NewerEntry,
+    UnreadableEntry,
+    decode_entry,
+    encode_entry,
+)
 from fairlead.grants.ledger import Ledger
 from fairlead.grants.over import EntryState, PodState
 from fairlead.grants.room import DeviceAsk, Room
@@ -210,6 +219,33 @@ def test_an_entry_of_a_newer_version_closes_the_node() -> None:
         [request("c", 1)], {"b": entry("b", "0", 1)}, {"b": EntryState.POD_GONE}, newer={"x": NewerEntry(2)}
     )
     assert (found.answers, found.put, found.drop) == ([Refused(NEWER)], {}, frozenset())
+
+
+@pytest.mark.parametrize("state", [EntryState.HOLDS, EntryState.UNCLEAR])
+def test_an_entry_of_a_newer_version_is_read_where_it_is_unclear(state: EntryState) -> None:
+    found = planned([request("c", 1)], states={"x": state}, newer={"x": NewerEntry(2)})
+    assert found.wants_room is (state is EntryState.UNCLEAR)
+    assert found.unclear.keys() == ({"x"} if found.wants_room else set())
+
+
+def test_an_entry_of_a_newer_version_that_is_over_goes_with_the_write() -> None:
+    found = planned([request("c", 1)], states={"x": EntryState.POD_GONE}, newer={"x": NewerEntry(2)})
+    assert (devices(found), {*found.drop}) == ({"c": "0"}, {"x"})
+
+
+def test_an_order_that_somebody_wrote_leaves_one_for_those_that_follow() -> None:
+    text = encode_entry(entry("b", "0", 1, order=AMOUNT_MAX))
+    found = decode_entry(text)
+    assert isinstance(found, Entry)
+    (made,) = planned([request("c", 1)], {"b": found}).put.values()
+    assert decode_entry(encode_entry(made)) == made
+
+
+def test_a_pod_on_the_node_holds_whatever_its_unreadable_entry_says_of_it() -> None:
+    unreadable = {"x": UnreadableEntry("why", "ns/another")}
+    here = NodeFacts(FACTS.capacity, [PodState("x", "ns/x", "5", "node-1", request={MEM: 7})])
+    found = planned([request("c", 4)], states={"x": EntryState.POD_GONE}, unreadable=unreadable, facts=here)
+    assert (found.answers, {*found.drop}) == ([FULL], set())
 
 
 def test_a_node_whose_devices_are_not_known_says_why() -> None:

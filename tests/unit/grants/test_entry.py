@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.grants.entry import (
     AMOUNT_MAX,
+    ORDER_MAX,
     Entry,
     Grant,
     GrantedDevice,
@@ -35,7 +36,7 @@ ENTRIES = st.builds(
     TEXTS.filter(bool),
     TEXTS,
     GRANTS,
-    st.integers(0, AMOUNT_MAX),
+    st.integers(0, ORDER_MAX),
 )
 GOOD = {
     "v": 1,
@@ -99,6 +100,28 @@ def test_no_text_raises(text: str) -> None:
 @pytest.mark.parametrize("rest", [{}, {"g": 4}, {"pod": None}])
 def test_a_newer_entry_need_not_look_like_ours(rest: dict[str, object]) -> None:
     assert decode_entry(json.dumps({**rest, "v": 2})) == NewerEntry(2)
+
+
+@pytest.mark.parametrize("version", [2, 99])
+def test_a_newer_entry_tells_its_pod_and_the_version_of_it(version: int) -> None:
+    written = {"v": version, "pod": "ns/name", "rv": "4711", "g": "in another way"}
+    assert decode_entry(json.dumps(written)) == NewerEntry(version, "ns/name", "4711")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pod"), [({"g": 1}, "ns/name"), ({"rv": ""}, "ns/name"), ({"pod": "name"}, ""), ({"v": "1"}, "ns/name")]
+)
+def test_an_entry_that_cannot_be_read_may_tell_its_pod(wrong: dict[str, object], pod: str) -> None:
+    found = decode_entry(json.dumps({**GOOD, **wrong}))
+    assert isinstance(found, UnreadableEntry)
+    assert (found.pod, found.rv) == (pod, "")
+
+
+@pytest.mark.parametrize("order", [-1, ORDER_MAX + 1, AMOUNT_MAX, AMOUNT_MAX + 1, 10**30])
+def test_an_order_that_nothing_can_follow_is_not_believed(order: int) -> None:
+    found = decode_entry(json.dumps({**GOOD, "n": order}))
+    assert isinstance(found, Entry)
+    assert found.order == 0
 
 
 @pytest.mark.parametrize("text", ['{"v":2,"gpu":[]}', '{"gpu":[]}', '{"v":1,"gpu":[{"id":1}]}', "2", "[[0,1]]"])

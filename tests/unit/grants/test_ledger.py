@@ -17,6 +17,7 @@ def config_map(data: dict[str, str] | None, node: str = "node-1") -> dict[str, o
         "name": ledger_name(node),
         "uid": "u",
         "resourceVersion": "9",
+        "labels": {"fairlead.dev/grants": ""},
         "annotations": {"fairlead.dev/node": node},
     }
     return {"metadata": metadata, "data": data}
@@ -68,6 +69,20 @@ def test_a_patch_names_the_version_and_only_what_changes() -> None:
     }
 
 
+@pytest.mark.parametrize("lost", ["labels", "annotations"])
+def test_a_patch_writes_back_what_watches_find_a_ledger_by(lost: str) -> None:
+    body: dict[str, dict[str, object]] = config_map({})  # type: ignore[assignment]
+    del body["metadata"][lost]
+    ledger = decode_ledger(body)
+    assert not ledger.marked
+    assert merge_patch(ledger, {}, ())["metadata"] == {
+        "resourceVersion": "9",
+        "managedFields": [{}],
+        "labels": {"fairlead.dev/grants": ""},
+        "annotations": {"fairlead.dev/node": "node-1"},
+    }
+
+
 def test_a_new_ledger_can_be_found_by_its_label() -> None:
     made = create_body("node-1", {"a": ENTRY})
     assert made["metadata"] == {
@@ -88,7 +103,8 @@ def test_a_new_ledger_can_be_found_by_its_label() -> None:
         ({"a": encode_entry(ENTRY)}, "a", True, False),
         ({"a": encode_entry(ENTRY), "b": "{"}, "a", False, False),
         ({"a": encode_entry(ENTRY), "b": "{"}, "ab", False, True),
-        ({"c": NEWER}, "c", False, False),
+        ({"c": NEWER}, "", False, False),
+        ({"c": NEWER}, "c", False, True),
     ],
 )
 def test_a_ledger_ends_when_its_node_is_gone_and_all_is_over(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.grants.beginning import COPY
-from fairlead.grants.entry import Entry, UnreadableEntry
-from fairlead.grants.over import GONE, EntryState, Gone, PodState, is_newer, judge, judge_read
+from fairlead.grants.entry import AnyEntry, Entry, NewerEntry, UnreadableEntry
+from fairlead.grants.over import GONE, EntryState, Gone, PodState, is_newer, judge, judge_listed, judge_read
 from fairlead.grants.server import Written
 from support.grants.api_server import ApiServer
 from support.grants.replica import RESOURCE
@@ -103,6 +103,55 @@ def test_an_entry_that_cannot_be_read_names_no_version(shown: PodState | Gone | 
 )
 def test_a_read_after_the_entry_was_seen(read: PodState | Gone, state: EntryState) -> None:
     assert judge_read("u", ENTRY, "node-1", read) is state
+
+
+NEWER = NewerEntry(2, "ns/a", "10")
+
+
+@pytest.mark.parametrize(
+    ("shown", "state"),
+    [
+        (None, UNCLEAR),
+        (GONE, EntryState.POD_GONE),
+        (seen("10"), HOLDS),
+        (seen("11"), EntryState.POD_CHANGED),
+        (seen("11", "node-1"), HOLDS),
+        (seen("11", "node-2"), EntryState.POD_ELSEWHERE),
+        (seen("11", ended=True), EntryState.POD_ENDED),
+        (seen("11", uid="after"), EntryState.POD_GONE),
+    ],
+)
+def test_an_entry_of_a_newer_version_is_over_by_the_same_facts(
+    shown: PodState | Gone | None, state: EntryState
+) -> None:
+    assert judge("u", NEWER, "node-1", shown) is state
+
+
+NAMED = UnreadableEntry("why", "ns/a")
+
+
+@pytest.mark.parametrize(
+    ("entry", "unplaced", "here", "state"),
+    [
+        (ENTRY, None, None, EntryState.POD_GONE),
+        (ENTRY, seen("10"), None, HOLDS),
+        (ENTRY, seen("11"), None, EntryState.POD_CHANGED),
+        (ENTRY, seen("10"), seen("11", "node-1"), HOLDS),
+        (ENTRY, None, seen("11", "node-1"), HOLDS),
+        (ENTRY, None, seen("11", "node-1", ended=True), EntryState.POD_ENDED),
+        (NEWER, seen("11"), None, EntryState.POD_CHANGED),
+        (NEWER, None, None, EntryState.POD_GONE),
+        (NAMED, seen("11"), None, HOLDS),
+        (NAMED, None, None, EntryState.POD_GONE),
+        (UNREADABLE, None, seen("11", "node-1"), HOLDS),
+        (UNREADABLE, None, None, EntryState.POD_GONE),
+    ],
+)
+def test_two_lists_after_the_entry_was_seen(
+    entry: AnyEntry, unplaced: PodState | None, here: PodState | None, state: EntryState
+) -> None:
+    lists = [{one.uid: one} if one is not None else {} for one in (unplaced, here)]
+    assert judge_listed("u", entry, "node-1", *lists) is state
 
 
 CHANGES = st.lists(st.sampled_from(["patch", "bind-1", "bind-2", "end", "delete", "create"]), max_size=8)

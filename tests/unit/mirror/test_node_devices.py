@@ -187,6 +187,17 @@ def _asking(amount: int, nominated: str = "", priority: int = 0) -> PodView:
 ASKING = [_asking(3), _asking(4), _asking(6), _asking(4, "n1"), _asking(4, priority=9)]
 
 
+def _mirror() -> Told:
+    made = Told(annotations=POLICY.pod_annotations)
+    made.mirror.devices.set_shares([rule.share.entry for rule in POLICY.device_shares])
+    return made
+
+
+def _of_unknown_pod(uid: str) -> LedgerEntry:
+    """As of a text that a person wrote."""
+    return LedgerEntry(uid, ("", ""), "", None)
+
+
 class Devices(RuleBasedStateMachine):
     """In whatever order things come: what nodes show is what a mirror shows that is told the last state alone.
 
@@ -195,7 +206,7 @@ class Devices(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.told = Told()
+        self.told = _mirror()
         self.kept = Evaluator(policy_set([POLICY]), self.told.mirror.nodes)
         self.nodes: set[str] = set()
         self.pods: dict[str, dict[str, Any]] = {}
@@ -218,6 +229,7 @@ class Devices(RuleBasedStateMachine):
         uid=st.sampled_from(["u1", "u2"]),
         nominated=st.sampled_from(["", *NODES]),
         asks=st.sampled_from([0, 2, 4]),
+        records=st.sampled_from(["", "", "0", "1"]),
     )
     def pod(self, name: str, on: str, **state: Any) -> None:
         self.pods[name] = {"on": on, **state}
@@ -232,7 +244,8 @@ class Devices(RuleBasedStateMachine):
     @rule(
         name=st.sampled_from(NODES),
         entries=st.lists(
-            st.builds(entry, st.sampled_from(NAMES), st.sampled_from("12"), st.sampled_from(["u1", "u2"])),
+            st.builds(entry, st.sampled_from(NAMES), st.sampled_from("12"), st.sampled_from(["u1", "u2"]))
+            | st.builds(_of_unknown_pod, st.sampled_from(["u1", "u2"])),
             max_size=2,
             unique_by=lambda one: one.uid,
         ),
@@ -249,7 +262,11 @@ class Devices(RuleBasedStateMachine):
     def _tell(self, told: Told, name: str) -> None:
         state = dict(self.pods[name])
         on, status = state.pop("on"), {"nominatedNodeName": state.pop("nominated")}
-        state["containers"] = _containers(state.pop("asks"))
+        card, asks = state.pop("records"), state.pop("asks")
+        if card:
+            recorded = {"v": 1, "gpu": [{"id": card, MEM: asks}]}
+            state["annotations"] = {"fairlead.dev/devices": json.dumps(recorded)}
+        state["containers"] = _containers(asks)
         if on:
             told.mirror.unplaced_sink.remove(("ml", name))
             told.pod(name, on=on, **state)
@@ -259,7 +276,7 @@ class Devices(RuleBasedStateMachine):
 
     @invariant()
     def shows_the_last_state(self) -> None:
-        fresh = Told()
+        fresh = _mirror()
         for name in self.pods:
             self._tell(fresh, name)
         for name, entries in self.ledgers.items():

@@ -21,7 +21,7 @@ from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, Expres
 from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.compile.query_limits import QueryLimits
 from fairlead.policy.evaluate.annotations import conflicts
-from fairlead.policy.evaluate.device_grants import layout_conflicts, partly_granted
+from fairlead.policy.evaluate.device_grants import layout_conflicts, overwritten, partly_granted
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
@@ -88,11 +88,12 @@ class CrossPolicyChecks:
         """
         ordered = sorted(self._writing, key=lambda one: one[2].order)
         for at, (place, policy, compiled) in enumerate(ordered):
-            told, partly = set[str](), set[int]()
+            told, partly, over = set[str](), set[int](), set[int]()
             for earlier, its_policy, its_compiled in ordered[:at]:
                 new = {one.key for one in conflicts([its_compiled, compiled])} - told
                 shares = [one for one in _partly_granted(its_compiled, compiled) if one[0] not in partly]
-                if not (new or shares) or compiled.name == its_compiled.name:
+                twice = {*_overwritten(its_compiled, compiled)} - over
+                if not (new or shares or twice) or compiled.name == its_compiled.name:
                     continue
                 if are_apart(policy.spec.match, its_policy.spec.match):
                     continue
@@ -101,7 +102,9 @@ class CrossPolicyChecks:
                     told |= new
                     partly |= {at for at, _, _ in shares}
                     yield from (_conflict(place, compiled, key, earlier, its_compiled) for key in sorted(new))
+                    over |= twice
                     yield from (_granted_in_part(place, *one, earlier) for one in shares)
+                    yield from (_overwrites(place, one, earlier) for one in sorted(twice))
 
 
 def _conflict(
@@ -116,8 +119,28 @@ def _conflict(
     return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
 
+def _are_together(earlier: CompiledPolicy, later: CompiledPolicy) -> bool:
+    return earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name
+
+
+def _overwritten(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[int]:
+    if _are_together(earlier, later):
+        yield from overwritten(earlier, later)
+
+
+def _overwrites(place: PolicyLocation, at: int, earlier: PolicyLocation) -> Finding:
+    line, _ = earlier.of(_NAME)
+    said = (
+        f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and also records for gpushare, whose annotations"
+        " have room for one grant: a pod that both match and that asks for the resources of both is not bound"
+    )
+    hint = "record Fairlead in one of them, or let no pod match both"
+    path = ("spec", "binding", "deviceShare", at, "record")
+    return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
+
+
 def _partly_granted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str, str]]:
-    if earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name:
+    if _are_together(earlier, later):
         yield from partly_granted(earlier, later)
 
 

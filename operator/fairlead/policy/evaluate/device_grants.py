@@ -1,8 +1,10 @@
 """Devices that the policies of a pod grant when it is bound, and layouts of policies that contradict each other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from fairlead.api.devices import RecordDevices
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.node_view import NodeView
@@ -11,7 +13,10 @@ from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Refusal, choose_grants
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.devices.record import ShareGrant
+from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Unknown
+
+GPUSHARE: Final[RecordDevices] = "Gpushare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,10 @@ def shares_of(pod: PodView, matched: Sequence[Matched]) -> Iterator[tuple[str, C
     a resource is left out as a whole, and its other resources, too, if it has any: half an entry would not be what its
     author meant.
     """
-    taken, names = set[str](), set[str]()
+    taken = Taken()
     for each in matched:
         for rule in () if each.undecided else each.policy.device_shares:
-            resources = {*rule.share.entry.resources}
-            if asks_for(pod, rule.share) and taken.isdisjoint(resources) and rule.name not in names:
-                taken |= resources
-                names.add(rule.name)
+            if asks_for(pod, rule.share) and taken.take(rule.share.entry):
                 yield each.policy.name, rule.share
 
 
@@ -87,8 +89,26 @@ def left_out(pod: PodView, matched: Sequence[Matched]) -> str | None:
             if ungranted:
                 others = ", ".join(dict.fromkeys(name for name, _ in chosen if name != each.policy.name))
                 why = f"because {others} has an entry of the same name, or for some of the same resources"
+                if gpushare_too([share for _, share in chosen], rule.share):
+                    why = f"because {others} also records for gpushare, whose annotations have room for one grant"
                 return f"policy {each.policy.name}, {rule.name}: {ungranted[0]} cannot be granted, {why}"
     return None
+
+
+def gpushare_too(earlier: Iterable[CompiledShare], later: CompiledShare) -> bool:
+    """Report whether a device share of other resources would overwrite what an earlier one records for gpushare."""
+    return later.entry.record == GPUSHARE and any(
+        one.entry.record == GPUSHARE and {*one.entry.resources}.isdisjoint(later.entry.resources) for one in earlier
+    )
+
+
+def overwritten(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[int]:
+    """Yield the device shares of a later policy, by index, that record for gpushare as an earlier one does.
+
+    A pod that matches both policies and requests resources of both is not bound.
+    """
+    before = [rule.share for rule in earlier.device_shares]
+    yield from (at for at, rule in enumerate(later.device_shares) if gpushare_too(before, rule.share))
 
 
 def partly_granted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str, str]]:

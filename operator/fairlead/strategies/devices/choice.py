@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from fairlead.api.devices import ChooseDevices
+from fairlead.api.devices import ChooseDevices, DeviceShare
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import Charge, DeviceRoom, charges_of, rooms_of
 from fairlead.strategies.devices.layout import Devices, layout_key, layout_of, natural_order
-from fairlead.strategies.facts import Askers, DeviceGrant, NodeFacts, Nominated, PodFacts, Unknown
+from fairlead.strategies.facts import Amounts, Askers, DeviceGrant, NodeFacts, Nominated, PodFacts, Unknown
 
 CARDS_MAX: Final = 16
 CARDS: Final = Unknown("the number of devices", f"is not a whole number from 1 to {CARDS_MAX}")
@@ -49,16 +49,20 @@ class Refusal(NamedTuple):
 
 def need_of(share: CompiledShare, pod: PodFacts) -> Need | Unknown | None:
     """Return what a pod needs; None if it asks for none of the resources."""
-    entry = share.entry
-    asked = {name: math.ceil(pod.request.get(name, 0.0)) for name in entry.resources}
-    if not any(amount > 0 for amount in asked.values()):
+    if not any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources):
         return None
     cards = share.cards(pod)
     if isinstance(cards, Unknown):
         return cards
+    return need_with(share.entry, pod.request, cards) or CARDS
+
+
+def need_with(entry: DeviceShare, request: Amounts, cards: int) -> Need | None:
+    """Return what a request needs on each of this many devices; None for a number that no pod gets."""
     if not 1 <= cards <= CARDS_MAX:
-        return CARDS
+        return None
     parts = cards if entry.split == "Even" else 1
+    asked = {name: math.ceil(request.get(name, 0.0)) for name in entry.resources}
     return Need(cards, {name: -(-amount // parts) for name, amount in asked.items() if amount > 0})
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.choice import Need, need_of
+from fairlead.strategies.devices.choice import Need, need_of, need_with
 from fairlead.strategies.devices.layout import is_amount
-from fairlead.strategies.facts import DeviceGrant, PodFacts
+from fairlead.strategies.facts import Amounts, DeviceGrant, PodFacts
 
 DEVICES: Final = "fairlead.dev/devices"
 """Annotation with all grants of a pod; with a dot and the name of an entry behind it, the ids of its devices."""
@@ -20,6 +20,7 @@ GPUSHARE: Final = "ALIYUN_COM_GPU_MEM_"
 ASSIGNED: Final = f"{GPUSHARE}ASSIGNED"
 """Annotation that the gpushare plugin sets to `true` when it has given the pod its device."""
 ASSUME_TIME: Final = f"{GPUSHARE}ASSUME_TIME"
+_RECORDED: Final = frozenset({DEVICES, ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
 VERSION: Final = 1
 _TEXT_MAX: Final = 65_536
 _DIGITS_MAX: Final = 19
@@ -80,9 +81,23 @@ def is_taken(annotations: Mapping[str, str], phase: str) -> bool:
     return annotations.get(ASSIGNED) == "true" or phase in _TAKEN_PHASES
 
 
-def grants_in(share: CompiledShare, annotations: Mapping[str, str]) -> tuple[DeviceGrant, ...] | None:
+def may_record(annotations: Mapping[str, str]) -> bool:
+    """Report whether annotations of a placed pod tell what it was granted, rightly or not."""
+    return not _RECORDED.isdisjoint(annotations)
+
+
+def recorded_by(entry: DeviceShare, annotations: Mapping[str, str], request: Amounts) -> tuple[DeviceGrant, ...] | None:
+    """Return the grants that annotations of a placed pod record, if their amounts are what it requests.
+
+    Of a placed pod it is not kept by which its number of devices is decided, so any number is believed here.
+    """
+    found = grants_in(entry, annotations)
+    need = None if found is None else need_with(entry, request, len(found))
+    return found if found is not None and need is not None and need.amounts and _fits(found, need) else None
+
+
+def grants_in(entry: DeviceShare, annotations: Mapping[str, str]) -> tuple[DeviceGrant, ...] | None:
     """Return the grants of an entry that annotations record; None if they record none or cannot be read."""
-    entry = share.entry
     if entry.record == "Fairlead":
         return _of_fairlead(annotations.get(DEVICES, ""), entry.name, entry.resources)
     index, amount = _number(annotations.get(f"{GPUSHARE}IDX", "")), _number(annotations.get(f"{GPUSHARE}POD", ""))
@@ -97,7 +112,7 @@ def recorded_grants(share: CompiledShare, pod: PodFacts) -> tuple[DeviceGrant, .
     None if not: the pod is then foreign.
     """
     need = need_of(share, pod)
-    found = grants_in(share, pod.annotations)
+    found = grants_in(share.entry, pod.annotations)
     return found if isinstance(need, Need) and found is not None and _fits(found, need) else None
 
 
@@ -106,7 +121,7 @@ def differs(granted: Sequence[ShareGrant], annotations: Mapping[str, str]) -> bo
     return any(
         share.entry.record == "Fairlead" and annotations.get(f"{DEVICES}.{share.entry.name}", "") != _ids(grants)
         for share, grants, _ in granted
-    ) or any(_by_id(grants_in(share, annotations) or ()) != _by_id(grants) for share, grants, _ in granted)
+    ) or any(_by_id(grants_in(share.entry, annotations) or ()) != _by_id(grants) for share, grants, _ in granted)
 
 
 def ids_in(share: CompiledShare, granted: Iterable[DeviceGrant], annotations: Mapping[str, str]) -> list[str] | None:
@@ -115,7 +130,7 @@ def ids_in(share: CompiledShare, granted: Iterable[DeviceGrant], annotations: Ma
         told = annotations.get(f"{DEVICES}.{share.entry.name}")
         if told is not None and told != _ids(granted):
             return told.split(",")
-    found = grants_in(share, annotations)
+    found = grants_in(share.entry, annotations)
     return None if found is None else [one.id for one in found]
 
 

@@ -15,6 +15,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Need, need_of
 from fairlead.strategies.devices.record import assumed_at, recorded_grants
+from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.extender import requests
 from fairlead.webhook.granting.views import extended_requests
@@ -72,13 +73,10 @@ class ReadPods:
         namespace = self._namespace(str(pod.metadata.namespace))
         view = PodView(pod, namespace, request_of(pod), usage_of)
         grant: dict[str, tuple[GrantedDevice, ...]] = {}
-        asked, resources = list[DeviceAsk](), set[str]()
+        asked, taken = list[DeviceAsk](), Taken()
         for share in self._shares():
-            if not resources.isdisjoint(share.entry.resources) or share.entry.name in grant:
-                continue  # another policy's entry for the same devices
-            need = need_of(share, view)
-            if isinstance(need, Need) and (found := recorded_grants(share, view)) is not None:
-                resources.update(share.entry.resources)
+            need, found = need_of(share, view), recorded_grants(share, view)
+            if isinstance(need, Need) and found is not None and taken.take(share.entry):
                 grant[share.entry.name] = tuple(GrantedDevice(one.id, one.amounts) for one in found)
                 asked.append(DeviceAsk(share.entry.name, need.cards, need.amounts))
         if not grant:

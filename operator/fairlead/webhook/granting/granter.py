@@ -1,11 +1,12 @@
 """Binds that grant devices: what the policies ask for, chosen on the newest ledger, and the reply to the scheduler."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.grants import bind as granting
 from fairlead.grants.batch import Ledgers
-from fairlead.grants.bind import Bound, Budget, GrantedBind
+from fairlead.grants.bind import Bound, Budget, GrantedBind, NotBound
 from fairlead.grants.commit import Refused, Wish
 from fairlead.grants.entry import Entry, Grant, GrantedDevice
 from fairlead.grants.over import PodState
@@ -55,7 +56,21 @@ class Granter:
         budget = Budget(lambda: when.clock() / _SECOND, left_s)
         result = await granting.bind(call, self._ledgers, self._server, self._views, budget)
         self.on_bind(isinstance(result, Bound))
-        return decision.bound if isinstance(result, Bound) else bind.refused(request.uid, result.why)
+        if isinstance(result, Bound):
+            return decision.bound
+        return bind.refused(request.uid, _unlike_before(result, when.now))
+
+
+def _unlike_before(result: NotBound, now: int) -> str:
+    """Return why a pod was not bound, in other words at each try if an entry may stand for it.
+
+    kube-scheduler changes the status of the pod only if the words differ, and the change is what ends the entry: else a
+    pod whose Binding is denied again and again would keep devices of each node that it has tried.
+    """
+    if not result.entry_may_stand:
+        return result.why
+    at = datetime.fromtimestamp(now / _SECOND, UTC)
+    return f"{result.why} (tried at {at:%H:%M:%S.%f} UTC)"
 
 
 class _Converted:

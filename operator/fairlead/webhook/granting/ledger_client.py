@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.grants.ledger import Ledger, decode_ledger, ledger_name
 from fairlead.grants.over import GONE, Gone, PodState
@@ -16,11 +17,37 @@ from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError, Req
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
+from fairlead.mirror.resource_requests import ENDED
 
 _SERVER_ERROR: Final = 500
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _list: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    uid: str
+    namespace: str
+    name: str
+    resource_version: str
+
+
+class _Status(msgspec.Struct, gc=False):
+    phase: str = ""
+
+
+class _Unplaced(msgspec.Struct, gc=False):
+    """Pod that is on no node: of thousands that may wait, no more is read than what ends an entry."""
+
+    metadata: _Metadata
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _UnplacedPods(msgspec.Struct):
+    items: list[_Unplaced] | None = None
+
+
+_unplaced_pods: Final = msgspec.json.Decoder(_UnplacedPods).decode
 
 T = TypeVar("T")
 ReadPod = Callable[[bytes | msgspec.Raw], PodState]
@@ -50,7 +77,8 @@ class LedgerClient:
     async def read_ledger(self, node: str, timeout_s: float) -> Ledger | Missing | Failed:
         """Read a ledger, with all writes before the call in it."""
         try:
-            return decode_ledger(_decode(await self._client.read(self._named(node), within_s=timeout_s)))
+            found = decode_ledger(_decode(await self._client.read(self._named(node), within_s=timeout_s)))
+            return replace(found, node=node)  # a long name does not tell it, and the annotation may be lost
         except NotFoundError:
             return Missing()
         except (ClusterError, ValueError) as error:
@@ -62,6 +90,14 @@ class LedgerClient:
         try:
             body = await self._client.read_list(PODS, within_s=timeout_s, query=query)
             return [self._read_pod(one) for one in _items(_list(body).get("items", msgspec.Raw(b"null"))) or ()]
+        except (ClusterError, ValueError) as error:
+            return Failed(str(error))
+
+    async def list_unplaced(self, timeout_s: float) -> Sequence[PodState] | Failed:
+        """List the pods that are on no node, with all writes before the call in it."""
+        try:
+            body = await self._client.read_list(PODS, within_s=timeout_s, query={"fieldSelector": "spec.nodeName="})
+            return [_unplaced(one) for one in _unplaced_pods(body).items or ()]
         except (ClusterError, ValueError) as error:
             return Failed(str(error))
 
@@ -92,6 +128,11 @@ class LedgerClient:
 
     def _named(self, node: str) -> ObjectRef:
         return self._ledgers.named(self._ledgers.namespace, ledger_name(node))
+
+
+def _unplaced(one: _Unplaced) -> PodState:
+    meta = one.metadata
+    return PodState(meta.uid, f"{meta.namespace}/{meta.name}", meta.resource_version, ended=one.status.phase in ENDED)
 
 
 def _read_ledger(body: bytes) -> Ledger:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.grants.entry import Entry
+from fairlead.grants.entry import AnyEntry
 from fairlead.grants.ledger import LABEL, Ledger, decode_ledger, delete_body, ledger_name
 from fairlead.grants.over import EntryState, judge, judge_read
 from fairlead.grants.server import Failed
@@ -70,6 +70,7 @@ class LedgerFeed:
     ) -> None:
         where = ObjectRef(CONFIG_MAPS.resource, namespace)
         self._server, self._views, self._nodes = server, views, mirror.nodes
+        self._devices = mirror.devices
         self.sink: Final = LedgerSink(views, mirror.devices)
         self._wanted = asyncio.Event()
         self.reflectors: Final[dict[str, Reflector[Any]]] = {}
@@ -80,7 +81,9 @@ class LedgerFeed:
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Watch if one of these policies grants devices; return once the ledgers are listed, or after a while."""
-        if any(one.device_shares for one in policies):
+        shares = [rule.share.entry for one in policies for rule in one.device_shares]
+        self._devices.set_shares(shares)
+        if shares:
             self._wanted.set()
             self.reflectors["ledgers"] = self.reflector
             try:
@@ -101,16 +104,16 @@ class LedgerFeed:
         for node, ledger in [*self._views.ledgers.items()]:
             if node in self._nodes.slots:
                 continue
-            over = {uid for uid, entry in ledger.entries.items() if await self._is_over(node, uid, entry)}
+            over = {uid for uid, entry in ledger.all.items() if await self._is_over(node, uid, entry)}
             if delete_body(ledger, over, node_exists=False) is not None:
                 try:
                     await self._server.delete_ledger(ledger)
                 except ClusterError as error:  # it is tried again
                     LOG.info("ledger.delete_failed", extra={"object": ledger_name(node), "error": str(error)})
 
-    async def _is_over(self, node: str, uid: str, entry: Entry) -> bool:
+    async def _is_over(self, node: str, uid: str, entry: AnyEntry) -> bool:
         state = judge(uid, entry, node, self._views.seen(uid, entry.pod))
-        if state is EntryState.UNCLEAR:
+        if state is EntryState.UNCLEAR and entry.pod:
             read = await self._server.read_pod(entry.pod, _READ_S)
             return not isinstance(read, Failed) and judge_read(uid, entry, node, read).is_over
         return state.is_over

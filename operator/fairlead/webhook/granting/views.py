@@ -38,6 +38,7 @@ class MirrorViews:
         """Return that a UID's deletion or end was heard, what is shown of it, or else what is shown under the name."""
         if self._mirror.devices.is_gone(uid):
             return GONE
+        pod = pod or "/".join(self._mirror.devices.known_as(uid) or ())
         states = [*self._shown(pod)] if pod else []
         return next((one for one in states if one.uid == uid), states[0] if states else None)
 

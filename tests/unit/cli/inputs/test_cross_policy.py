@@ -191,6 +191,32 @@ def test_a_device_share_of_which_another_policy_grants_a_part(later: str, warns:
     assert [said in one for one in warned] == [True] * warns
 
 
+def _recording(name: str, entry: str, resource: str, record: str = "Gpushare", more: str = "") -> str:
+    share = f"{{name: {entry}, record: {record}, shares: [{{resource: {resource}}}], layout: {{count: a.io/count}}}}"
+    return f"{HEAD.replace('some', name)}spec: {{{more}binding: {{deviceShare: [{share}]}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("later", "warns"),
+    [
+        (_recording("two", "other", "a.io/core"), True),
+        (_recording("two", "other", "a.io/core", more="match: {namespaces: [a]}, "), True),
+        (_recording("two", "other", "a.io/mem"), False),
+        (_recording("two", "other", "a.io/core", record="Fairlead"), False),
+        (_recording("two", "other", "a.io/core", more="schedulerName: other, "), False),
+        (_recording("two", "other", "a.io/core", more="mode: Disabled, "), False),
+    ],
+)
+def test_two_policies_that_record_for_gpushare(later: str, warns: bool) -> None:
+    warned = _warned(_recording("one", "gpu", "a.io/mem"), later)
+    said = (
+        "spec.binding.deviceShare[0].record: 'one' (a.yaml:3) comes first and also records for gpushare, whose"
+        " annotations have room for one grant: a pod that both match and that asks for the resources of both is not"
+        " bound"
+    )
+    assert [said in one for one in warned] == [True] * warns
+
+
 def test_device_shares_of_pods_that_are_never_the_same() -> None:
     one = _granting("one", "gpu", "a.io/mem", more="match: {namespaces: [a]}, ")
     two = _granting("two", "gpu", "a.io/mem", "a.io/core", more="match: {namespaces: [b]}, ")

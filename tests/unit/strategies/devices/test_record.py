@@ -169,7 +169,7 @@ ids = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclud
 @given(st.dictionaries(ids, st.integers(1, 1 << 53), min_size=1, max_size=5))
 def test_what_is_written_is_what_is_read(devices: dict[str, int]) -> None:
     granted = grants(*devices.items())
-    assert grants_in(GPU, annotations_of([ShareGrant(GPU, granted)], 7)) == granted
+    assert grants_in(GPU.entry, annotations_of([ShareGrant(GPU, granted)], 7)) == granted
 
 
 @given(

@@ -66,8 +66,8 @@ async def test_a_survey_tells_what_is_granted_and_what_is_wrong() -> None:
     assert lines(metrics) == {
         f"fairlead_device_capacity{of} 16.0",
         f"fairlead_device_granted{of} 5.0",
-        f"fairlead_device_free{of} 0.0",  # who knows what the entry that cannot be read holds
-        f"fairlead_device_largest_free{of} 0.0",
+        f"fairlead_device_free{of} 9.0",  # the next bind looks for the pod of the entry that cannot be read
+        f"fairlead_device_largest_free{of} 7.0",
         f"fairlead_device_foreign_pods{of} 1.0",
         "fairlead_device_differing_annotations 1.0",  # the pod has none
         "fairlead_ledger_unreadable_entries 1.0",

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from fairlead.grants import batch
+from fairlead.grants.commit import Plan, plan
 from fairlead.grants.entry import Entry, GrantedDevice, encode_entry
-from fairlead.grants.ledger import create_body, decode_ledger
+from fairlead.grants.ledger import Ledger, create_body, decode_ledger
 from fairlead.kube.watch.store import Meta
 from fairlead.strategies.devices.choice import TOO_FEW_HAVE_ROOM
 from fairlead.webhook.granting.granter import CHANGED
@@ -28,18 +30,101 @@ async def place(cluster: Cluster, *pods: tuple[str, int]) -> None:
         cluster.land(name)
 
 
-@pytest.mark.parametrize(
+NEWER = "granted by a newer version"
+UNREAD = pytest.mark.parametrize(
     ("written", "why"),
-    [('{"v": 2, "what": "ever"}', "granted by a newer version"), ("garbage", NO_ROOM)],
-    ids=["newer", "unreadable"],
+    [
+        ('{"v": 2, "what": "ever"}', NEWER),
+        ('{"v": 2, "pod": "ml/old", "rv": "999"}', NEWER),
+        ('{"v": 1, "pod": "ml/old"}', NO_ROOM),
+        ("garbage", NO_ROOM),
+    ],
+    ids=["newer", "newer that tells its pod", "unreadable that tells its pod", "unreadable"],
 )
+
+
+@UNREAD
 @in_loop
 async def test_an_entry_that_cannot_be_read_closes_the_node_for_the_filter_too(written: str, why: str) -> None:
     cluster = Cluster()
-    cluster.write_ledger(unknown=written)
+    cluster.make("old", 3)
+    cluster.write_ledger(**{cluster.api.pods["ml/old"].uid: written})
     cluster.make("a", 4)
     assert cluster.filter("a") == why
     assert why in await cluster.bind("a")
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["its end is heard", "it ends while no replica watches"])
+@UNREAD
+@in_loop
+async def test_an_entry_that_cannot_be_read_is_over_once_its_pod_has_ended(written: str, why: str, heard: bool) -> None:
+    """Also one of a version that was rolled back; and no key is removed by hand."""
+    cluster = Cluster()
+    cluster.make("old", 3)
+    cluster.api.change_pod("ml/old", node="n1", copy='{"v":1,"gpu":[]}')
+    uid = cluster.api.pods["ml/old"].uid
+    cluster.write_ledger(**{uid: written})
+    if heard:
+        cluster.land("old")
+        cluster.make("a", 6)
+        assert cluster.filter("a") == why
+        assert why in await cluster.bind("a")
+    cluster.end("old")
+    cluster.told.mirror.unplaced_sink.remove(("ml", "old"))
+    cluster.make("b", 8)
+    assert cluster.filter("b") == ""
+    assert await cluster.bind("b") == ""
+    assert cluster.api.ledgers["n1"].all.keys() == {cluster.api.pods["ml/b"].uid}
+
+
+@in_loop
+async def test_an_order_that_was_tampered_with_leaves_the_next_entries_readable() -> None:
+    cluster = Cluster()
+    await place(cluster, ("a", 1))
+    uid = cluster.api.pods["ml/a"].uid
+    text = json.loads(encode_entry(cluster.api.ledgers["n1"].entries[uid]))
+    cluster.api.tamper("n1", uid, json.dumps({**text, "n": (1 << 63) - 1}))
+    cluster.hear_ledger()
+    await place(cluster, ("b", 1), ("c", 1))
+    assert cluster.grants().keys() == {"a", "b", "c"}
+
+
+@in_loop
+async def test_a_ledger_without_its_label_gets_it_back_by_a_bind_granted_or_not() -> None:
+    for amount in (4, 8):
+        cluster = Cluster()
+        await place(cluster, ("a", 8), ("b", 4))
+        cluster.api.unmark_ledger("n1")
+        cluster.views.ledgers.clear()  # a watch with a selector tells of it as deleted
+        cluster.told.mirror.devices.remove_ledger("n1")
+        cluster.make("c", amount)
+        assert (await cluster.bind("c") == "") is (amount == 4)
+        assert cluster.api.ledgers["n1"].marked
+        assert len(cluster.api.ledgers["n1"].entries) == 2 + (amount == 4)
+        await asyncio.sleep(0)
+
+
+@in_loop
+async def test_entries_of_many_pods_that_are_gone_cost_a_bind_two_lists_and_two_plans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plans = list[int]()
+
+    def counted(ledger: Ledger, *rest: Any) -> Plan:
+        plans.append(len(ledger.entries))
+        return plan(ledger, *rest)
+
+    monkeypatch.setattr(batch, "plan", counted)
+    cluster = Cluster()
+    old = {f"u-{at}": Entry(f"ml/old-{at}", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}),)}) for at in range(7298)}
+    cluster.api.capacity = {"n1": {MEM: {"0": len(old), "1": 8}}}  # once a larger card
+    cluster.write_ledger(**{uid: encode_entry(one) for uid, one in old.items()})
+    cluster.make("a", 8)
+    cluster.make("b", 8)
+    assert (await cluster.bind("a"), await cluster.bind("b")) == ("", "")
+    assert cluster.grants().keys() == {"a", "b"}
+    assert (cluster.server.reads, cluster.server.lists) == ([], ["unplaced", "n1"])
+    assert len(plans) <= 4
 
 
 @in_loop
@@ -62,7 +147,7 @@ async def test_a_pod_may_come_back_to_the_card_that_its_own_entry_holds() -> Non
     await place(cluster, ("b", 8))
     cluster.make("a", 8)
     cluster.make("other", 8)
-    assert await cluster.bind("a", hung_up=True) == "the caller has hung up"
+    assert (await cluster.bind("a", hung_up=True)).startswith("the caller has hung up")
     cluster.hear_ledger()
     assert (cluster.filter("a"), cluster.filter("other")) == ("", NO_ROOM)
     assert await cluster.bind("a") == ""
@@ -72,7 +157,7 @@ async def test_a_pod_may_come_back_to_the_card_that_its_own_entry_holds() -> Non
 async def test_a_nominated_pod_that_has_its_grant_counts_once() -> None:
     cluster = Cluster()
     cluster.make("p", 5, status={"nominatedNodeName": "n1"}, priority=10)
-    assert await cluster.bind("p", hung_up=True) == "the caller has hung up"
+    assert (await cluster.bind("p", hung_up=True)).startswith("the caller has hung up")
     cluster.hear_ledger()
     cluster.make("q", 5)
     assert (cluster.filter("q"), await cluster.bind("q")) == ("", "")
@@ -148,6 +233,24 @@ async def test_no_pod_is_bound_without_a_share_that_another_policy_keeps_it_from
     why = await cluster.bind("a")
     assert why.startswith("policy later, ")
     assert "example.org/npu cannot be granted, because shares has an entry of the same name" in why
+    cluster.make("b", 4)
+    assert await cluster.bind("b") == ""
+
+
+@in_loop
+async def test_a_pod_has_room_for_one_grant_that_gpushares_plugin_reads() -> None:
+    """The five annotations of a second one would be written over those of the first."""
+    npu = "example.org/npu"
+    shares = [{"resource": npu}]
+    later = policy("later", binding={"deviceShare": [device_share(name="npu", shares=shares, record="Gpushare")]})
+    cluster = Cluster(later, record="Gpushare")
+    cluster.make("a", 4, more={npu: "1"})
+    why = await cluster.bind("a")
+    assert why == (
+        "policy shares, gpu: aliyun.com/gpu-mem cannot be granted, because later also records for gpushare, whose"
+        " annotations have room for one grant"
+    )
+    assert cluster.server.bindings == []
     cluster.make("b", 4)
     assert await cluster.bind("b") == ""
 

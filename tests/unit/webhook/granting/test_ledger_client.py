@@ -21,6 +21,7 @@ LEDGER = {
         "name": "fairlead-grants-n",
         "uid": "u",
         "resourceVersion": "7",
+        "labels": {"fairlead.dev/grants": ""},
         "annotations": {"fairlead.dev/node": "n"},
     }
 }
@@ -32,6 +33,7 @@ POD = {
     },
     "status": {"phase": "Running"},
 }
+UNPLACED = {**POD, "spec": {}, "status": {"phase": "Failed"}}
 BARE = hash((frozenset[str](), frozenset[str]()))
 STATE = PodState("u-p", "ml/p", "5", "n", request={"example.org/mem": 3}, metadata_hash=BARE)
 BINDING = {"metadata": {"namespace": "ml", "name": "p"}}
@@ -42,6 +44,7 @@ CALLS: dict[str, tuple[Call, str]] = {
     "patch": (lambda one: one.patch_ledger("n", {}, 5), "PATCH /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
     "pod": (lambda one: one.read_pod("ml/p", 5), "GET /api/v1/namespaces/ml/pods/p"),
     "list": (lambda one: one.list_pods("n", 5), "GET /api/v1/pods"),
+    "unplaced": (lambda one: one.list_unplaced(5), "GET /api/v1/pods"),
     "bind": (lambda one: one.post_binding(BINDING, 5), "POST /api/v1/namespaces/ml/pods/p/binding"),
 }
 OUTCOMES: list[tuple[str, Step, object]] = [
@@ -68,6 +71,10 @@ OUTCOMES: list[tuple[str, Step, object]] = [
     ("list", answer({"items": [POD]}), [STATE]),
     ("list", answer({"items": None}), []),
     ("list", refuse(500), Failed),
+    ("unplaced", answer({"items": [UNPLACED]}), [PodState("u-p", "ml/p", "5", ended=True)]),
+    ("unplaced", answer({"items": None}), []),
+    ("unplaced", answer({"items": [{}]}), Failed),
+    ("unplaced", refuse(500), Failed),
     ("bind", answer({}, 201), Written()),
     ("bind", refuse(409, "Conflict"), Conflicting),
     ("bind", refuse(404), Missing),
