@@ -595,6 +595,14 @@ BAD: dict[str, Bad] = {
         "spec.binding.deviceShare",
         "a resource may be shared by one entry only: remove it from the others",
     ),
+    "a filter that passes nodes whose devices are not known": Bad(
+        policy(
+            binding={"deviceShare": [device_share()]},
+            filters=[{"name": "room", "deviceShare": {"name": "gpu"}, "onError": "Pass"}],
+        ),
+        "spec.filters[0].onError",
+        "deviceShare rejects nodes whose devices are not known, because they take no pod: leave onError out",
+    ),
     "two entries that gpushare's plugin reads": Bad(
         shares(
             device_share(record="Gpushare"),

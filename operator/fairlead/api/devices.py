@@ -73,7 +73,10 @@ class UnhealthyConfigMap(Params):
 
 
 class UnhealthyDevices(Params):
-    """The devices of a node that must not be used. Their ids are comma-separated; nothing means that all are well."""
+    """The devices of a node that must not be used.
+
+    Their ids are comma-separated; nothing means that all are well. With an id of no device, no share is granted there.
+    """
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 

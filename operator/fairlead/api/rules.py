@@ -1,6 +1,6 @@
 """The rules of a policy: filters, scores, protections and the annotations written at binding."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -98,6 +98,20 @@ class Filter(Rule):
     absent."""
     custom: CustomStrategy | None = None
     """Decide by a strategy that the owner of the operator's image has added to it."""
+
+    @classmethod
+    def checks(cls) -> tuple[Check, ...]:
+        """Require also that devices are known before a pod passes."""
+        return (*super().checks(), *([_DEVICES_ARE_KNOWN] if _DEVICE_SHARE in cls.strategies else []))
+
+
+_DEVICE_SHARE: Final = "deviceShare"
+_DEVICES_ARE_KNOWN: Final = Check(
+    rule=f"!has(self.{_DEVICE_SHARE}) || !has(self.onError) || self.onError != 'Pass'",
+    holds=lambda self: getattr(self, _DEVICE_SHARE) is None or self.on_error != "Pass",
+    message="deviceShare rejects nodes whose devices are not known, because they take no pod: leave onError out",
+    field="onError",
+)
 
 
 class Score(Rule):

@@ -12,7 +12,7 @@ from fairlead.mirror.pod_entry import PodEntry
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import DeviceRoom, charges_of, foreign_pods, rooms_of
-from fairlead.strategies.devices.layout import Devices, layout_of
+from fairlead.strategies.devices.layout import NO_SUCH_DEVICE, Devices, layout_of, listed_as_unhealthy
 from fairlead.strategies.devices.record import ShareGrant, differs, ids_in
 from fairlead.strategies.facts import DeviceGrant, Granted, Unknown
 
@@ -65,7 +65,8 @@ def _layouts(shares: Iterable[CompiledShare], view: NodeView) -> tuple[list[tupl
         new = [one for one in share.entry.resources if one not in seen]
         devices = layout_of(share.entry, view) if new else ()
         if isinstance(devices, Unknown):
-            unknown.append({"resources": new, "why": str(devices)})
+            listed = listed_as_unhealthy(share.entry, view) if devices is NO_SUCH_DEVICE else ""
+            unknown.append({"resources": new, "why": f"{devices}: {listed}" if listed else str(devices)})
         elif devices:
             found.append((new, devices))
         if devices:

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from fairlead.cli.console.output import clean, columns, counted
-from fairlead.grants.ledger import ledger_name
 from fairlead.mirror.device_report import ANNOTATIONS, Data
 
 _TOTAL: Final = ("DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST FREE")
 _DEVICE: Final = ("DEVICE", "RESOURCE", "CAPACITY", "GRANTED", "FREE", "HEALTHY")
 _POD: Final = ("POD", "DEVICE", "GRANTED", "STATE", "POLICY")
-_UNREADABLE_CURE: Final = "once that pod is gone, remove the key from ConfigMap {}"
+_UNREADABLE_CURE: Final = "it goes with the next grant on the node once that pod has ended or is gone"
 _NO_POLICY: Final = "no policy shares devices (binding.deviceShare)"
 _NO_DEVICE: Final = "no node has devices that a policy shares"
 
@@ -84,9 +83,9 @@ def _remarks_on(node: Data) -> Iterator[str]:
         told, held = _ids(one["annotations"]), _ids(one["ledger"])
         yield f"annotations of {one['pod']} are wrong: they say {told}, and it was granted {held}"
     for uid, why in node["unreadableEntries"].items():
-        yield f"the entry of pod {uid} cannot be read: {why}; {_UNREADABLE_CURE.format(ledger_name(node['node']))}"
+        yield f"the entry of pod {uid} cannot be read: {why}; {_UNREADABLE_CURE}"
     for uid, version in node["newerEntries"].items():
-        cure = "nothing is granted here until all replicas run that version"
+        cure = "nothing is granted here until that pod has ended or is gone, or all replicas run that version"
         yield f"the entry of pod {uid} was written by a newer version of Fairlead (format {version}): {cure}"
     if count := node["endedEntries"]:
         yield f"{counted(count, 'entry', 'entries')} of pods that ended or are gone, which the next write removes"

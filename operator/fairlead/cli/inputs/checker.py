@@ -21,7 +21,7 @@ from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, Expres
 from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.compile.query_limits import QueryLimits
 from fairlead.policy.evaluate.annotations import conflicts
-from fairlead.policy.evaluate.device_grants import layout_conflicts, overwritten, partly_granted
+from fairlead.policy.evaluate.device_grants import ShareCollision, layout_conflicts, share_collisions
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
@@ -84,27 +84,24 @@ class CrossPolicyChecks:
     def conflicts(self) -> Iterator[Finding]:
         """Yield a warning for each annotation that a policy loses to another one that may match the same pod.
 
-        And for each device share of which another policy grants a part.
+        And for each device share that cannot be granted beside one of another policy.
         """
         ordered = sorted(self._writing, key=lambda one: one[2].order)
         for at, (place, policy, compiled) in enumerate(ordered):
-            told, partly, over = set[str](), set[int](), set[int]()
+            told, colliding = set[str](), set[int]()
             for earlier, its_policy, its_compiled in ordered[:at]:
                 new = {one.key for one in conflicts([its_compiled, compiled])} - told
-                shares = [one for one in _partly_granted(its_compiled, compiled) if one[0] not in partly]
-                twice = {*_overwritten(its_compiled, compiled)} - over
-                if not (new or shares or twice) or compiled.name == its_compiled.name:
+                shares = [one for one in _collisions(its_compiled, compiled) if one.at not in colliding]
+                if not (new or shares) or compiled.name == its_compiled.name:
                     continue
                 if are_apart(policy.spec.match, its_policy.spec.match):
                     continue
                 conditions = (*compiled.match.conditions, *its_compiled.match.conditions)
                 if can_be_together(condition.expression for condition in conditions):
                     told |= new
-                    partly |= {at for at, _, _ in shares}
+                    colliding |= {one.at for one in shares}
                     yield from (_conflict(place, compiled, key, earlier, its_compiled) for key in sorted(new))
-                    over |= twice
-                    yield from (_granted_in_part(place, *one, earlier) for one in shares)
-                    yield from (_overwrites(place, one, earlier) for one in sorted(twice))
+                    yield from (_collision(place, one, earlier) for one in shares)
 
 
 def _conflict(
@@ -119,40 +116,16 @@ def _conflict(
     return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
 
 
-def _are_together(earlier: CompiledPolicy, later: CompiledPolicy) -> bool:
-    return earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name
+def _collisions(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[ShareCollision]:
+    if earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name:
+        yield from share_collisions(earlier, later)
 
 
-def _overwritten(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[int]:
-    if _are_together(earlier, later):
-        yield from overwritten(earlier, later)
-
-
-def _overwrites(place: PolicyLocation, at: int, earlier: PolicyLocation) -> Finding:
+def _collision(place: PolicyLocation, one: ShareCollision, earlier: PolicyLocation) -> Finding:
     line, _ = earlier.of(_NAME)
-    said = (
-        f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and also records for gpushare, whose annotations"
-        " have room for one grant: a pod that both match and that asks for the resources of both is not bound"
-    )
-    hint = "record Fairlead in one of them, or let no pod match both"
-    path = ("spec", "binding", "deviceShare", at, "record")
-    return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
-
-
-def _partly_granted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str, str]]:
-    if _are_together(earlier, later):
-        yield from partly_granted(earlier, later)
-
-
-def _granted_in_part(place: PolicyLocation, at: int, common: str, missing: str, earlier: PolicyLocation) -> Finding:
-    line, _ = earlier.of(_NAME)
-    said = (
-        f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and grants {common}, but not {missing}: a pod that"
-        " both match and that asks for both is not bound"
-    )
-    hint = "grant each resource by one of them, or let no pod match both"
-    path = ("spec", "binding", "deviceShare", at)
-    return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
+    said = f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and {one.why}"
+    path = ("spec", "binding", "deviceShare", one.at)
+    return place.finding(path, said, one.cure, severity="warning", reason=LintCode.CONFLICT.value)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from fairlead.api.devices import RecordDevices
 from fairlead.policy.compile.model import CompiledPolicy
@@ -17,6 +17,7 @@ from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Unknown
 
 GPUSHARE: Final[RecordDevices] = "Gpushare"
+FOR_GPUSHARE: Final = "also records for gpushare, whose annotations have room for one grant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def left_out(pod: PodView, matched: Sequence[Matched]) -> str | None:
                 others = ", ".join(dict.fromkeys(name for name, _ in chosen if name != each.policy.name))
                 why = f"because {others} has an entry of the same name, or for some of the same resources"
                 if gpushare_too([share for _, share in chosen], rule.share):
-                    why = f"because {others} also records for gpushare, whose annotations have room for one grant"
+                    why = f"because {others} {FOR_GPUSHARE}"
                 return f"policy {each.policy.name}, {rule.name}: {ungranted[0]} cannot be granted, {why}"
     return None
 
@@ -102,26 +103,29 @@ def gpushare_too(earlier: Iterable[CompiledShare], later: CompiledShare) -> bool
     )
 
 
-def overwritten(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[int]:
-    """Yield the device shares of a later policy, by index, that record for gpushare as an earlier one does.
+class ShareCollision(NamedTuple):
+    """Device share of a policy beside one of an earlier policy: a pod that asks for both is not bound."""
 
-    A pod that matches both policies and requests resources of both is not bound.
-    """
+    at: int
+    """Its index in the later policy."""
+    why: str
+    """What the earlier policy does, and what follows."""
+    cure: str
+
+
+def share_collisions(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[ShareCollision]:
+    """Yield the device shares of a later policy of which an earlier one grants a part, or that it would overwrite."""
     before = [rule.share for rule in earlier.device_shares]
-    yield from (at for at, rule in enumerate(later.device_shares) if gpushare_too(before, rule.share))
-
-
-def partly_granted(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[tuple[int, str, str]]:
-    """Yield the device shares of a later policy, by index, of which an earlier one grants some resources.
-
-    With one of these and one of the others: a pod that matches both policies and requests both is not bound.
-    """
-    taken = {resource for rule in earlier.device_shares for resource in rule.share.entry.resources}
+    taken = {resource for share in before for resource in share.entry.resources}
     for at, rule in enumerate(later.device_shares):
         resources = rule.share.entry.resources
         common, missing = ([one for one in resources if (one in taken) is want] for want in (True, False))
         if common and missing:
-            yield at, common[0], missing[0]
+            why = f"grants {common[0]}, but not {missing[0]}: a pod that both match and that asks for both is not bound"
+            yield ShareCollision(at, why, "grant each resource by one of them, or let no pod match both")
+        elif gpushare_too(before, rule.share):
+            why = f"{FOR_GPUSHARE}: a pod that both match and that asks for the resources of both is not bound"
+            yield ShareCollision(at, why, "record Fairlead in one of them, or let no pod match both")
 
 
 def _size(share: CompiledShare, node: NodeView, device_id: str) -> int:

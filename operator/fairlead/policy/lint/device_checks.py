@@ -25,5 +25,5 @@ def check_cards(path: FieldPath, expression: CompiledExpression) -> Iterator[Lin
     """Yield a warning about a number of devices that no pod can have."""
     if outside := sorted(value for value in term_outcomes(expression) or () if not 1 <= value <= CARDS_MAX):
         listed = " and ".join(f"{value:g}" for value in outside)
-        message = f"a pod gets 1 to {CARDS_MAX} devices, so with {listed} the rule cannot decide, and onError does"
+        message = f"a pod gets 1 to {CARDS_MAX} devices, so with {listed} it is placed on no node"
         yield LintWarning(LintCode.NEVER_PASSES, path, message, f"give a number from 1 to {CARDS_MAX}")

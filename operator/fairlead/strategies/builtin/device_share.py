@@ -10,7 +10,8 @@ from fairlead.strategies.devices.rules import DeviceObjective, device_filter, de
 class DeviceShareFilter(Params):
     """Pass only nodes on which devices have room for the pod.
 
-    Every entry of binding.deviceShare brings this filter. Write it to give it a name, a reason, or another onError.
+    Every entry of binding.deviceShare brings this filter. Write it to give it a name or a reason. It always rejects
+    nodes about which it cannot decide: onError Pass is not accepted.
     """
 
     list_keys: ClassVar[tuple[str, ...]] = ()

@@ -22,6 +22,8 @@ _DIGITS: Final = re.compile("([0-9]+)")
 _LAYOUT: Final = "device layout"
 
 WHICH_IS_SICK: Final = Unknown(_LAYOUT, "does not say which device is unhealthy")
+NO_SUCH_DEVICE: Final = Unknown("the list of unhealthy devices", "names an id that no device of the node has")
+"""It may stand for a device that is sick: `0;3` and `card-0` look as if they named one."""
 TOO_MANY: Final = Unknown(_LAYOUT, f"has more than {DEVICES_MAX} devices")
 
 
@@ -61,6 +63,8 @@ def _layout_of(entry: DeviceShare, node: NodeFacts) -> Devices | Unknown:
     sick = unhealthy_ids(entry.unhealthy, node)
     if isinstance(sick, Unknown):
         return sick
+    if not sick <= {one.id for one in found}:
+        return NO_SUCH_DEVICE
     devices = tuple(one._replace(healthy=False) if one.id in sick else one for one in found)
     if entry.layout.count is not None and _hides_a_sick_one(devices, node, entry.resources):
         return WHICH_IS_SICK
@@ -83,6 +87,12 @@ def unhealthy_ids(source: UnhealthyDevices | None, node: NodeFacts) -> frozenset
     if isinstance(text, Unknown):
         return text
     return frozenset(id_ for part in text.split(",") if (id_ := part.strip()))
+
+
+def listed_as_unhealthy(entry: DeviceShare, node: NodeFacts) -> str:
+    """Return the ids that the list of unhealthy devices names, for people; empty if it is not read."""
+    found = unhealthy_ids(entry.unhealthy, node)
+    return "" if isinstance(found, Unknown) else ", ".join(sorted(found, key=natural_order))
 
 
 def natural_order(device_id: str) -> tuple[tuple[str | int, ...], str]:

@@ -33,7 +33,7 @@ from fairlead.strategies.devices.choice import (
     refused_by_plugin,
     rooms_for,
 )
-from fairlead.strategies.devices.layout import layout_of
+from fairlead.strategies.devices.layout import layout_of, listed_as_unhealthy
 from fairlead.strategies.facts import Nominated
 from fairlead.strategies.reads import Path
 
@@ -167,8 +167,8 @@ def _note_node(share: CompiledShare, node: NodeFacts, trace: Trace) -> None:
             trace.item(name, capacity=node.capacity.get(name), allocatable=node.allocatable.get(name))
     if entry.layout.annotation is not None:
         trace.note(layout=node.annotations.get(entry.layout.annotation))
-    if entry.unhealthy is not None and entry.unhealthy.annotation is not None:
-        trace.note(unhealthy=node.annotations.get(entry.unhealthy.annotation))
+    if entry.unhealthy is not None:
+        trace.note(unhealthy=listed_as_unhealthy(entry, node) or None)
     foreign = {pod.uid for name in entry.resources for pod in foreign_pods(node, name)}
     trace.note(foreignPods=len(foreign))
 

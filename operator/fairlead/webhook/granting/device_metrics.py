@@ -156,7 +156,7 @@ class DeviceSurvey:
             metrics.gauge(name, text, "resource", ask=of(key))
         metrics.gauge(
             "fairlead_device_foreign_pods",
-            "Placed pods that request a resource of devices of which they were granted nothing.",
+            "Placed pods that request a resource of devices, and of which no ledger or annotation says what they use.",
             "resource",
             ask=lambda: self._foreign,
         )

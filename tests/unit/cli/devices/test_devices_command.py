@@ -86,8 +86,8 @@ def test_the_cluster_has_a_line_for_each_node_and_the_totals(run: Run) -> None:
     assert [line.split() for line in out.splitlines()[:4]] == [
         ["NODE", "RESOURCE", "DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST", "FREE"],
         ["g1", MEM, "2", "16", "10", "(62%)", "6", "3"],
-        ["g2", MEM, "2", "16", "0", "(0%)", "0", "0"],
-        ["all", "2", MEM, "4", "32", "10", "(31%)", "6", "3"],
+        ["g2", MEM, "2", "16", "0", "(0%)", "14", "7"],
+        ["all", "2", MEM, "4", "32", "10", "(31%)", "20", "7"],
     ]
 
 
@@ -97,8 +97,10 @@ def test_the_cluster_has_a_line_for_each_node_and_the_totals(run: Run) -> None:
         "g1: annotations of ml/b are wrong: they say 0, and it was granted 1",
         "g1: 1 entry of pods that ended or are gone, which the next write removes",
         f"g2: ml/stray was granted nothing: its 1 {MEM} are charged to every device",
-        "; once that pod is gone, remove the key from ConfigMap fairlead-grants-g2",
-        "g2: the entry of pod u_y was written by a newer version of Fairlead (format 7): ",
+        "g2: the entry of pod u_x cannot be read: ",
+        "; it goes with the next grant on the node once that pod has ended or is gone\n",
+        "g2: the entry of pod u_y was written by a newer version of Fairlead (format 7): nothing is granted here",
+        " until that pod has ended or is gone, or all replicas run that version\n",
     ],
 )
 def test_what_is_wrong_is_named(run: Run, said: str) -> None:
@@ -144,6 +146,19 @@ def test_sick_devices_are_named_and_a_layout_that_is_unknown(run: Run) -> None:
     sick["status"]["allocatable"] = sick["status"]["capacity"] | {MEM: "8"}
     Path("c.json").write_text(json.dumps(listed(sick)))
     assert f"g1: no share of {MEM} is granted: device layout does not say which device" in run("g1", *FILES)[1]
+
+
+def test_an_id_of_no_device_in_the_list_of_unhealthy_ones_is_named(run: Run) -> None:
+    share = device_share(layout={"count": COUNT}, unhealthy={"annotation": "bad"})
+    Path("p.yaml").write_text(yaml.safe_dump({**SHARES, "spec": {"binding": {"deviceShare": [share]}}}))
+    there = cards("g1")
+    there["metadata"]["annotations"] = {"bad": "0,card-1"}
+    Path("c.json").write_text(json.dumps(listed(there)))
+    said = (
+        f"g1: no share of {MEM} is granted: the list of unhealthy devices names an id that no device of the node has:"
+        " 0, card-1"
+    )
+    assert said in run("g1", *FILES)[1]
 
 
 SICK_LISTS = {"configMap": {"namespace": "kube-system", "prefix": "unhealthy-gpu-", "key": "gpus"}}

@@ -210,7 +210,7 @@ def _recording(name: str, entry: str, resource: str, record: str = "Gpushare", m
 def test_two_policies_that_record_for_gpushare(later: str, warns: bool) -> None:
     warned = _warned(_recording("one", "gpu", "a.io/mem"), later)
     said = (
-        "spec.binding.deviceShare[0].record: 'one' (a.yaml:3) comes first and also records for gpushare, whose"
+        "spec.binding.deviceShare[0]: 'one' (a.yaml:3) comes first and also records for gpushare, whose"
         " annotations have room for one grant: a pod that both match and that asks for the resources of both is not"
         " bound"
     )

@@ -8,6 +8,7 @@ import pytest
 from fairlead.strategies.contract import Unknown
 from fairlead.strategies.devices.layout import (
     DEVICES_MAX,
+    NO_SUCH_DEVICE,
     TOO_MANY,
     WHICH_IS_SICK,
     Device,
@@ -52,7 +53,7 @@ def shown(found: Any) -> Any:
             BAD_IDS,
             [("0", 8, True), ("1", 8, False)],
         ),
-        (whole(16, 2, annotations={"bad": "1,7"}), BAD_IDS, [("0", 8, True), ("1", 8, False)]),
+        (whole(16, 2, annotations={"bad": "1,7"}), BAD_IDS, str(NO_SUCH_DEVICE)),
         (whole(24, 3, allocatable={MEM: 8.0}, annotations={"bad": "1"}), BAD_IDS, str(WHICH_IS_SICK)),
         (
             whole(16, 2, unhealthy_texts={("ns", "bad-", "ids"): "0"}),
@@ -64,6 +65,16 @@ def shown(found: Any) -> Any:
             {"unhealthy": {"configMap": {"namespace": "ns", "prefix": "bad-", "key": "ids"}}},
             "the list is not read",
         ),
+        *(
+            (whole(16, 2, annotations={"bad": text}), BAD_IDS, str(NO_SUCH_DEVICE))
+            for text in ("0;1", '["0"]', "card-0", "2", "-1", "00", "0 1", "none", "0,1,2")
+        ),
+        *(
+            (whole(16, 2, annotations={"bad": text}), BAD_IDS, [("0", 8, True), ("1", 8, False)])
+            for text in ("1", " 1 ", "1,", "1,1")
+        ),
+        (whole(16, 2, annotations={"bad": " , "}), BAD_IDS, [("0", 8, True), ("1", 8, True)]),
+        (Node(annotations={"bad": "0"}), BAD_IDS, []),
         (Node(annotations={}), BY_ANNOTATION, []),
         (
             Node(annotations={"devices": json.dumps([{"id": "GPU-a", "capacity": {MEM: 24, "other": 1}}])}),
