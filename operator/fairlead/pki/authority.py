@@ -5,7 +5,8 @@ tls next          Introduced: all must trust both before a certificate that `nex
 tls previous      Switched: `tls` is the new authority, and certificates of the old one are issued again
 tls retired       Narrowed: schedulers start with the new authority only; then certificates of the old one are unused
 
-Certificates that it signs are renewed at two thirds of their lifetime, and when the authority is another one.
+Certificates that it signs are renewed at two thirds of their lifetime, when the authority is another one, and when the
+clock that they were issued by was ahead: else nothing would trust them until that time has come.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,7 +73,7 @@ class Authority:
         return self.previous or self.retired or self.signing.certificate
 
     def becomes(self, phase: Phase, new: Callable[[], Pair]) -> "Authority":
-        """Return the authority in the next phase; `new` creates the authority that Introduced adds."""
+        """Return the authority in another phase; `new` creates the authority that Introduced adds, or replaces."""
         if phase is Phase.INTRODUCED:
             return replace(self, next=new())
         if phase is Phase.SWITCHED and self.next is not None:
@@ -155,6 +156,8 @@ def renewal_reason(
         return f"it is for {leaf.name}"
     if leaf.hosts != hosts:
         return "it is for other hosts"
+    if now < leaf.begins:
+        return "it is not valid yet: the clock was ahead when it was issued"
     if now >= renewed_at(leaf.begins, leaf.ends, leaf.serial):
         return "two thirds of its lifetime are over"
     return ""

@@ -120,6 +120,8 @@ def plan(
     if authority.phase is Phase.STABLE:
         if why := _why_rotate(authority, now, requested=requested):
             return (Advance(Phase.INTRODUCED, why),)
+    elif authority.next is not None and now < parsing.read_certificate(authority.next.certificate).begins:
+        return (Advance(Phase.INTRODUCED, "the next authority is not valid yet: the clock was ahead"),)
     else:
         after = _AFTER[authority.phase]
         waits = _waits(authority, schedulers, replicas)

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.pki import parsing
 from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, renewed_at, scheduler_data
-from fairlead.pki.issuing import issue_leaf
+from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.pki.rotation import Action, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 from support.pki.authorities import DAY, NOW, authority
 
@@ -81,6 +81,13 @@ def test_before_it_is_narrowed_all_show_what_the_new_one_has_signed() -> None:
         ("it is new", SchedulerTrust(), NOW, "there is no certificate"),
         ("half of its life is over", scheduler(OF[Phase.STABLE]), NOW + 15 * DAY, ""),
         ("two thirds are", scheduler(OF[Phase.STABLE]), NOW + 20 * DAY, "two thirds of its lifetime are over"),
+        ("it was issued within the usual skew", scheduler(OF[Phase.STABLE], when=NOW + timedelta(minutes=4)), NOW, ""),
+        (
+            "it was issued by a clock that was ahead",
+            scheduler(OF[Phase.STABLE], when=NOW + 400 * DAY),
+            NOW,
+            "it is not valid yet: the clock was ahead when it was issued",
+        ),
         (
             "somebody else signed it",
             SchedulerTrust.read(scheduler_data(STRANGE, "gpu", NOW), OF[Phase.STABLE], ""),
@@ -145,6 +152,14 @@ def test_nobody_is_waited_for_until_the_old_one_has_expired(phase: Phase) -> Non
     [late] = planned(one, asked=behind(one), now=soon)
     assert isinstance(late, Advance)
     assert late.why == f"the old authority expires; {WaitFor(phase, ('r',), ())}"
+
+
+def test_a_next_authority_of_a_clock_that_was_ahead_is_replaced_before_it_signs() -> None:
+    ahead = replace(OF[Phase.STABLE], next=create_authority("ahead", NOW + 0.9 * LIFE, LIFE))
+    why = "the next authority is not valid yet: the clock was ahead"
+    assert planned(ahead) == (Advance(Phase.INTRODUCED, why),)
+    mended = ahead.becomes(Phase.INTRODUCED, lambda: STRANGE.signing)
+    assert (mended.phase, mended.signing, mended.next) == (Phase.INTRODUCED, ahead.signing, STRANGE.signing)
 
 
 def test_who_is_waited_for_is_said() -> None:

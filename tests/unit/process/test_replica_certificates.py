@@ -72,6 +72,22 @@ def test_it_is_renewed_at_two_thirds_of_its_life() -> None:
     assert one.changes == 2
 
 
+def test_after_the_clock_was_ahead_it_is_issued_again() -> None:
+    held, one = authority(Phase.STABLE), One()
+    one.put(held)
+    one.now = NOW + 400 * DAY
+    one.material.renew()
+    ahead = one.material.server
+    one.now = NOW
+    one.material.renew()
+    server, operator = one.material.server, one.material.operator
+    assert server is not None
+    assert operator is not None
+    assert server != ahead
+    for shown in (server, operator):
+        assert parsing.read_certificate(shown.certificate).begins <= NOW
+
+
 @pytest.mark.parametrize("key", ["tls.crt", "tls.key"])
 def test_a_secret_that_is_spoilt_or_goes_changes_nothing(key: str) -> None:
     one, held = One(), authority()
