@@ -19,6 +19,8 @@ from fairlead.api.v1alpha1 import Metadata, SchedulerExtenderPolicy
 P = TypeVar("P", bound=SchedulerExtenderPolicy)
 M = TypeVar("M", bound=Params)
 
+_MISSING = "is missing"
+_NO_SUCH_FIELD = "there is no such field"
 _ERRORS_MAX = 100
 _VALUES_MAX = 5_000
 _WIDTH_MAX = 100
@@ -112,10 +114,20 @@ def parse_params(obj: object, model: type[M], at: FieldPath = ()) -> M:
         return model.model_validate(obj, by_alias=True, by_name=False)
     except ValidationError as wrong:
         details = wrong.errors(include_url=False)
-    errors = [error for detail in details[:_ERRORS_MAX] for error in _translated(detail, model, at)]
+    errors = _without_misspelt([error for detail in details[:_ERRORS_MAX] for error in _translated(detail, model, at)])
     if len(details) > _ERRORS_MAX:
         errors.append(FieldError((), f"{len(details) - _ERRORS_MAX} more errors"))
     raise InvalidObjectError(FieldError((*at, *error.path), error.message, error.hint) for error in errors)
+
+
+def _without_misspelt(errors: list[FieldError]) -> list[FieldError]:
+    """Return the errors without those for fields that are missing because their names are misspelt."""
+    meant = {(one.path[:-1], one.hint) for one in errors if one.message == _NO_SUCH_FIELD}
+    return [
+        one
+        for one in errors
+        if one.message != _MISSING or (one.path[:-1], f"did you mean {one.path[-1]}?") not in meant
+    ]
 
 
 def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Iterator[FieldError]:
@@ -126,9 +138,9 @@ def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Ite
             what, _, cure = message.partition(": ")
             yield FieldError(path + below, what, cure)
     elif kind == "missing":
-        yield FieldError(path, "is missing", parse_hints.for_missing(path, model))
+        yield FieldError(path, _MISSING, parse_hints.for_missing(path, model))
     elif kind == "extra_forbidden":
-        yield FieldError(path, "there is no such field", parse_hints.for_field(path, model, at))
+        yield FieldError(path, _NO_SUCH_FIELD, parse_hints.for_field(path, model, at))
     elif kind == "literal_error" and (allowed := parse_hints.words_of(parse_hints.field_at(path, model))):
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
         yield FieldError(path, f"{shown(value)} {wanted}", _suggested(value, allowed))

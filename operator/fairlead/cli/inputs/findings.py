@@ -4,13 +4,14 @@ The fields of a Finding are those of `-o json`: they stay, and more may be added
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.cli.yaml.documents import Node, Scalar
 from fairlead.cli.yaml.plain_values import find, text_at
 from fairlead.cli.yaml.scalar_positions import index_in_file
 from fairlead.cli.yaml.source import Source
+from fairlead.plain_data import resolved
 
 Severity = Literal["error", "warning", "note"]
 
@@ -92,6 +93,15 @@ class PolicyLocation:
             return None
         return self.source.place(index_in_file(self.source.text, node, _offset(node.value, part)))
 
+    def _word(self, path: FieldPath) -> str:
+        """Return the hint for a value that must be a text: YAML takes some words for true and false."""
+        _, node, there = find(self.root, path)
+        if there and isinstance(node, Scalar) and isinstance(truth := resolved(node.value), bool):
+            word = str(truth).lower()
+            if node.value.lower() != word:
+                return f"YAML reads {node.value} as {word}: {_IN_QUOTES}"
+        return _IN_QUOTES
+
     def finding(
         self,
         path: FieldPath,
@@ -105,6 +115,7 @@ class PolicyLocation:
     ) -> Finding:
         """Return a finding about a field or a part of its text; `at` overrides the position of the field."""
         inside = self.within(path, part) if part else None
+        hint = self._word(path) if hint == _IN_QUOTES else hint
         line, column = inside or at or self.of(path)
         return Finding(
             file=self.file,
@@ -119,6 +130,9 @@ class PolicyLocation:
             rule=_rule(self.root, path),
             shown=self.source.line(line) if inside else None,
         )
+
+
+_IN_QUOTES: Final = "write it in quotes"
 
 
 def _offset(value: str, part: tuple[int, int]) -> int:

@@ -194,6 +194,10 @@ BAD: dict[str, tuple[str, str]] = {
         SUITE.replace("passed:", "pased:"),
         "ssd.test.yaml:9:5: error: cases[0].expect.pased: there is no such field; did you mean passed?",
     ),
+    "a misspelt field that is required": (
+        SUITE.replace("expect:", "expects:"),
+        "ssd.test.yaml:8:3: error: cases[0].expects: there is no such field; did you mean expect?",
+    ),
     "a misspelt field of a refusal": (
         SUITE.replace("{b: slow disk}", "{b: {reson: slow disk}}"),
         "ssd.test.yaml:10:20: error: cases[0].expect.rejected.b.reson: there is no such field; did you mean reason?",
@@ -205,6 +209,10 @@ BAD: dict[str, tuple[str, str]] = {
     "a number where a text should be": (
         SUITE.replace("disk: ssd", "disk: 1"),
         "ssd.test.yaml:3:38: error: nodes[0].metadata.labels.disk: must be a string, not 1; write it in quotes",
+    ),
+    "a word that YAML takes for a truth": (
+        SUITE.replace("disk: ssd", "disk: n"),
+        "nodes[0].metadata.labels.disk: must be a string, not false; YAML reads n as false: write it in quotes",
     ),
     "a misspelt node": (
         SUITE.replace("passed: [a]", "passed: [c]"),
@@ -235,6 +243,11 @@ def test_what_is_wrong_with_a_suite_is_said_where_it_stands(
 ) -> None:
     assert run(written(tmp_path, suite)) == 2
     assert want in capsys.readouterr().err
+
+
+def test_a_misspelt_field_is_not_missing_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(written(tmp_path, SUITE.replace("expect:", "expects:"))) == 2
+    assert "is missing" not in capsys.readouterr().err
 
 
 def test_a_policy_that_is_wrong_is_said_as_lint_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
