@@ -69,6 +69,8 @@ FEATURES: dict[str, dict[str, str]] = {
         "parts of a time": "now.getHours() + now.getDayOfWeek() + duration('1h').getMinutes()",
         "parts of a time in a time zone": "now.getHours('Europe/Berlin')",
         "quantities": "quantity('500m').add(quantity('1')).isGreaterThan(quantity('1'))",
+        "addresses": "node.status.addresses.exists(a, isIP(a.address) && cidr('10.0.0.0/8').containsIP(a.address))",
+        "versions": "semver(node.status.nodeInfo.kubeletVersion, true).compareTo(semver('1.37.0')) >= 0",
     },
     "Extensions": {
         "strings": "'a,b'.split(',').join('-').replace('a', 'b').substring(1).trim().upperAscii()",

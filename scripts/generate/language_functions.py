@@ -175,12 +175,66 @@ FUNCTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "add": Entry("the sum", "quantity('500m').add(quantity('1')).add(1) == quantity('2.5')", "true"),
         "sub": Entry("the difference", "quantity('2').sub(1) == quantity('1')", "true"),
         "compareTo": Entry("-1, 0 or 1 for less, equal or greater", "quantity('1k').compareTo(quantity('1Ki'))", "-1"),
-        "isGreaterThan": Entry("whether it is greater", "quantity('1Ki').isGreaterThan(quantity('1k'))", "true"),
+        "isGreaterThan": Entry(
+            "whether it is greater",
+            "quantity('1Ki').isGreaterThan(quantity('1k')) && semver('1.37.0').isGreaterThan(semver('1.9.0'))",
+            "true",
+        ),
         "isLessThan": Entry("whether it is less", "quantity('100m').isLessThan(quantity('1'))", "true"),
         "sign": Entry("-1, 0 or 1", "quantity('-1').sign()", "-1"),
         "isInteger": Entry("whether it is whole and fits into an int", "quantity('1500m').isInteger()", "false"),
         "asInteger": Entry("as an int; an error if it is not whole", "quantity('2k').asInteger()", "2000"),
         "asApproximateFloat": Entry("as the nearest double", "quantity('1500m').asApproximateFloat()", "1.5"),
+    },
+    "Addresses": {
+        "ip": Entry(
+            "an IP address, without a zone; an error if the string is none. Or the address of a network",
+            "cidr('10.1.2.3/8').ip() == ip('10.1.2.3')",
+            "true",
+        ),
+        "isIP": Entry("whether a string is an IP address", "isIP('10.1.2.256')", "false"),
+        "ip.isCanonical": Entry(
+            "whether an IP address is written as `string` writes it", "ip.isCanonical('2001:DB8::1')", "false"
+        ),
+        "family": Entry("4 or 6", "ip('2001:db8::1').family()", "6"),
+        "isUnspecified": Entry("whether it is `0.0.0.0` or `::`", "ip('::').isUnspecified()", "true"),
+        "isLoopback": Entry("whether it is in `127.0.0.0/8` or `::1`", "ip('127.0.0.1').isLoopback()", "true"),
+        "isLinkLocalUnicast": Entry(
+            "whether it is in `169.254.0.0/16` or `fe80::/10`", "ip('169.254.1.1').isLinkLocalUnicast()", "true"
+        ),
+        "isLinkLocalMulticast": Entry(
+            "whether it is in `224.0.0.0/24` or `ff02::/16`", "ip('224.0.0.1').isLinkLocalMulticast()", "true"
+        ),
+        "isGlobalUnicast": Entry(
+            "whether it is the address of one host and valid beyond its link; private addresses are, too",
+            "ip('10.1.2.3').isGlobalUnicast()",
+            "true",
+        ),
+        "cidr": Entry(
+            "a network; an error if the string is none", "cidr('10.0.0.0/8') == cidr('10.1.2.3/8').masked()", "true"
+        ),
+        "isCIDR": Entry("whether a string is a network", "isCIDR('10.0.0.0/33')", "false"),
+        "containsIP": Entry(
+            "whether an address is in the network", "cidr('10.0.0.0/8').containsIP('10.1.2.3')", "true"
+        ),
+        "containsCIDR": Entry(
+            "whether the other network is in the network", "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", "true"
+        ),
+        "prefixLength": Entry("the length of its prefix", "cidr('10.0.0.0/8').prefixLength()", "8"),
+        "masked": Entry(
+            "with the bits of its hosts set to zero", "string(cidr('10.1.2.3/8').masked())", "'10.0.0.0/8'"
+        ),
+    },
+    "Versions": {
+        "semver": Entry(
+            "a semantic version; with `true`, `v`, leading zeros and a missing minor or patch are allowed",
+            "semver('v1.37', true) == semver('1.37.0')",
+            "true",
+        ),
+        "isSemver": Entry("whether a string is one", "[isSemver('v1.37'), isSemver('v1.37', true)]", "[false, true]"),
+        "major": Entry("the first number", "semver('1.37.2-rc.1').major()", "1"),
+        "minor": Entry("the second number", "semver('1.37.2-rc.1').minor()", "37"),
+        "patch": Entry("the third number", "semver('1.37.2-rc.1').patch()", "2"),
     },
 }
 

@@ -18,7 +18,8 @@ _DYN: Final = "variables.d"
 _OPERANDS: Final = {
     "int": "1", "uint": "1u", "double": "1.0", "string": "''", "bytes": "b''", "bool": "true", "list(int)": "[1]",
     "list(double)": "[1.0]", "list(string)": "['']", "list(list)": "[[1]]", "map": "{'': 1}", "timestamp": "now",
-    "duration": "duration('1s')", "quantity": "quantity('1')", "optional": "optional.of(1)", "type": "int",
+    "duration": "duration('1s')", "quantity": "quantity('1')", "ip": "ip('::')", "cidr": "cidr('::/0')",
+    "semver": "semver('1.0.0')", "optional": "optional.of(1)", "type": "int",
 }  # fmt: skip
 _NUMBER: Final = ("int", "uint", "double")
 _MOST: Final = 4

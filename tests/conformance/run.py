@@ -13,8 +13,9 @@ from conformance.cases import SpecCase
 from conformance.values import SECOND, NotOursError, type_of, value_of
 from differential.outcomes import Outcome, describe, error_outcome, evaluated
 from fairlead.cel.check import VALUE, Environment, Expression, ExpressionError, check
-from fairlead.cel.engine.environment import Scope, engine_type, extensions, own_functions
+from fairlead.cel.engine.environment import Scope, engine_type, libraries
 from fairlead.cel.engine.evaluate import plain
+from fairlead.cel.engine.own_functions import own_functions
 from fairlead.cel.engine.protobuf import pool
 from fairlead.cel.lowering.program import One, Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT
@@ -118,7 +119,7 @@ class _SpecEnvironment(Environment):
         named = {name: engine_type(type_) for name, type_ in self.variables.items()}
         made = cel.NewEnv(
             pool(),
-            config=extensions(),
+            config=libraries(),
             variables=named,
             functions=own_functions(),
             container=self.scope.what or None,

@@ -43,6 +43,7 @@ int: {0} + {1} | int int
 int: {0} - {1} | int int
 int: {0} * {1} | int int
 int: {0} / {1} | int int
+int: {0} / {1} | int int
 int: {0} % {1} | int int
 int: -{0} | int
 uint: {0} + {1} | uint uint
@@ -134,6 +135,36 @@ string: {0}.substring({1}, {2}) | string small small
 string: {0}.trim() | string
 string: regex.replace({0}, {P}, {1}) | string string
 string: regex.replace({0}, {P}, {1}, {2}) | string string tiny
+ip: ip({0}) | string
+ip: {0}.ip() | cidr
+bool: isIP({0}) | string
+bool: ip.isCanonical({0}) | string
+bool: isCIDR({0}) | string
+bool: isSemver({0}) | string
+bool: isSemver({0}, {1}) | string bool
+bool: {0}.isUnspecified() | ip
+bool: {0}.isLoopback() | ip
+bool: {0}.isLinkLocalMulticast() | ip
+bool: {0}.isLinkLocalUnicast() | ip
+bool: {0}.isGlobalUnicast() | ip
+bool: {0}.containsIP({1}) | cidr ip
+bool: {0}.containsIP({1}) | cidr string
+bool: {0}.containsCIDR({1}) | cidr cidr
+bool: {0}.containsCIDR({1}) | cidr string
+bool: {0}.isGreaterThan({1}) | semver semver
+bool: {0}.isLessThan({1}) | semver semver
+int: {0}.compareTo({1}) | semver semver
+int: {0}.major() | semver
+int: {0}.minor() | semver
+int: {0}.patch() | semver
+int: {0}.family() | ip
+int: {0}.prefixLength() | cidr
+string: string({0}) | ip
+string: string({0}) | cidr
+cidr: cidr({0}) | string
+cidr: {0}.masked() | cidr
+semver: semver({0}) | string
+semver: semver({0}, {1}) | string bool
 ?string: regex.extract({0}, {P}) | string
 [string]: regex.extractAll({0}, {P}) | string
 N: math.greatest({0}, {1}) | N N

@@ -28,6 +28,7 @@ TEXTS = (
     "'2020-02-29T12:34:56.123456789Z'", "'9223372036854775808'", "'é'", "'😀b'", r"'\u00e9\n\t\\'", r"r'\d+'",
     r'"\"q\'"', "'''multi\nline'''", r"'\U0001f600'", r"'a\nb'", r"'\n'", r"'\\n'", r"'\tx\r\n'",
     "'YWJj'", "'A,B,,C'", "' trim '", r"'\x41\101'", "'inf'", "'0x10'",
+    "'10.1.2.3'", "'2001:db8::1'", "'10.0.0.0/8'", "'1.37.1'", "'v1.37'",
 )  # fmt: skip
 BYTES = ("b''", "b'a'", "b'ab'", r"b'\xff'", r"b'\000'", "b'é'", r"b'\303\251'", "b'abc'")
 TIMESTAMPS = (
@@ -40,7 +41,19 @@ DURATIONS = (
 )  # fmt: skip
 TYPES = (
     "int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type",
-    "google.protobuf.Timestamp", "google.protobuf.Duration",
+    "google.protobuf.Timestamp", "google.protobuf.Duration", "net.IP", "net.CIDR", "kubernetes.Semver",
+)  # fmt: skip
+ADDRESSES = (
+    "ip('10.1.2.3')", "ip('127.0.0.1')", "ip('0.0.0.0')", "ip('169.254.169.254')", "ip('224.0.0.1')",
+    "ip('2001:DB8::68')", "ip('::1')", "ip('::')", "ip('fe80::1')", "ip('ff02::1')", "ip('1:0:0:4::8')",
+)  # fmt: skip
+NETWORKS = (
+    "cidr('10.0.0.0/8')", "cidr('10.1.2.3/16')", "cidr('0.0.0.0/0')", "cidr('10.1.2.3/32')", "cidr('2001:db8::1/32')",
+    "cidr('::/0')", "cidr('2001:db8::68/128')",
+)  # fmt: skip
+VERSIONS = (
+    "semver('1.37.1')", "semver('v1.37', true)", "semver('1.37.1-rc.1')", "semver('1.37.1-rc.1+build')",
+    "semver('1.37.1-rc.10')", "semver('1.37.1-1')", "semver('0.0.0')", "semver('1.9.0')", "semver('1.37.1+k3s1')",
 )  # fmt: skip
 PATTERNS = ("a", "^a", "b$", "(a)(b)", "[a-c]+", "(a*)", r"\\d+", "(", "^$", "x*", "é", "(?i)A")
 
@@ -54,6 +67,9 @@ SCALARS = {
     "timestamp": TIMESTAMPS,
     "duration": DURATIONS,
     "type": TYPES,
+    "ip": ADDRESSES,
+    "cidr": NETWORKS,
+    "semver": VERSIONS,
 }
 
 

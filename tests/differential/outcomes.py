@@ -13,7 +13,11 @@ from msgspec import Struct
 from differential.data import DECLARED, Facts, some_facts
 from differential.world import activation
 from fairlead.cel.engine.evaluate import kind_of
-from fairlead.cel.engine.protobuf import to_engine
+from fairlead.cel.engine.protobuf import opaque_text, to_engine
+from fairlead.cel.functions.addresses import CIDR, IP
+from fairlead.cel.functions.extensions import OPAQUE
+from fairlead.cel.functions.quantity import Quantity
+from fairlead.cel.functions.semver import Semver
 from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, CelError, Kind
@@ -86,6 +90,8 @@ def _of_engine(value: cel.Value) -> str:
         content = value.value()
     except TypeError:
         return "opaque"
+    if name in OPAQUE:
+        return f"{name} {opaque_text(content)}"
     if name.startswith("kubernetes."):
         return _message(content)
     if name.startswith("LIST"):
@@ -131,6 +137,8 @@ def describe(value: Any) -> str:
             return _map((key, describe(item)) for key, item in value.items())
         case Some() | Nothing():
             return "opaque"
+        case Quantity() | IP() | CIDR() | Semver():
+            return f"{value.cel_type} {OPAQUE[value.cel_type].write(value)}"
         case Struct():
             return _message(to_engine(type(value).__name__, value))
     return f"{type(value).__name__} {value!r}"

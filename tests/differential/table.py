@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from fairlead.cel.functions.extensions import CIDR, DECLARATIONS, IP, OPAQUE, SEMVER
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, Select, StructExpr, walk
 from fairlead.cel.values.errors import Kind
 
@@ -24,6 +25,12 @@ _GROUPS = {
 }  # fmt: skip
 _CONVERSIONS = frozenset({"int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration"})
 _LISTS = frozenset({"slice", "flatten", "distinct", "first", "last", "sort", "@sortByAssociatedKeys"})
+_ADDRESSED = {IP, CIDR}
+_OF_ADDRESSES = frozenset(
+    {one.name for one in DECLARATIONS if _ADDRESSED & {*one.parameters, one.result}} - {"string"}
+    | {"isIP", "isCIDR", "ip.isCanonical"}
+)
+_OF_VERSIONS = frozenset(one.name for one in DECLARATIONS if SEMVER in (*one.parameters, one.result)) | {"isSemver"}
 _MACHINERY = frozenset({"@not_strictly_false"})
 
 Row = tuple[str, str]
@@ -78,6 +85,8 @@ def _function(function: str, node: Call) -> str:
     head = function.partition(".")[0]
     if head in ("math", "sets", "regex"):
         return head
+    if function in _OF_ADDRESSES or function in _OF_VERSIONS:
+        return "addresses" if function in _OF_ADDRESSES else "versions"
     return "times" if function.startswith("get") else "strings"
 
 
@@ -96,6 +105,8 @@ def cells(checked: Checked, outcomes: Iterable[str]) -> Iterable[Cell]:
 
 def _type(checked: Checked, node: Node) -> str:
     name = checked.type_of(node).name.partition("<")[0]  # of a variable that holds an optional: optional_type<STRING>
+    if name in OPAQUE:
+        return name.rpartition(".")[2]
     return "message" if name.startswith("kubernetes.") else name.removesuffix("_type")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from cel_expr_python import cel
 
 from fairlead.cel.engine.evaluate import kind_of
-from fairlead.cel.functions.quantity import Quantity, from_canonical
+from fairlead.cel.engine.protobuf import opaque_text
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
 
@@ -111,8 +112,8 @@ def _decode(result: Any) -> object:
     if name == "TYPE":
         type_name = value.name()
         return TypeName(_TYPE_NAMES.get(type_name, type_name.partition("<")[0].lower()))
-    if name == Quantity.cel_type:
-        return from_canonical(value.text)
+    if name in OPAQUE:
+        return OPAQUE[name].read(opaque_text(value))
     return value
 
 

@@ -9,7 +9,7 @@ from cel_expr_python import cel
 from fairlead.cel.analysis.static_types import is_known
 from fairlead.cel.engine.environment import Scope, environment
 from fairlead.cel.engine.flatten_types import flatten_types_steps
-from fairlead.cel.engine.protobuf import QUANTITY
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.diagnosis import diagnostics_steps, faults
 from fairlead.cel.hints.engine_messages import shown
 from fairlead.cel.hints.likely_mistakes import likely_mistakes_steps
@@ -202,7 +202,7 @@ def _wrong_result(text: str, checked: Checked, environment: Environment, want: W
 
 def _with_article(type_: Type) -> str:
     text = shown(type_)
-    return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
+    return f"{'an' if text[0] in 'aeiouI' else 'a'} {text}"
 
 
 def _rejected(text: str, checked: Checked, environment: Environment) -> Iterator[Diagnostic]:
@@ -215,9 +215,10 @@ def _rejected(text: str, checked: Checked, environment: Environment) -> Iterator
                 yield Diagnostic(
                     line, column, f"objects cannot be constructed ({message})", "compare their fields instead"
                 )
-            case Select(operand=holder) if checked.type_of(holder).name == QUANTITY:
+            case Select(operand=holder) if opaque := OPAQUE.get(checked.type_of(holder).name):
                 line, column = place(text, checked.positions.get(node.id, 0) + 1)
-                yield Diagnostic(line, column, "a quantity has no fields", "use its functions, such as isGreaterThan()")
+                fault = f"{opaque.shown} has no fields"
+                yield Diagnostic(line, column, fault, f"use its functions, such as {opaque.function}")
             case Call(function="cel.@mapInsert"):
                 line, column = place(text, checked.positions.get(checked.root.id, 0))
                 fault = "the engine cannot evaluate transformMap and transformMapEntry"

@@ -49,6 +49,7 @@ def _facts(keys: list[str]) -> Iterator[tuple[Any, Any]]:
         pod = {"metadata": metadata, "spec": spec}
         condition = {"type": "Ready", "status": "True"}
         status = {"allocatable": _RESOURCES, "capacity": _RESOURCES, "conditions": [condition]}
+        status |= {"nodeInfo": {"kubeletVersion": "v1.37.1"}}
         node = {"metadata": metadata | {"name": "n"}, "spec": {}, "status": status}
         namespace = {"metadata": {"name": "ml", "labels": labels}}
         yield (

@@ -29,8 +29,9 @@ from fairlead.cel.analysis.sizes import (
     result_size,
 )
 from fairlead.cel.analysis.static_types import JUNCTIONS, is_known, known_type, raises_itself
-from fairlead.cel.analysis.text_costs import CALL, CONSTANT, ENGINE_QUANTITY, Called
+from fairlead.cel.analysis.text_costs import CALL, CONSTANT, ENGINE_OPAQUE, Called
 from fairlead.cel.analysis.weights import own_weight, weight_for_types
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.syntax.ast import (
     DYN,
     OPTIONAL,
@@ -284,8 +285,8 @@ class _Tree:
             size, more = of(Called(node, sizes, types, self.checked.type_of(node), self.all.limits))
             return size, cost + more
         type_ = self.checked.type_of(node)
-        if self.all.limits.is_engine and any(self.type(arg).name.endswith(".Quantity") for arg in node.args):
-            cost += ENGINE_QUANTITY
+        if self.all.limits.is_engine and any(self.type(arg).name in OPAQUE for arg in node.args):
+            cost += ENGINE_OPAQUE
         if all(is_number(self.type(arg)) for arg in node.args):
             return result_size(type_), cost + CONSTANT.get(node.function, CALL)
         if any(overload.endswith(_OF_ZONE) for overload in self.checked.overloads.get(node.id, ())):

@@ -26,12 +26,15 @@ from fairlead.cel.analysis.text_costs import (
     formatted,
     joined,
     matched,
+    parsed,
     proportional,
     replaced,
     search,
     split,
 )
+from fairlead.cel.functions.addresses import NETWORK_MAX
 from fairlead.cel.functions.lists import RANGE_MAX
+from fairlead.cel.functions.semver import VERSION_MAX
 from fairlead.cel.syntax.ast import OPTIONAL, Const
 from fairlead.cel.values.meter import STEP
 
@@ -171,6 +174,9 @@ FUNCTION_COSTS: Final[Mapping[str, Callable[[Called], Cost]]] = {
         ("string", "bytes", "int", "uint", "double", "bool", "timestamp", "duration", "quantity", "isQuantity"),
         converted,
     ),
+    **dict.fromkeys(("ip", "isIP", "ip.isCanonical", "cidr", "isCIDR"), parsed(0, NETWORK_MAX)),
+    **dict.fromkeys(("containsIP", "containsCIDR"), parsed(1, NETWORK_MAX)),
+    **dict.fromkeys(("semver", "isSemver"), parsed(0, VERSION_MAX)),
     "contains": lambda call: (ONE, search(call[0].most, call[1].most)),
     "indexOf": lambda call: (ONE, 2 * call.characters + search(call[0].most, call[1].most)),
     "lastIndexOf": lambda call: (ONE, 2 * call.characters + search(call[0].most, call[1].most, backwards=True)),

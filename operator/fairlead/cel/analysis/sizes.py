@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Node, Select, Type
 from fairlead.cel.values.meter import ANNOTATION_MAX, ITEM
 
@@ -150,8 +151,8 @@ def product(one: float, other: float) -> float:
 
 
 def is_number(type_: Type) -> bool:
-    """Return whether values of a type have no size that counts: numbers, times, quantities."""
-    return type_.name in NUMBERS or type_.name.endswith(".Quantity")
+    """Return whether values of a type have no size that counts: numbers, times, quantities, addresses, versions."""
+    return type_.name in NUMBERS or type_.name in OPAQUE
 
 
 def result_size(type_: Type) -> Size:

@@ -10,10 +10,12 @@ from typing import Final
 
 from fairlead.cel.analysis.sizes import NUMBER, ONE, TEXTS, Limits, Size, product
 from fairlead.cel.functions.regex import SEARCH, pattern_search_units, pattern_units
-from fairlead.cel.functions.work_units import DURATION_UNIT
 from fairlead.cel.syntax.ast import Call, Const, Type
 from fairlead.cel.values.meter import SHORT_TEXT, STEP
+from fairlead.cel.values.work_units import DURATION_UNIT, PARSED_UNIT
 
+WRITTEN: Final = 1_000
+"""Cost of writing an address."""
 CONSTANT: Final[Mapping[str, int]] = {
     "timestamp": 300,
     **dict.fromkeys(("matches", "regex.extract", "regex.extractAll", "regex.replace"), SEARCH),
@@ -28,10 +30,15 @@ CONSTANT: Final[Mapping[str, int]] = {
     **dict.fromkeys(
         ("sign", "isInteger", "asInteger", "asApproximateFloat", "add", "sub", "isGreaterThan", "isLessThan"), 100
     ),
+    **dict.fromkeys(("compareTo", "containsIP", "containsCIDR", "masked", "isLoopback", "isLinkLocalUnicast"), 100),
+    **dict.fromkeys(("ip", "isIP", "cidr", "isCIDR"), 600),
+    **dict.fromkeys(("semver", "isSemver", "isLinkLocalMulticast"), 200),
+    "ip.isCanonical": 600 + WRITTEN,
+    "isGlobalUnicast": 300,
 }
 """Functions whose cost hardly depends on their operands, and is not small."""
-ENGINE_QUANTITY: Final = 1_500
-"""Cost of a quantity on the engine, which holds it as text."""
+ENGINE_OPAQUE: Final = 1_500
+"""Cost of a quantity, an address or a version on the engine, which holds it as text."""
 _FORMATTED: Final = 1_400  # characters of a number: the engine writes up to 1,000 digits after the point
 CALL: Final = 15
 
@@ -122,10 +129,20 @@ def converted(call: Called) -> Cost:
     size = Size(NUMBER) if type_.name in TEXTS else ONE
     text = call[0].most if call.is_engine else min(call[0].most, SHORT_TEXT)
     if call.is_engine and function == "quantity":
-        text += ENGINE_QUANTITY
+        text += ENGINE_OPAQUE
     if not call.is_engine and function in ("int", "uint", "double"):
         text /= 4
     return size, CONSTANT.get(function, 100) + text
+
+
+def parsed(at: int, most: int) -> Callable[[Called], Cost]:
+    """Return the cost of functions that read an address or a version, of at most so many characters."""
+
+    def cost(call: Called) -> Cost:
+        text = min(call[at].most, most) * PARSED_UNIT if call.type(at) in (*TEXTS, "dyn") else 0
+        return ONE, CONSTANT[call.node.function] + text + (ENGINE_OPAQUE if call.is_engine else 0)
+
+    return cost
 
 
 def matched(call: Called) -> Cost:

@@ -6,7 +6,8 @@ from typing import Final
 from fairlead.cel.analysis.function_costs import FUNCTION_COSTS
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.cel.analysis.sizes import NUMBERS, TEXTS
-from fairlead.cel.analysis.text_costs import CALL, CONSTANT
+from fairlead.cel.analysis.text_costs import CALL, CONSTANT, WRITTEN
+from fairlead.cel.functions.extensions import CIDR, IP, SEMVER
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, StructExpr, walk
 from fairlead.cel.values.meter import STEP
 
@@ -24,6 +25,9 @@ _OPTIONAL: Final = 20
 """Cost of a lookup that gives an optional, or of making a uint, beside that of any operator."""
 _OF_TIMES: Final = 60
 """Cost of an operator on times, beside that of any operator."""
+_OF_VERSIONS: Final = 300
+"""Cost of comparing two versions with many identifiers, beside that of comparing two quantities."""
+_ORDERS: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
 _ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_"})
 _OF_TIME: Final = frozenset({"timestamp", "duration"})
 _PLAIN: Final = NUMBERS | TEXTS | {"list", "map"}
@@ -49,6 +53,10 @@ def weight_for_types(node: Call, types: Collection[str]) -> int:
     """Return the cost of a call for the types of its operands."""
     if node.function == "string" and {*types} & {*_OF_TIME, "double"}:
         return 2 * _OF_TIMES
+    if node.function == "string" and {*types} & {IP, CIDR}:
+        return WRITTEN
+    if SEMVER in types and node.function in _ORDERS:
+        return _OF_VERSIONS
     if node.function == "optional.ofNonZeroValue":
         return 0 if {*types} <= _PLAIN else _OF_ZERO
     if node.function in _ARITHMETIC and {*types} & _OF_TIME:

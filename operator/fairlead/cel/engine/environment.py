@@ -7,9 +7,8 @@ from typing import Final
 
 from cel_expr_python import cel
 
-from fairlead.cel.engine.protobuf import pool, quantity_message, quantity_text
-from fairlead.cel.functions.extensions import DECLARATIONS
-from fairlead.cel.functions.quantity import canonical, from_canonical
+from fairlead.cel.engine.own_functions import EXTENDED, own_functions
+from fairlead.cel.engine.protobuf import pool
 from fairlead.cel.syntax.ast import Type
 from fairlead.cel.values.schema import PACKAGE
 
@@ -70,32 +69,18 @@ PROTECTION: Final = Scope("a protection", (*_OF_NODE, "victim"))
 
 
 @cache
-def extensions() -> cel.EnvConfig:
-    """Return the libraries of the engine that rules may use."""
+def libraries() -> cel.EnvConfig:
+    """Return the libraries of the engine that rules may use; a function with overloads of ours is declared apart."""
     names = "".join(f"- name: {name}\n" for name in EXTENSIONS)
-    return cel.NewEnvConfigFromYaml(f"name: fairlead\nextensions:\n{names}")
-
-
-@cache
-def own_functions() -> tuple[cel.FunctionDecl, ...]:
-    """Return the declarations of the functions that are not the engine's own."""
-    overloads: dict[str, list[cel.Overload]] = {}
-    for one in DECLARATIONS:
-        implementation = one.for_engine(
-            to_message=lambda value: quantity_message(canonical(value)),
-            from_message=lambda message: from_canonical(quantity_text(message)),
-        )
-        types = [cel.Type(name) for name in one.parameters]
-        overload = cel.Overload(one.overload_id, cel.Type(one.result), types, one.is_member, implementation)
-        overloads.setdefault(one.name, []).append(overload)
-    return tuple(cel.FunctionDecl(name, found) for name, found in overloads.items())
+    stdlib = f"stdlib:\n  exclude_functions:\n  - name: {EXTENDED}\n"
+    return cel.NewEnvConfigFromYaml(f"name: fairlead\nextensions:\n{names}{stdlib}")
 
 
 def environment(scope: Scope, variables: Mapping[str, Type]) -> cel.Env:
     """Return the engine's environment for a scope and the policy's variables."""
     named = {name: engine_type(ROOTS[name]) for name in scope.roots}
     named |= {f"variables.{name}": engine_type(type_) for name, type_ in variables.items()}
-    return cel.NewEnv(pool(), config=extensions(), variables=named, functions=own_functions())
+    return cel.NewEnv(pool(), config=libraries(), variables=named, functions=own_functions())
 
 
 def engine_type(type_: Type) -> cel.Type:

@@ -7,12 +7,13 @@ from typing import Any, Final, TypeAlias
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2
 
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.values.errors import Abort, Kind
 from fairlead.cel.values.schema import PACKAGE, element, messages
 from fairlead.cel.values.structs import is_present
 
-QUANTITY: Final = f"{PACKAGE}.Quantity"
-_QUANTITY_FIELD: Final = "canonical"
+_TEXT_FIELD: Final = "canonical"
+"""The only field of the messages of opaque types."""
 
 _SECOND: Final = 1_000_000_000
 FieldTree: TypeAlias = Mapping[str, "FieldTree"] | None
@@ -41,9 +42,13 @@ def pool() -> descriptor_pool.DescriptorPool:
         message = file.message_type.add(name=name)
         for number, (field, type_) in enumerate(fields.items(), start=1):
             _add_field(message, field, type_, number)
-    quantity = file.message_type.add(name="Quantity")
-    quantity.field.add(name=_QUANTITY_FIELD, number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL)
     made.AddSerializedFile(file.SerializeToString())
+    for name in OPAQUE:
+        package, _, short = name.rpartition(".")
+        opaque = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", package=package, syntax="proto3")
+        text = opaque.message_type.add(name=short).field.add(name=_TEXT_FIELD, number=1)
+        text.type, text.label = _Field.TYPE_STRING, _Field.LABEL_OPTIONAL
+        made.AddSerializedFile(opaque.SerializeToString())
     return made
 
 
@@ -80,17 +85,17 @@ def _set_type(field: descriptor_pb2.FieldDescriptorProto, type_: str) -> None:
 @cache
 def message_class(name: str) -> Any:  # a class made at run time
     """Return the class of the engine's objects of a message."""
-    return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+    return message_factory.GetMessageClass(pool().FindMessageTypeByName(name))
 
 
-def quantity_message(canonical: str) -> Any:
-    """Return a quantity for the engine."""
-    return message_class("Quantity")(**{_QUANTITY_FIELD: canonical})
+def opaque_message(type_: str, text: str) -> Any:
+    """Return a value of an opaque type for the engine."""
+    return message_class(type_)(**{_TEXT_FIELD: text})
 
 
-def quantity_text(message: Any) -> str:
-    """Return the canonical text of the engine's quantity."""
-    return str(getattr(message, _QUANTITY_FIELD))
+def opaque_text(message: Any) -> str:
+    """Return the text of the engine's value of an opaque type."""
+    return str(getattr(message, _TEXT_FIELD))
 
 
 TEXT_MAX: Final = 1_024
@@ -123,7 +128,7 @@ class Room:
 
 def to_engine(name: str, value: object, needed: FieldTree = None, room: Room | None = None) -> Any:
     """Convert a struct of `structs` to the engine's object; only the needed fields, since each takes time."""
-    made = message_class(name)()
+    made = message_class(f"{PACKAGE}.{name}")()
     _fill(made, name, value, needed, room)
     return made
 

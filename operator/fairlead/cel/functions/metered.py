@@ -8,18 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from fairlead.cel.functions import conversions, lists, maths, quantity, sorting, strings, time_text
-from fairlead.cel.functions.work_units import (
+from fairlead.cel.functions import addresses, conversions, lists, maths, quantity, semver, sorting, strings, time_text
+from fairlead.cel.values import equality
+from fairlead.cel.values.meter import ITEM, PAID, SHORT_TEXT, Meter
+from fairlead.cel.values.work_units import (
     DURATION_UNIT,
     MADE,
+    PARSED_UNIT,
     WALKED,
     pieces_units,
     search_units,
     searches_units,
     sort_units,
 )
-from fairlead.cel.values import equality
-from fairlead.cel.values.meter import ITEM, PAID, SHORT_TEXT, Meter
 
 Function = Callable[..., Any]
 Metered = Callable[..., Any]
@@ -32,6 +33,16 @@ def _reads(function: Function, units: int = 1) -> Metered:
     def metered(meter: Meter, text: Any) -> Any:
         meter.pay(PAID + min(len(text), SHORT_TEXT) * units // MADE)
         return function(text)
+
+    return metered
+
+
+def _parses(function: Function, most: int, at: int = 0) -> Metered:
+    """Wrap a function that reads an address or a version; a longer text is rejected unread."""
+
+    def metered(meter: Meter, *arguments: Any) -> Any:
+        meter.pay(PAID + min(len(arguments[at]), most) * PARSED_UNIT)
+        return function(*arguments)
 
     return metered
 
@@ -268,6 +279,10 @@ METERED: Final[Mapping[Function, Metered]] = MappingProxyType(
         time_text.string_to_timestamp: _reads(time_text.string_to_timestamp, MADE),
         quantity.quantity: _reads(quantity.quantity, MADE),
         quantity.is_quantity: _reads(quantity.is_quantity, MADE),
+        **{function: _parses(function, addresses.NETWORK_MAX) for function in addresses.READERS},
+        addresses.cidr_contains_ip_string: _parses(addresses.cidr_contains_ip_string, addresses.NETWORK_MAX, at=1),
+        addresses.cidr_contains_cidr_string: _parses(addresses.cidr_contains_cidr_string, addresses.NETWORK_MAX, at=1),
+        **{function: _parses(function, semver.VERSION_MAX) for function in semver.READERS},
         equality.equal: equal_metered,
     }
 )

@@ -38,6 +38,9 @@ _TYPES: Final = {
 _SHOWN: Final = {
     OPTIONAL: "optional",
     "Quantity": "quantity",
+    "net.IP": "IP address",
+    "net.CIDR": "CIDR",
+    "Semver": "version",
     "PlacedPod": "pod on the node",
     "dyn": "any type",
 }

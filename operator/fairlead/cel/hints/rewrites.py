@@ -138,6 +138,20 @@ def as_one_number(left: Node, one: Type, right: Node, other: Type) -> Iterator[R
         yield from write(as_double(part, type_), part)
 
 
+METHODS: Final = {">": "isGreaterThan", "<": "isLessThan", "+": "add", "-": "sub"}
+"""Methods of quantities and versions for operators."""
+
+
+def by_methods(sign: str, call: Call, left: Operand, right: Operand, *, of: str) -> Iterator[Rewriting]:
+    """Rewrite an operator of a quantity or a version as a call of a method."""
+    (node, one), (other, two) = left, right
+    target = operand_text(node) if one.name == of else f"{of.lower()}({text(node)})"
+    argument = text(other) if two.name in (of, "int") else f"{of.lower()}({text(other)})"
+    if sign in METHODS:
+        return write(f"{target}.{METHODS[sign]}({argument})", call)
+    return write(f"{target}.compareTo({argument}) {sign} 0", call)
+
+
 def as_doubles(sign: str, whole: Node, left: Operand, right: Operand) -> Iterator[Rewriting]:
     """Yield the operation with both operands as doubles, or only the operand that has to change."""
     one, other = as_double(*left), as_double(*right)

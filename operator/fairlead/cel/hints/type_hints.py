@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.cel.hints.rewrites import (
     ARITHMETIC,
+    METHODS,
     NUMBERS,
     Hints,
     Operand,
@@ -17,6 +18,7 @@ from fairlead.cel.hints.rewrites import (
     as_double,
     as_doubles,
     as_one_number,
+    by_methods,
     exists,
     in_doubles,
     is_amount,
@@ -34,7 +36,6 @@ from fairlead.cel.values.schema import PACKAGE, messages
 
 _SUM: Final = 4  # how tightly `+` binds
 _SIZES: Final = ("length", "size", "len", "count")
-_QUANTITY_METHODS: Final = {">": "isGreaterThan", "<": "isLessThan", "+": "add", "-": "sub"}
 _ADMISSION: Final = ("operation", "userInfo", "object", "oldObject", "namespace", "kind", "resource", "dryRun")
 # What is expected, and the type that the expression has instead.
 _RESULTS: Final = {
@@ -137,6 +138,8 @@ def _of_pair(call: Call, left: Operand, right: Operand) -> Hints:
         yield from of_in(call, left, right)
     elif "Quantity" in names:
         yield from _of_quantities(sign, call, left, right)
+    elif "Semver" in names:
+        yield from by_methods(sign, call, left, right, of="Semver")
     elif "timestamp" in names or "duration" in names:
         yield from of_times(sign, call, left, right)
     elif sign == "+" and names[0] == "list":
@@ -194,25 +197,17 @@ def _of_string(
         yield from write(f"'{text(other)}'", other)
     elif other_type.name == "double" or is_amount(node):
         yield from as_doubles(sign, call, scalar, string) if swapped else as_doubles(sign, call, string, scalar)
-        if is_amount(node) and other_type.name == "int" and not swapped and sign in _QUANTITY_METHODS:
-            yield from write(f"quantity({text(node)}).{_QUANTITY_METHODS[sign]}({text(other)})", call)
+        if is_amount(node) and other_type.name == "int" and not swapped and sign in METHODS:
+            yield from write(f"quantity({text(node)}).{METHODS[sign]}({text(other)})", call)
     elif other_type.name == "int" and may_be_number(node):
         yield from write(f"int({text(node)})", node)
 
 
 def _of_quantities(sign: str, call: Call, left: Operand, right: Operand) -> Iterator[Rewriting]:
-    (node, one), (other, two) = left, right
-    if {one.name, two.name} & NUMBERS and not (sign in ("+", "-") and two.name == "int"):
-        yield from as_doubles(sign, call, left, right)
-        return
-    target = operand_text(node) if one.name == "Quantity" else f"quantity({text(node)})"
-    argument = text(other) if two.name in ("Quantity", "int") else f"quantity({text(other)})"
-    if sign in _QUANTITY_METHODS:
-        yield from write(f"{target}.{_QUANTITY_METHODS[sign]}({argument})", call)
-    elif sign in ("*", "/", "%"):
-        yield from as_doubles(sign, call, left, right)
-    else:
-        yield from write(f"{target}.compareTo({argument}) {sign} 0", call)
+    (_, one), (_, two) = left, right
+    if sign in ("*", "/", "%") or ({one.name, two.name} & NUMBERS and not (sign in ("+", "-") and two.name == "int")):
+        return as_doubles(sign, call, left, right)
+    return by_methods(sign, call, left, right, of="Quantity")
 
 
 def _of_null(call: Call, left: Operand, right: Operand) -> Hints:

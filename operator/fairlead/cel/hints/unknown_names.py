@@ -6,12 +6,13 @@ from typing import Final
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.engine.environment import ROOTS, Scope
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.calls import of_another_library, with_name
 from fairlead.cel.hints.rewrites import Hints, Rewriting, presence, write
 from fairlead.cel.hints.time_hints import COUNTED, of_word
 from fairlead.cel.syntax.ast import Call, Const, Node, Select
 from fairlead.cel.syntax.unparse import operand_text, text
-from fairlead.cel.values.schema import messages
+from fairlead.cel.values.schema import PACKAGE, messages
 
 _LISTED: Final = 12
 _NO_NULL: Final = "ask `has(...)` for a field, `'key' in map` for a map key"
@@ -28,9 +29,9 @@ VARIABLES: Final[Mapping[str, str]] = {
 }
 _LITERALS: Final = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false"}
 _SUM: Final = "what all pods on the node request is `requested`, as in `requested['cpu']`"
-_NO_LIBRARY: Final = "of the Kubernetes CEL libraries only quantities are available"
+_NO_LIBRARY: Final = "of the Kubernetes CEL libraries only quantities, addresses and versions are available"
 FUNCTIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("cidr", "ip", "isIP", "isCIDR", "url", "isURL", "semver", "isSemver"), _NO_LIBRARY),
+    **dict.fromkeys(("url", "isURL"), _NO_LIBRARY),
     "sum": _SUM,
     "values": "macros with two variables loop over keys and values, as in `labels.exists(key, value, ...)`",
     **dict.fromkeys(
@@ -68,15 +69,17 @@ MACRO_NAMES: Final = frozenset(
 )
 FUNCTION_NAMES: Final = frozenset(
     """
-    add asApproximateFloat asInteger base64.decode base64.encode bool bytes charAt compareTo contains distinct
-    double duration dyn endsWith exp first flatten format getDate getDayOfMonth getDayOfWeek getDayOfYear
-    getFullYear getHours getMilliseconds getMinutes getMonth getSeconds hasValue indexOf int isGreaterThan
-    isInteger isLessThan isQuantity join last lastIndexOf lists.range log2 lowerAscii matches math.abs
-    math.bitAnd math.bitNot math.bitOr math.bitShiftLeft math.bitShiftRight math.bitXor math.ceil math.floor
-    math.greatest math.isFinite math.isInf math.isNaN math.least math.round math.sign math.sqrt math.trunc
-    optional.none optional.of optional.ofNonZeroValue or orValue quantity regex.extract regex.extractAll
-    regex.replace replace reverse sets.contains sets.equivalent sets.intersects sign size slice sort split
-    startsWith string strings.quote sub substring timestamp trim type uint upperAscii value
+    add asApproximateFloat asInteger base64.decode base64.encode bool bytes charAt cidr compareTo contains
+    containsCIDR containsIP distinct double duration dyn endsWith exp family first flatten format getDate
+    getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds
+    hasValue indexOf int ip ip.isCanonical isCIDR isGlobalUnicast isGreaterThan isInteger isIP isLessThan
+    isLinkLocalMulticast isLinkLocalUnicast isLoopback isQuantity isSemver isUnspecified join last lastIndexOf
+    lists.range log2 lowerAscii major masked matches math.abs math.bitAnd math.bitNot math.bitOr
+    math.bitShiftLeft math.bitShiftRight math.bitXor math.ceil math.floor math.greatest math.isFinite math.isInf
+    math.isNaN math.least math.round math.sign math.sqrt math.trunc minor optional.none optional.of
+    optional.ofNonZeroValue or orValue patch prefixLength quantity regex.extract regex.extractAll regex.replace
+    replace reverse semver sets.contains sets.equivalent sets.intersects sign size slice sort split startsWith
+    string strings.quote sub substring timestamp trim type uint upperAscii value
     """.split()  # noqa: SIM905 - a list that people read
 )
 
@@ -92,6 +95,8 @@ class Names:
 
 def undefined_field(field: str, message: str, select: Select | None) -> tuple[str, Hints]:
     """Describe a field that a message does not have."""
+    if opaque := OPAQUE.get(message) or OPAQUE.get(f"{PACKAGE}.{message}"):
+        return f"{opaque.shown} has no fields", iter([f"use its functions, such as {opaque.function}"])
     fields = messages().get(message, {})
     nears: tuple[str, ...]
     if message.startswith("Placed"):

@@ -61,11 +61,11 @@ def dropped(
         gone = [placed for placed in seen.pods if placed.uid in victims]
         for rule in policy.protections if gone else ():
             for one in gone:
-                is_protected = each.undecided is not None or protects(
+                protects = each.undecided is not None or _protects(
                     rule, policy.name, pod, seen.with_victim(one), now, tally
                 )
                 took()
-                if is_protected:
+                if protects:
                     return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
         for column in filter_columns(each, pod, nodes, tally):
@@ -76,7 +76,9 @@ def dropped(
     return None
 
 
-def protects(rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: RuleErrorTally) -> bool:
+def _protects(
+    rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: RuleErrorTally
+) -> bool:
     """Report whether a rule protects a victim; an error protects it."""
     try:
         return bool(rule.expression.for_pod(pod)(faced, now))

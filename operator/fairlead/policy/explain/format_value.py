@@ -5,7 +5,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.cel.functions.addresses import CIDR, IP
+from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.functions.quantity import NANO, Quantity, canonical
+from fairlead.cel.functions.semver import Semver
 from fairlead.cel.functions.time_text import SECOND, timestamp_to_string
 from fairlead.cel.syntax.ast import DYN, Type
 from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
@@ -48,6 +51,8 @@ def shown(value: object, type_: Type = DYN) -> object:
             return f"{value.namespace}/{value.name}"
         case Quantity():
             return _quantity(value)
+        case IP() | CIDR() | Semver():
+            return OPAQUE[value.cel_type].write(value)
         case int() if isinstance(value, Timestamp) or type_.name == "timestamp":
             return timestamp_to_string(value)
         case int() if isinstance(value, Duration):

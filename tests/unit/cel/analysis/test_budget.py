@@ -80,6 +80,10 @@ COSTS_TOO_MUCH = {
     "replaced matches": rf"regex.replace({_annotation('letters')}, '(x)', r'\1{'.' * 900}').size() > 0",
     "a large pattern": f"{_annotation('letters')}.matches('(a|x)*b(a|x){{300}}y')",
     "patterns of each pod": r"pods.all(p, !('x'.matches('\\pL{1000}' + p.metadata.name)))",
+    "addresses of each pod": "pods.all(p, isIP('2001:db8:0:0:0:0:0:' + p.metadata.labels['app']))",
+    "versions of each pod": (
+        "pods.all(p, isSemver('1.2.3-0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.' + p.metadata.labels['app']))"
+    ),
     "a whole pod compared for each pod": "pods.all(p, pod == pod)",
     "long texts compared for each pod": (
         "pods.all(p, pod.spec.containers[0].args[0] == pod.spec.containers[0].args[1])"
@@ -281,6 +285,10 @@ TOO_MUCH_FOR_THE_ENGINE = {
     "lists.range(3000).exists(i, s.size() < 0))",
     "amounts": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], lists.range(90).exists(i, "
     "quantity(s).add(quantity(s)).add(i).sign() < 0))",
+    "addresses": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], lists.range(150).exists(i, "
+    "isIP(s) && cidr('10.0.0.0/8').containsIP(s)))",
+    "versions": "'%s'.format([1]) == '1' && cel.bind(s, pod.metadata.annotations['a'], lists.range(90).exists(i, "
+    "isSemver(s) && semver(s).isGreaterThan(semver('1.2.3'))))",
     "a list that is made anew for each element": "lists.range(9999).map(i, i).size() > 1 && '%s'.format([1]) == '1'",
     "a range of an unknown end": "lists.range(int(pod.metadata.name)).all(i, '%d'.format([i]) != 'x')",
     "lists in lists": "pod.spec.containers.all(c, c.env.all(e, '%s'.format([e.name]) != ''))",

@@ -12,6 +12,8 @@ _PIECE: Final = 12
 """Units of a separate text in a list."""
 DURATION_UNIT: Final = 30
 """Units per character of a duration; a text above the limit of conversions is rejected unread."""
+PARSED_UNIT: Final = 32
+"""Units per character of an address or a version; longer texts are rejected unread."""
 # For short parts and short texts Python's search may compare every character with every other.
 _SHORT_PART: Final = 100
 _SHORT_TEXT: Final = 2_500

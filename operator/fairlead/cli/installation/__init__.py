@@ -1,1 +1,0 @@
-"""Reads of an installed operator: schedulers and replicas, what they serve and have measured."""
