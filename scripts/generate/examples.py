@@ -90,7 +90,8 @@ def _said(example: Path) -> Iterator[str]:
     checker.check(example.name, example.read_bytes())
     by_reason: dict[str, list[str]] = {}
     for one in checker.finish().findings:
-        rules = by_reason.setdefault(f"`{one.reason}` ({one.message})", [])
+        said = f"accepted: {one.accepted}" if one.accepted else one.message
+        rules = by_reason.setdefault(f"`{one.reason}` ({said})", [])
         if one.rule and one.rule not in rules:
             rules.append(one.rule)
     for said, rules in by_reason.items():

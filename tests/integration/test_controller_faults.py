@@ -38,7 +38,7 @@ def test_a_status_does_not_wait_for_lint_and_is_written_again_with_what_it_warns
     ground.warns["a"] = None
     ground.apply("a", schedulerName="s", filters=FILTER)
     wait_for("its status", lambda: ground.condition("a", "Accepted") == ("True", "Accepted"))
-    ground.warns["a"] = [("HasNoEffect", "spec.filters[0]: it says so")]
+    ground.warns["a"] = [("HasNoEffect", "spec.filters[0]: it says so", "")]
 
     def reasons() -> list[str]:
         return [one["reason"] for one in ground.cluster.api.get(f"{POLICIES}/a")["status"].get("warnings", ())]

@@ -168,3 +168,5 @@ class Status(StatusPart):
     """State of each measured entry of data."""
     warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
     """Warnings: things that work but are probably not intended."""
+    accepted_warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
+    """Warnings that the annotation fairlead.dev/accept of the policy accepts, each with the reason given there."""

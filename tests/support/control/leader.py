@@ -91,7 +91,7 @@ class Ground:
     is_leader: bool = True
     broken: set[str] = field(default_factory=set)
     """Policies over which we stumble."""
-    warns: dict[str, list[tuple[str, str]] | None] = field(default_factory=dict)
+    warns: dict[str, list[tuple[str, str, str]] | None] = field(default_factory=dict)
     """What lint warns of some policies; None: it is still looking."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when nothing of the leader goes on."""
@@ -105,7 +105,7 @@ class Ground:
         """The kinds of the objects whose drift was corrected."""
         return [kind for (kind,), count in self.operator.metrics.drift.values.items() for _ in range(int(count))]
 
-    def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    def warned(self, policy: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:
         if policy["metadata"]["name"] in self.broken:
             raise ValueError("a fault of ours")
         return self.warns.get(policy["metadata"]["name"], [])

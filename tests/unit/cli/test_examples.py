@@ -18,9 +18,8 @@ _FOLDER = Path(__file__).parents[3] / "examples"
 _GUIDE = sorted(_FOLDER.glob("*.yaml"))
 _EXAMPLES = [*_GUIDE, *sorted(_FOLDER.glob("kube-safe-scheduler/*.yaml"))]
 _BY_NAME = [pytest.param(path, id=path.stem) for path in _EXAMPLES]
-# It accepts every node and scores all alike: no case can miss its filter, and lint says so.
+# It accepts every node and scores all alike: no case can miss its filter.
 _TEMPLATE = "foo"
-_EXPECTED = {"cost-classes": ["PodIdentity"], "gpu-shares": ["UnusedGrant"], _TEMPLATE: ["AlwaysPasses", "HasNoEffect"]}
 _RULES = ("filters", "scores", "preemption.protect", "binding.annotations", "binding.deviceShare", "match")
 
 
@@ -33,9 +32,8 @@ def test_lint_has_nothing_to_mend(path: Path) -> None:
     checker = Checker()
     checker.check(path.name, path.read_bytes())
     report = checker.report
-    warned = [finding.reason or finding.message for finding in report.findings if finding.severity != "note"]
-    assert warned == _EXPECTED.get(path.stem, [])
-    assert all(f"({reason})" in path.read_text() for reason in warned), "whoever reads the policy is told"
+    assert [one.message for one in report.findings if one.severity not in ("note", "accepted")] == []
+    assert all(one.reason in path.read_text() for one in report.findings if one.severity == "accepted")
     assert report.policies == 1
     assert report.ignored == 0
     assert {rule.evaluation for rule in report.rules} == {"Lowered"}
@@ -62,9 +60,7 @@ def test_all_cases_pass_and_see_every_outcome_of_every_rule(capsys: pytest.Captu
 
 def test_lint_passes_over_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(_FOLDER)]) == 0
-    assert (
-        f"{len(_EXAMPLES)} policies, 0 errors, {sum(map(len, _EXPECTED.values()))} warnings" in capsys.readouterr().out
-    )
+    assert f"{len(_EXAMPLES)} policies, 0 errors, 0 warnings, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", _BY_NAME)

@@ -185,6 +185,7 @@ PATTERN_METHODS: Final[Mapping[str, str]] = MappingProxyType(
 _RARE: Final = "a rare function"
 
 # Overloads that only the engine evaluates, with the reason.
+OF_TIME_ZONES: Final = "time zones need their database"
 LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("to_dyn", "list_flatten_int"), "a value whose type is known only at run time"),
@@ -206,7 +207,7 @@ LEFT_TO_THE_ENGINE: Final[Mapping[str, str]] = MappingProxyType(
         "optional_map_index_value": "in an optional, the engine wraps the error of a bad key as if it were a value",
         "string_format": _RARE,
         **{
-            f"timestamp_to_{field}": "time zones need their database"
+            f"timestamp_to_{field}": OF_TIME_ZONES
             for field in (
                 "day_of_month_1_based_with_tz",
                 "day_of_month_with_tz",

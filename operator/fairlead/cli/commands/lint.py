@@ -2,10 +2,10 @@
 
 Exit code: 0 without errors (warnings and notes do not count), 1 with errors, 2 for a usage error or unreadable input.
 
-`-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning or note),
-field, message, hint, reason, policy and rule; `rules`, each with file, line, policy, name, kind, evaluation, why, uses
-and expression; `summary` with policies, ignored, errors, warnings, notes, expressions and lowered. Fields may be added
-but are never removed.
+`-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning, accepted
+or note), field, message, hint, reason, policy, rule and accepted; `rules`, each with file, line, policy, name, kind,
+evaluation, why, uses and expression; `summary` with policies, ignored, errors, warnings, accepted, notes, expressions
+and lowered. Fields may be added but are never removed.
 """
 
 import argparse

@@ -9,7 +9,7 @@ from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
 from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation
+from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation, with_accepted
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
 from fairlead.cli.yaml.scalar_positions import cut_off
@@ -22,7 +22,8 @@ from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.compile.query_limits import QueryLimits
 from fairlead.policy.evaluate.annotations import conflicts
 from fairlead.policy.evaluate.device_grants import ShareCollision, layout_conflicts, share_collisions
-from fairlead.policy.lint.codes import LintCode, LintWarning
+from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
+from fairlead.policy.lint.codes import LintCode
 from fairlead.policy.lint.inspection import inspect
 from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.lint.rule_checks import why_on_engine
@@ -144,6 +145,8 @@ class Checker:
     settings: OperatorSettings | None = None
     """The operator's settings, if they are known: they say which Prometheus servers and annotations may be named."""
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
+    _acceptances: list[tuple[PolicyLocation, Acceptance]] = field(default_factory=list)
+    """Acceptances of warnings that only all policies together show."""
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
     _queries: QueryLimits = field(init=False)
@@ -180,7 +183,8 @@ class Checker:
 
     def finish(self) -> LintReport:
         """Add the findings that span files, and return all findings in the order of the files."""
-        self.report.findings += [*self._across.conflicts(), *self._across.layouts()]
+        found = [*self._across.conflicts(), *self._across.layouts()]
+        self.report.findings = [*with_accepted([*self.report.findings, *found], self._acceptances)]
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return self.report
 
@@ -216,7 +220,9 @@ class Checker:
         if not misread:
             inspected = inspect(data, self._model, self._rules)
             report.findings += [_fault(place, found) for found in inspected.faults]
-            report.findings += [_warning(place, found) for found in inspected.warnings]
+            report.findings += [place.warning(found) for found in inspected.warnings]
+            across = (each for each in inspected.acceptances if each.reason in ACROSS_POLICIES)
+            self._acceptances += [(place, each) for each in across]
             if inspected.policy is not None and isinstance(data, dict):
                 self.policies.append((place, data))
             if inspected.policy is not None and inspected.compiled is not None:
@@ -236,11 +242,6 @@ def _fault(place: PolicyLocation, fault: Fault) -> Finding:
         return place.finding(error.path, at.message, hint or at.hint, part=(at.line, at.column))
     where = place.of(error.path, key=error.message == _NO_SUCH_FIELD)
     return place.finding(error.path, error.message, error.hint, at=where)
-
-
-def _warning(place: PolicyLocation, said: LintWarning) -> Finding:
-    reason = said.reason.value
-    return place.finding(said.path, said.message, said.hint, severity=said.severity, reason=reason, part=said.place)
 
 
 def _is_ours(document: Node) -> bool:

@@ -3,7 +3,8 @@
 The fields of a Finding are those of `-o json`: they stay, and more may be added.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from fairlead.api.errors import FieldPath, render_path
@@ -12,8 +13,10 @@ from fairlead.cli.yaml.plain_values import find, text_at
 from fairlead.cli.yaml.scalar_positions import index_in_file
 from fairlead.cli.yaml.source import Source
 from fairlead.plain_data import resolved
+from fairlead.policy.lint.acceptances import Acceptance, unused
+from fairlead.policy.lint.codes import LintWarning
 
-Severity = Literal["error", "warning", "note"]
+Severity = Literal["error", "warning", "accepted", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Finding:
     """Fixed one-word reason of warnings and notes."""
     policy: str = ""
     rule: str = ""
+    accepted: str = ""
+    """Reason for which a warning is accepted."""
     shown: str | None = None
     """The line of the file, if it is shown with a caret."""
 
@@ -102,6 +107,18 @@ class PolicyLocation:
                 return f"YAML reads {node.value} as {word}: {_IN_QUOTES}"
         return _IN_QUOTES
 
+    def warning(self, said: LintWarning) -> Finding:
+        """Return what lint says about a field of the policy."""
+        return self.finding(
+            said.path,
+            said.message,
+            said.hint,
+            severity=said.severity,
+            reason=said.reason.value,
+            part=said.place,
+            accepted=said.accepted,
+        )
+
     def finding(
         self,
         path: FieldPath,
@@ -112,6 +129,7 @@ class PolicyLocation:
         reason: str = "",
         at: tuple[int, int] | None = None,
         part: tuple[int, int] | None = None,
+        accepted: str = "",
     ) -> Finding:
         """Return a finding about a field or a part of its text; `at` overrides the position of the field."""
         inside = self.within(path, part) if part else None
@@ -128,11 +146,28 @@ class PolicyLocation:
             reason=reason,
             policy=self.name,
             rule=_rule(self.root, path),
+            accepted=accepted,
             shown=self.source.line(line) if inside else None,
         )
 
 
 _IN_QUOTES: Final = "write it in quotes"
+
+
+def with_accepted(
+    findings: Iterable[Finding], acceptances: Iterable[tuple[PolicyLocation, Acceptance]]
+) -> Iterator[Finding]:
+    """Yield the findings, accepted where their policies accept them, and one for each acceptance of no warning."""
+    left = {(place.file, place.name, each): place for place, each in acceptances}
+    used = set[tuple[str, str, Acceptance]]()
+    for one in findings:
+        keys = (key for key in left if key[:2] == (one.file, one.policy) and key[2].covers(one.reason, one.rule))
+        if (key := next(keys, None)) is None:
+            yield one
+        else:
+            used.add(key)
+            yield replace(one, severity="accepted", accepted=key[2].why)
+    yield from (place.warning(unused(key[2])) for key, place in left.items() if key not in used)
 
 
 def _offset(value: str, part: tuple[int, int]) -> int:

@@ -8,7 +8,13 @@ from fairlead.cel.syntax.diagnostics import Diagnostic
 from fairlead.cli.console.output import clean, counted, painted
 from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport
 
-_COLOURS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1;36m", "caret": "\x1b[1;32m"}
+_COLOURS: Final = {
+    "error": "\x1b[1;31m",
+    "warning": "\x1b[1;33m",
+    "accepted": "\x1b[1;36m",
+    "note": "\x1b[1;36m",
+    "caret": "\x1b[1;32m",
+}
 _BOLD: Final = "\x1b[1m"
 _ON_ENGINE_SHOWN: Final = 5
 
@@ -38,6 +44,7 @@ def report_data(report: LintReport) -> dict[str, Any]:
             "ignored": report.ignored,
             "errors": report.count("error"),
             "warnings": report.count("warning"),
+            "accepted": report.count("accepted"),
             "notes": report.count("note"),
             "expressions": len(expressions),
             "lowered": sum(1 for rule in expressions if rule.evaluation == "Lowered"),
@@ -51,6 +58,8 @@ def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
     said = f"{finding.field}: {finding.message}" if finding.field else finding.message
     hint, _, more = finding.hint.partition("\n")
     said = f"{said}; {hint}" if hint else said
+    if finding.accepted:
+        said, more = f"{finding.field}: {finding.reason}: {finding.accepted}", ""
     yield (
         f"{painted(clean(where), _BOLD, colour)} {painted(finding.severity, _COLOURS[finding.severity], colour)}: "
         + (clean(said))
@@ -92,6 +101,8 @@ def _summary(report: LintReport) -> str:
         counted(report.count("warning"), "warning"),
         counted(report.count("note"), "note"),
     ]
+    if accepted := report.count("accepted"):
+        parts.append(f"{counted(accepted, 'warning')} accepted")
     if report.ignored:
         parts.append(f"{counted(report.ignored, 'object')} of other kinds ignored")
     return ", ".join(parts)

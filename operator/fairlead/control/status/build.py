@@ -35,7 +35,7 @@ class StatusInputs:
     crd_outdated: str = ""
     """Fields that it has lost because the CRD is older than the operator."""
     invalid: str = ""
-    warnings: Sequence[tuple[str, str]] = ()
+    warnings: Sequence[tuple[str, str, str]] = ()
     """Reasons and messages of lint."""
 
 
@@ -78,6 +78,8 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     }
     if (serving := serving_generation(known)) is not None:
         made["servingGeneration"] = serving
+    if accepted := [*_accepted(about)]:
+        made["acceptedWarnings"] = accepted
     if measured := data_status(data, now):
         made["data"] = measured
     return made
@@ -144,7 +146,9 @@ def _when(rule: RuleState) -> str:
 
 def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
     by_reason: dict[str, list[str]] = {}
-    for reason, sentence in about.warnings:
+    for reason, sentence, accepted in about.warnings:
+        if accepted:
+            continue
         by_reason.setdefault(reason, []).append(sentence)
     conflicts = dict.fromkeys(text for one in found for text in one.conflicts)
     if conflicts:
@@ -172,6 +176,15 @@ def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dic
             "message": "calls in which it rejected every node of the sample although another node would have passed: "
             "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
         }
+
+
+def _accepted(about: StatusInputs) -> Iterator[dict[str, Any]]:
+    by_reason: dict[str, list[str]] = {}
+    for reason, sentence, accepted in about.warnings:
+        if accepted:
+            by_reason.setdefault(reason, []).append(f"{accepted} ({sentence})")
+    for reason, sentences in sorted(by_reason.items()):
+        yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
 
 
 def _without_ages(what: Obj) -> Obj:

@@ -1,6 +1,7 @@
 """Cache of lint warnings, for the status of policies; each generation of a policy is linted once.
 
-Linting runs in pieces and with a share of the loop's time, so that no status waits for the lint of another policy.
+A policy that accepts other warnings than before is linted again. Linting runs in pieces and with a share of the loop's
+time, so that no status waits for the lint of another policy.
 """
 
 import asyncio
@@ -15,19 +16,21 @@ from fairlead.api.errors import render_path
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Share, paid
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.lint.acceptances import ACCEPT
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import inspect_steps
 
 LOG: Final = logging.getLogger(__name__)
 PART: Final = 1 / 10
 _POLICIES_MAX: Final = 1000
-Warnings = list[tuple[str, str]]
-"""Reasons and messages."""
+Warnings = list[tuple[str, str, str]]
+"""Reasons and messages, and why the policy's owner accepts them: "" if they are not accepted."""
 
 
 @dataclass(slots=True, eq=False)
 class _LintRun:
     generation: int
+    accepts: str
     rules: CompileOptions
     found: Warnings | None = None
     remaining: asyncio.Task[None] | None = None
@@ -45,10 +48,11 @@ class LintCache:
     def __call__(self, policy: Mapping[str, Any], on_done: Callable[[], None]) -> Warnings | None:
         """Return the warnings of a policy; None while lint runs, which calls `on_done` at its end."""
         uid, generation, rules = policy["metadata"]["uid"], policy["metadata"]["generation"], self.options()
+        accepts = str((policy["metadata"].get("annotations") or {}).get(ACCEPT, ""))
         run = self._runs.get(uid)
-        if run is None or run.generation != generation or run.rules is not rules:
+        if run is None or (run.generation, run.accepts) != (generation, accepts) or run.rules is not rules:
             self._forget(uid if run is not None or len(self._runs) < _POLICIES_MAX else next(iter(self._runs)))
-            run = self._runs[uid] = _LintRun(generation, rules)
+            run = self._runs[uid] = _LintRun(generation, accepts, rules)
             self._start(run, policy, on_done)
         return run.found
 
@@ -82,8 +86,8 @@ class LintCache:
             LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
             run.found = []
         else:
-            found = (one for one in inspected.warnings if one.severity == "warning")
-            run.found = [(one.reason.value, _as_text(one)) for one in found]
+            found = (one for one in inspected.warnings if one.severity != "note")
+            run.found = [(one.reason.value, _as_text(one), one.accepted) for one in found]
 
 
 def _as_text(one: LintWarning) -> str:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from fairlead.api.errors import FieldPath
 
-Severity = Literal["warning", "note"]
+Severity = Literal["warning", "accepted", "note"]
 
 
 class LintCode(StrEnum):
@@ -18,6 +18,8 @@ class LintCode(StrEnum):
     ABSENT_RAISES = "AbsentRaises"
     COMPARED_AS_TEXT = "ComparedAsText"
     SCORE_OUT_OF_RANGE = "ScoreOutOfRange"
+    WRONG_UNIT = "WrongUnit"
+    COUNTS_PODS = "CountsPods"
     MATCHES_NOTHING = "MatchesNothing"
     HAS_NO_EFFECT = "HasNoEffect"
     UNUSED_VARIABLE = "UnusedVariable"
@@ -32,13 +34,13 @@ class LintCode(StrEnum):
     INVISIBLE_TO_AUTOSCALERS = "InvisibleToAutoscalers"
     DEFAULT_SCHEDULER = "DefaultScheduler"
     DISABLED = "Disabled"
+    UNUSED_ACCEPTANCE = "UnusedAcceptance"
 
 
-_NOTES: Final = frozenset(
+NOTES: Final = frozenset(
     {
         LintCode.EVENTUALLY_CONSISTENT,
         LintCode.INVISIBLE_TO_AUTOSCALERS,
-        LintCode.DEFAULT_SCHEDULER,
         LintCode.DISABLED,
     }
 )
@@ -54,11 +56,13 @@ class LintWarning:
     hint: str = ""
     place: tuple[int, int] | None = None
     """Line and column in the expression, if the warning is about a part of it."""
+    accepted: str = ""
+    """Reason for which the policy's owner accepts the warning; "" if it is not accepted."""
 
     @property
     def severity(self) -> Severity:
-        """Return `note` for what is meant but may surprise, else `warning`."""
-        return "note" if self.reason in _NOTES else "warning"
+        """Return `note` for what is meant but may surprise, `accepted` for what its owner says is meant."""
+        return "note" if self.reason in NOTES else "accepted" if self.accepted else "warning"
 
 
 LintWarnings = Iterator[LintWarning | None]

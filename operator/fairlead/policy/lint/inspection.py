@@ -17,6 +17,7 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_steps, too_
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.lint.acceptances import Acceptance, accepted, read_acceptances
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.policy_checks import warnings_steps
 
@@ -33,6 +34,7 @@ class Inspected:
     compiled: CompiledPolicy | None
     faults: tuple[Fault, ...]
     warnings: tuple[LintWarning, ...] = ()
+    acceptances: tuple[Acceptance, ...] = ()
 
 
 def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Inspected:
@@ -74,7 +76,11 @@ def _inspected(
         warned = yield from warnings_steps(compiled, policy)
     except Exception:
         LOG.exception("lint.fault", extra={"policy": compiled.name})
-    return Inspected(policy, compiled, (), (*_namespace_warnings(obj), *warned))
+    acceptances, wrong = read_acceptances(obj)
+    said = [*_namespace_warnings(obj), *warned]
+    if isinstance(obj, Mapping):
+        said = [*accepted(said, acceptances, obj), *wrong]
+    return Inspected(policy, compiled, (), tuple(said), tuple(acceptances))
 
 
 def _internal(error: Exception) -> Fault:

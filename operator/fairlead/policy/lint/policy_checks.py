@@ -13,6 +13,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cooperative import Steps, about, finish, gathered
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule
+from fairlead.policy.lint.amount_checks import check_amounts
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.device_checks import check_cards, check_device_shares
 from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_comparisons
@@ -68,6 +69,7 @@ def _of_each(
             yield path, check_cards(path, share.expression)
     for path, expression in expressions.items():
         yield path, check_comparisons(path, expression)
+        yield path, check_amounts(path, expression)
         yield path, absent.check(path, expression)
 
 

@@ -5,18 +5,18 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.cel.analysis.expression_reads import Path
+from fairlead.cel.functions.overloads import OF_TIME_ZONES
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.syntax.ast import Call, Const, walk
+from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr
 from fairlead.cel.values.errors import NotLoweredError
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import FilterRule, ScoreRule
+from fairlead.policy.lint.amount_checks import check_score_range
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
-from fairlead.policy.lint.symbolic import can_be, term_outcomes
+from fairlead.policy.lint.symbolic import Term, TooLargeError, can_be, read, term_of, term_outcomes
 
 _OF_NODE: Final = frozenset({"node", "free", "requested", "allocatable", "pods", "data", "victim"})
-_AMOUNTS: Final = frozenset({"free", "requested", "allocatable", "pods", "request"})
-"""Roots of which no number is below 0."""
 _CHANGING: Final = ("free", "requested", "pods")
 _IDENTITY: Final = ("name", "uid", "creationTimestamp", "resourceVersion", "selfLink", "managedFields")
 _INDICES: Final = (
@@ -25,6 +25,12 @@ _INDICES: Final = (
     "batch.kubernetes.io/job-completion-index",
 )
 _FULL: Final = 100.0
+_LESS: Final = ("_<_", "_<=_")
+_MORE: Final = ("_>_", "_>=_")
+
+
+MEASURED_BURST: Final = "13 pods on one node were measured where 3 were meant"
+HARD_LIMITS: Final = "give the pods topologySpreadConstraints, a podAntiAffinity or an extended resource"
 
 
 def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> LintWarnings:  # noqa: FBT001
@@ -54,7 +60,7 @@ def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> 
         yield LintWarning(LintCode.ALWAYS_PASSES, here, message, hint)
     elif what:
         yield _invisible(here, what, terms, expression)
-    yield from _of_rule(here, expression)
+    yield from _of_rule(here, expression, is_limit=limits_pods(expression))
 
 
 def check_score(path: FieldPath, rule: ScoreRule) -> LintWarnings:
@@ -73,37 +79,18 @@ def check_score(path: FieldPath, rule: ScoreRule) -> LintWarnings:
         message = "this does not depend on the node: a score that is the same for every node prefers none"
         yield LintWarning(LintCode.HAS_NO_EFFECT, here, message, "read node, free, requested, pods or data in it")
     elif rule.normalize == "None":
-        yield from _out_of_range(here, expression, outcomes)
+        outside = [*_out_of_range(here, outcomes or frozenset())]
+        yield from outside or check_score_range(here, expression)
     yield from _of_rule(here, expression)
 
 
-def _out_of_range(
-    path: FieldPath, expression: CompiledExpression, outcomes: frozenset[float] | None
-) -> Iterator[LintWarning]:
-    """Yield a warning about a score of constants outside of 0 to 100, or about an amount with a minus before it."""
-    if outside := sorted(value for value in outcomes or () if not 0 <= value <= _FULL):
+def _out_of_range(path: FieldPath, outcomes: frozenset[float]) -> Iterator[LintWarning]:
+    """Yield a warning about a score of constants outside of 0 to 100."""
+    if outside := sorted(value for value in outcomes if not 0 <= value <= _FULL):
         listed = " and ".join(f"{value:g}" for value in outside)
         message = f"scores range from 0 to 100, so {listed} {'is' if len(outside) == 1 else 'are'} cut"
         hint = "stay within 0 and 100 and give the rule a weight, or set normalize: MinMax"
         yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
-    elif _is_negated_amount(expression):
-        message = "scores range from 0 to 100, and this is never above 0: every node gets 0"
-        hint = "set normalize: MinMax or Rank, which scale any values to 0 to 100"
-        yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
-
-
-def _is_negated_amount(expression: CompiledExpression) -> bool:
-    """Report whether a score is surely not above 0, as `-pods.size()` is: nothing else in it may be negative."""
-    root = expression.expression.checked.root
-    if not (isinstance(root, Call) and root.function == "-_" and expression.roots <= _AMOUNTS):
-        return False
-    trees = (*root.args, *(variable.expression.checked.root for variable in expression.variables.values()))
-    for part in (part for tree in trees for part in walk(tree)):
-        if isinstance(part, Call) and part.function in ("-_", "_-_"):
-            return False
-        if isinstance(part, Const) and isinstance(part.value, int | float) and part.value < 0:
-            return False
-    return True
 
 
 def check_protection(path: FieldPath, expression: CompiledExpression) -> LintWarnings:
@@ -111,18 +98,78 @@ def check_protection(path: FieldPath, expression: CompiledExpression) -> LintWar
     if not can_be(expression, want=True):
         message = "this can never be true, so it protects no pod"
         yield LintWarning(LintCode.NEVER_PASSES, path, message, "remove or fix it")
+    elif "victim" not in expression.roots and expression.roots - {"now"}:
+        message = "this does not depend on the victim: it protects every pod on the node, or none"
+        hint = (
+            "read `victim`, the pod that may be evicted: `pod` is the one that needs room, for match.conditions to ask"
+        )
+        yield LintWarning(LintCode.HAS_NO_EFFECT, path, message, hint)
     yield None
     yield from check_engine(path, expression)
 
 
-def _of_rule(path: FieldPath, expression: CompiledExpression) -> LintWarnings:
-    if changing := [f"`{root}`" for root in _CHANGING if root in expression.roots]:
+def _of_rule(path: FieldPath, expression: CompiledExpression, *, is_limit: bool = False) -> LintWarnings:
+    if is_limit:
+        message = f"this limits the pods on a node by counting them, and a burst passes it together: {MEASURED_BURST}"
+        hint = f"for a limit that must hold, {HARD_LIMITS}"
+        yield LintWarning(LintCode.COUNTS_PODS, path, message, hint)
+    elif changing := [f"`{root}`" for root in _CHANGING if root in expression.roots]:
         message = f"{' and '.join(changing)} may miss pods that were placed moments ago"
         hint = "pods placed at the same time can end up together where the rule would have kept them apart"
         yield LintWarning(LintCode.EVENTUALLY_CONSISTENT, path, message, hint)
     yield from check_identity(path, expression)
     yield None
     yield from check_engine(path, expression)
+
+
+def limits_pods(expression: CompiledExpression) -> bool:
+    """Report whether a filter rejects nodes for having too many pods, or pods of some kind."""
+    try:
+        return "pods" in {part for path in expression.paths for part in path[:2]} and _limits(
+            term_of(expression), want=True
+        )
+    except TooLargeError:
+        return False
+
+
+def _limits(term: Term, *, want: bool) -> bool:
+    """Report whether a condition has this value only while few pods are on the node."""
+    if negated := term.args("!_"):
+        return _limits(negated[0], want=not want)
+    if parts := term.args("_&&_", "_||_"):
+        return any(_limits(part, want=want) for part in parts)
+    if chosen := term.args("_?_:_"):
+        return any(_limits(part, want=want) for part in chosen[1:])
+    if sides := term.args(*_LESS, *_MORE):
+        few, many = sides if term.function in _LESS else sides[::-1]
+        return _is_count(few if want else many)
+    if sides := term.args("_==_" if want else "_!=_"):
+        return any(map(_is_count, sides))
+    match term.node:
+        case Comprehension(range=range_, init=Const(), step=Call(function=step)) if step == (
+            "_&&_" if want else "_||_"
+        ):
+            return _is_pods(term.at(range_))
+    return False
+
+
+def _is_count(term: Term) -> bool:
+    """Report whether a number grows with the pods on the node."""
+    if parts := term.args("size", "double", "int", "_+_", "_-_", "_*_"):
+        return _is_pods(parts[0]) if term.function == "size" else any(map(_is_count, parts))
+    entry = read(term)
+    return entry is not None and entry[1] == "pods" and _is_root(entry[0], "requested")
+
+
+def _is_pods(term: Term) -> bool:
+    match term.node:
+        case Comprehension(range=range_, init=ListExpr()):
+            return _is_pods(term.at(range_))
+    return _is_root(term, "pods")
+
+
+def _is_root(term: Term, name: str) -> bool:
+    return isinstance(term.node, Ident) and term.checked.names.get(term.node.id) == name
 
 
 def check_identity(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
@@ -146,11 +193,13 @@ def _is_identity(path: Path) -> bool:
 
 
 def check_engine(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
-    """Yield a warning if an expression is not lowered."""
+    """Yield a warning if an expression is not lowered, other than for a time zone."""
     if expression.evaluation == "Lowered":
         return
     often = "per node instead of 1 us" if expression.roots & _OF_NODE else "once per kind of pod"
     why = why_on_engine(expression)
+    if why.endswith(OF_TIME_ZONES) and "now" in expression.roots:
+        return  # there is no other way to ask for a time of day
     message = f"this runs on the CEL engine{f' ({why})' if why else ''}, which takes about 25 us {often}"
     yield LintWarning(LintCode.RUNS_ON_ENGINE, path, message, "the result is the same")
 

@@ -16,6 +16,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, finish, released
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.mode import mode_of
+from fairlead.policy.lint.acceptances import ACCEPT, LENGTH_MAX
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps
 
@@ -40,7 +41,12 @@ _Part = msgspec.Raw
 _NOTHING: Final = msgspec.Raw(b"null")
 
 
+class _Annotations(msgspec.Struct, frozen=True):
+    accept: _Part = msgspec.field(default=_NOTHING, name=ACCEPT)
+
+
 class _Metadata(msgspec.Struct, frozen=True):
+    annotations: _Annotations | None = None
     name: _Part = _NOTHING
     uid: _Part = _NOTHING
     generation: _Part = _NOTHING
@@ -152,11 +158,13 @@ def _plain(found: _Object) -> dict[str, Any]:
     header = {"apiVersion": _small(found.apiVersion), "kind": _small(found.kind)}
     whole = {**header, "spec": msgspec.json.decode(found.spec)}
     kept = {key: value for key, value in metadata.items() if value is not None}
+    if found.metadata.annotations is not None:
+        kept["annotations"] = {ACCEPT: _small(found.metadata.annotations.accept, 2 * LENGTH_MAX)}
     return {**{key: value for key, value in whole.items() if value is not None}, "metadata": kept}
 
 
-def _small(part: _Part) -> Any:
-    return msgspec.json.decode(part) if len(bytes(part)) <= _SMALL else "..."
+def _small(part: _Part, most: int = _SMALL) -> Any:
+    return msgspec.json.decode(part) if len(bytes(part)) <= most else "..."
 
 
 def _enforces(found: _Object) -> bool:

@@ -256,6 +256,45 @@ def test_characters_that_the_output_does_not_have_are_no_failure(tmp_path: Path)
     assert b"\\u5b57" in done.stdout
 
 
+ACCEPTING = """\
+apiVersion: fairlead.dev/v1alpha1
+kind: SchedulerExtenderPolicy
+metadata:
+  name: NAME
+  annotations:
+    fairlead.dev/accept: |
+      CountsPods/few: it is soft
+      Conflict: the other one is going away
+spec:
+  filters:
+  - {name: few, expression: pods.size() < 3}
+"""
+
+
+def test_an_accepted_warning_is_shown_and_counted_apart(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    Path("a.yaml").write_text(ACCEPTING.replace("NAME", "some").replace("      Conflict", "      #"))
+    _, out, _ = _lint(capsys, "a.yaml")
+    assert "a.yaml:11:29: accepted: spec.filters[0].expression: CountsPods: it is soft\n" in out
+    Path("a.yaml").write_text(ACCEPTING.replace("NAME", "some"))
+    _, out, _ = _lint(capsys, "-o", "json", "a.yaml")
+    said = json.loads(out)
+    assert (said["summary"]["warnings"], said["summary"]["accepted"]) == (1, 1)
+    by_severity = {one["severity"]: one for one in said["findings"]}
+    assert by_severity["accepted"]["accepted"] == "it is soft"
+    assert by_severity["warning"]["message"] == "Conflict is accepted, and there is no such warning"
+
+
+def test_a_conflict_that_one_of_two_policies_accepts_is_accepted(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    writes = "  binding: {annotations: [{key: fairlead.dev/a, expression: \"'x'\"}]}\n"
+    for name in ("a", "b"):
+        Path(f"{name}.yaml").write_text(ACCEPTING.replace("NAME", name) + writes)
+    _, out, _ = _lint(capsys, "a.yaml", "b.yaml", "-o", "json")
+    found = [(one["file"], one["severity"]) for one in json.loads(out)["findings"] if one["reason"] == "Conflict"]
+    assert found == [("b.yaml", "accepted")]
+
+
 def test_json_has_the_fields_that_are_promised(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     Path("a.yaml").write_text(
         spec("filters: [{name: a, expression: 'true'}, {name: b, expression: pods.size() < 3}]\n")
@@ -275,8 +314,10 @@ def test_json_has_the_fields_that_are_promised(capsys: pytest.CaptureFixture[str
         "reason": "AlwaysPasses",
         "policy": "some",
         "rule": "a",
+        "accepted": "",
     }
     assert said["rules"][1]["uses"] == ["pods"]
     assert said["summary"] == {
-        "policies": 1, "ignored": 0, "errors": 0, "warnings": 1, "notes": 1, "expressions": 2, "lowered": 2,
+        "policies": 1, "ignored": 0, "errors": 0, "warnings": 2, "accepted": 0, "notes": 0,
+        "expressions": 2, "lowered": 2,
     }  # fmt: skip

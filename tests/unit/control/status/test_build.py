@@ -38,6 +38,23 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason
 
 
+def test_accepted_warnings_stand_apart_with_their_reasons() -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+    warnings = [
+        ("CountsPods", "spec.filters[0]: it counts", "it is soft"),
+        ("PodIdentity", "spec.filters[1]: it is", ""),
+    ]
+    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    made = build_status(
+        StatusInputs(policy=policy, states={}, result=passed, paused=False, warnings=warnings),
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert [one["reason"] for one in made["warnings"]] == ["PodIdentity"]
+    assert made["acceptedWarnings"] == [
+        {"reason": "CountsPods", "count": 1, "message": "it is soft (spec.filters[0]: it counts)"}
+    ]
+
+
 def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_says_for_how_many_it_is_not() -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
     few = "its failurePolicy replaces its filters for 1 class of pods of one namespace"

@@ -62,9 +62,16 @@ def test_most_are_looked_at_while_it_is_asked_and_once() -> None:
     one = linted(1e-9)
     found = one(policy(), nobody)
     assert found is not None
-    assert [reason for reason, _ in found] == SAID
+    assert [reason for reason, _, _ in found] == SAID
     assert one(policy(), nobody) is found
     assert one(policy(2), nobody) is not found
+
+
+def test_a_policy_that_accepts_a_warning_is_looked_at_again() -> None:
+    one, accepting = linted(1e-9), policy()
+    assert [accepted for _, _, accepted in one(policy(), nobody) or ()] == ["", ""]
+    accepting["metadata"]["annotations"] = {"fairlead.dev/accept": "PodIdentity: it is meant"}
+    assert [accepted for _, _, accepted in one(accepting, nobody) or ()] == ["", "it is meant"]
 
 
 def test_what_takes_longer_gives_the_time_away_and_nobody_waits_for_it(slept: list[float]) -> None:
@@ -75,7 +82,7 @@ def test_what_takes_longer_gives_the_time_away_and_nobody_waits_for_it(slept: li
         await asyncio.wait_for(told.wait(), 60)
         assert one(policy(uid="another"), nobody) is not None
         found = [await until_it_is_told(one, policy(uid=uid)) for uid in ("u", "another")]
-        assert [[reason for reason, _ in each] for each in found] == [SAID, SAID]
+        assert [[reason for reason, _, _ in each] for each in found] == [SAID, SAID]
         assert sum(slept) > 0.1
         assert (len(one._runs), len(asyncio.all_tasks())) == (2, 1)
 
@@ -90,7 +97,7 @@ def test_of_a_policy_that_changes_only_what_it_is_now_is_looked_at() -> None:
             assert one(policy(generation), nobody) is None
             await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= 3  # this one, and at most two that end or begin
-        assert [reason for reason, _ in await until_it_is_told(one, policy(49))] == SAID
+        assert [reason for reason, _, _ in await until_it_is_told(one, policy(49))] == SAID
 
     asyncio.run(story())
 
@@ -104,7 +111,7 @@ def test_what_was_not_looked_at_to_the_end_is_looked_at_by_who_leads_next() -> N
         await asyncio.sleep(0)
 
     async def second() -> None:
-        assert [reason for reason, _ in await until_it_is_told(one, policy())] == SAID
+        assert [reason for reason, _, _ in await until_it_is_told(one, policy())] == SAID
 
     asyncio.run(first())
     asyncio.run(second())

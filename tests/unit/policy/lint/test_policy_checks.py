@@ -10,6 +10,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.policy_checks import warnings
+from fairlead.policy.lint.rule_checks import MEASURED_BURST
 from fairlead.strategies.registry import installed
 
 _MODEL = installed_policy()
@@ -81,7 +82,17 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "the index of a pod": ("node.spec.podCIDR == pod.metadata.labels['apps.kubernetes.io/pod-index']", ["PodIdentity"]),
     "free": ("free['cpu'] > 1.0", ["EventuallyConsistent"]),
     "requested": ("requested['cpu'] < 1.0", ["EventuallyConsistent"]),
-    "pods": ("pods.size() < 80", ["EventuallyConsistent"]),
+    "pods": ("pods.exists(p, p.spec.priority > 5)", ["EventuallyConsistent"]),
+    # Limits by counting pods.
+    "few pods": ("pods.size() < 80", ["CountsPods"]),
+    "few pods, by what is requested": ("requested['pods'] < 80.0", ["CountsPods"]),
+    "few pods of a kind": ("pods.filter(p, p.spec.priority > 5).size() + 1 <= 3", ["CountsPods"]),
+    "few pods, turned round": ("!(3.0 <= double(pods.filter(p, p.spec.priority > 5).size()))", ["CountsPods"]),
+    "no pod of a kind": ("!pods.exists(p, p.spec.priority > 5)", ["CountsPods"]),
+    "pods of one kind alone": ("node.spec.unschedulable || pods.all(p, p.spec.priority > 5)", ["CountsPods"]),
+    "no pods": ("pods.size() == 0", ["CountsPods"]),
+    "a pod of a kind": ("pods.filter(p, p.spec.priority > 5).size() > 0", ["EventuallyConsistent"]),
+    "not none": ("!(pods.size() < 1)", ["EventuallyConsistent"]),
     "labels of nodes": (f"{_L}['a'] == 'x'", ["InvisibleToAutoscalers"]),
     "labels of nodes in a way that affinity has not": (f"{_L}['a'].startsWith('x')", ["InvisibleToAutoscalers"]),
     "the name of nodes": ("node.metadata.name != 'x'", ["InvisibleToAutoscalers"]),
@@ -90,6 +101,7 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
         ["InvisibleToAutoscalers"],
     ),
     "a text that is formatted": ("'%s'.format([node.spec.podCIDR]) == pod.spec.hostname", ["RunsOnEngine"]),
+    "the time in a time zone": ("now.getHours('Europe/Berlin') >= 22", []),
     "a pattern that is not known": ("node.spec.podCIDR.matches(pod.spec.hostname)", []),
     # Texts that are compared as if they were numbers.
     "memory as a text": ("node.status.allocatable[?'memory'].orValue('0') > '16Gi'", ["ComparedAsText"]),
@@ -119,13 +131,28 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     ),
     "pods on the node that lack a label": (
         "!pods.exists(p, p.metadata.labels['app'] == pod.metadata.labels[?'app'].orValue(''))",
-        ["EventuallyConsistent", "AbsentRaises"],
+        ["CountsPods", "AbsentRaises"],
     ),
     "counting pods that lack a label": (
         "pods.filter(p, p.metadata.labels['app'] == 'x').size() < 3",
-        ["EventuallyConsistent", "AbsentRaises"],
+        ["CountsPods", "AbsentRaises"],
     ),
+    # Amounts of another unit.
+    "millicores": ("requested['cpu'] <= 4000.0", ["EventuallyConsistent", "WrongUnit"]),
+    "gibibytes": ("requested['memory'] <= 16.0", ["EventuallyConsistent", "WrongUnit"]),
+    "mebibytes": ("100.0 < free['memory']", ["EventuallyConsistent", "WrongUnit"]),
+    "cores beside bytes": ("free['cpu'] > request['memory']", ["EventuallyConsistent", "WrongUnit"]),
+    "mebibytes of a quantity": (
+        "quantity(node.status.allocatable['memory']).asApproximateFloat() > 512.0",
+        ["WrongUnit"],
+    ),
+    "a quantity as a number": ("double(node.status.allocatable['memory']) > 1e9", ["WrongUnit"]),
     # Nothing is said of these.
+    "some memory at all": ("allocatable['memory'] > 0.0", []),
+    "memory in gibibytes": ("allocatable['memory'] / 1073741824.0 > 16.0", []),
+    "many cores": ("allocatable['cpu'] > 256.0", []),
+    "a share of memory": ("requested['memory'] / allocatable['memory'] < 0.8", ["EventuallyConsistent"]),
+    "a number of devices": ("int(node.status.allocatable['example.com/gpu']) > 4", []),
     "memory as a quantity": ("quantity(node.status.allocatable['memory']).isGreaterThan(quantity('16Gi'))", []),
     "memory in bytes": ("allocatable['memory'] > 16.0 * 1024.0 * 1024.0 * 1024.0", []),
     "a quantity that is another": ("node.status.allocatable['memory'] != '16Gi' && 'b' in allocatable", []),
@@ -166,11 +193,11 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "a resource that all nodes have": ("node.status.capacity['cpu'] != '4'", []),
     "pods on the node that may lack a label": (
         "!pods.exists(p, p.metadata.labels[?'app'].orValue('') == 'x')",
-        ["EventuallyConsistent"],
+        ["CountsPods"],
     ),
     "pods on the node that are asked first": (
         "pods.filter(p, 'app' in p.metadata.labels && p.metadata.labels['app'] == 'x').size() < 3",
-        ["EventuallyConsistent"],
+        ["CountsPods"],
     ),
     "containers that are asked first": (
         (
@@ -216,7 +243,35 @@ SCORES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         ["ScoreOutOfRange", "EventuallyConsistent"],
     ),
     "fewer pods, through a variable": ("-variables.count", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    # What the range of a score shows.
+    "bytes": ("free['memory']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "bytes that a node has": ("allocatable['ephemeral-storage']", {}, ["ScoreOutOfRange"]),
+    "bytes that would be left": ("free.memory - request.memory", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "kibibytes": ("free['memory'] / 1024.0", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "bytes beside cores": ("free['cpu'] + free['memory']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "bytes, with a default": ("free[?'hugepages-2Mi'].orValue(0.0)", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "bytes of the node's status": (
+        "quantity(node.status.allocatable['memory']).asApproximateFloat()",
+        {},
+        ["ScoreOutOfRange"],
+    ),
+    "a fraction of 1": ("free['memory'] / allocatable['memory']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "the rest of 1": ("1.0 - requested['cpu'] / allocatable['cpu']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "the mean of two fractions": (
+        "(free['cpu'] / allocatable['cpu'] + free['memory'] / allocatable['memory']) / 2.0",
+        {},
+        ["ScoreOutOfRange", "EventuallyConsistent"],
+    ),
+    "one or nothing": ("node.spec.unschedulable ? 0 : 1", {}, ["ScoreOutOfRange"]),
+    "a share below 0": ("-requested['cpu'] / allocatable['cpu']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
     # Nothing is said of these.
+    "bytes, stretched": ("free['memory']", {"normalize": "MinMax"}, ["EventuallyConsistent"]),
+    "a fraction, stretched": ("free['cpu'] / allocatable['cpu']", {"normalize": "MinMax"}, ["EventuallyConsistent"]),
+    "bytes, kept within bounds": ("math.least(100.0, free['memory'])", {}, ["EventuallyConsistent"]),
+    "cores": ("free['cpu']", {}, ["EventuallyConsistent"]),
+    "a measured fraction, of which nothing is known": ("data.load", {}, []),
+    "a fraction of a measured value": ("1.0 - data.load / 100.0", {}, []),
+    "the memory of as many pods": ("free['memory'] / request['memory']", {}, ["EventuallyConsistent"]),
     "what may be above 0, turned round": ("-(requested['cpu'] - 3.0)", {}, ["EventuallyConsistent"]),
     "a default below 0, turned round": ("-free[?'example.com/gpu'].orValue(-1.0)", {}, ["EventuallyConsistent"]),
     "more than 100, stretched": ("node.spec.unschedulable ? 1000 : 0", {"normalize": "MinMax"}, []),
@@ -367,6 +422,10 @@ PROTECTIONS: dict[str, tuple[str, list[str]]] = {
     "a label that a victim may lack": ("victim.metadata.labels['keep'] == 'true'", ["AbsentRaises"]),
     "a label with a default": ("victim.metadata.labels[?'keep'].orValue('') == 'true'", []),
     "all but those with a value": ("victim.metadata.labels['cheap'] != 'true'", []),
+    "the pod, where the victim is meant": ("'keep' in pod.metadata.annotations", ["HasNoEffect"]),
+    "the node, where the victim is meant": ("node.metadata.labels[?'keep'].orValue('') == 'true'", ["HasNoEffect"]),
+    "the pod and the victim": ("victim.spec.priority >= pod.spec.priority - 10", []),
+    "a part of the day": ("now.getHours() >= 22", []),
 }
 
 
@@ -432,11 +491,11 @@ def test_what_a_variable_says_is_said_where_it_stands() -> None:
     ]
 
 
-def test_a_scheduler_that_is_not_ours_is_noted() -> None:
-    [note] = said_of(schedulerName="default-scheduler", filters=[_GOOD])
-    assert (note.reason, note.severity, note.path) == (
+def test_a_scheduler_that_is_not_ours_is_warned_of() -> None:
+    [found] = said_of(schedulerName="default-scheduler", filters=[_GOOD])
+    assert (found.reason, found.severity, found.path) == (
         LintCode.DEFAULT_SCHEDULER,
-        "note",
+        "warning",
         ("spec", "schedulerName"),
     )
 
@@ -568,7 +627,7 @@ def test_a_strategy_is_looked_at_only_for_what_is_written_beside_it() -> None:
 
 
 def test_the_reasons_are_words_of_an_api() -> None:
-    assert len(LintCode) <= 19, "each must be worth a reader's time"
+    assert len(LintCode) <= 22, "each must be worth a reader's time"
     assert all(reason.value == reason.name.title().replace("_", "") for reason in LintCode)
     assert {reason.value for reason in LintCode} >= {want for _, wants in FILTERS.values() for want in wants}
 
@@ -576,3 +635,19 @@ def test_the_reasons_are_words_of_an_api() -> None:
 def test_every_reason_is_explained() -> None:
     page = (Path(__file__).parents[4] / "docs" / "reference" / "lint.md").read_text()
     assert [reason.value for reason in LintCode if f"`{reason.value}`" not in page] == []
+
+
+ROOT = Path(__file__).parents[4]
+COUNTING = [
+    *("README.md", "docs/reference/rule-language.md", "docs/guide/write-a-strategy.md"),
+    *(f"docs/guide/examples/{name}.md" for name in ("canary-pool", "cost-classes", "licence-nodes", "night-batch")),
+    *("docs/guide/examples/noisy-neighbours.md", "examples/noisy-neighbours.yaml", "examples/night-batch.yaml"),
+    *("examples/cost-classes.yaml", "examples/canary-pool.yaml", "examples/licence-nodes.yaml"),
+]
+
+
+@pytest.mark.parametrize("page", COUNTING)
+def test_the_same_is_said_everywhere_of_a_burst_and_a_limit(page: str) -> None:
+    text = " ".join((ROOT / page).read_text().replace("#", " ").split())
+    assert MEASURED_BURST in text
+    assert "eleven or twelve" not in text

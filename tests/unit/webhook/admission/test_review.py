@@ -93,6 +93,25 @@ def test_an_answer_has_an_end() -> None:
     assert message.endswith("run fairlead lint for the rest")
 
 
+def test_warnings_that_the_policy_accepts_are_not_shown() -> None:
+    policy = obj(filters=DOUBTFUL)
+    assert "warnings" in answer(asked(policy))
+    accepts = {"fairlead.dev/accept": "AbsentRaises/f: all have it\nInvisibleToAutoscalers: meant", "other": "x" * 2000}
+    policy["metadata"]["annotations"] = accepts
+    [said] = answer(asked(policy))["warnings"][:1]
+    assert said.startswith("metadata.annotations[fairlead.dev/accept]: InvisibleToAutoscalers is a note")
+    policy["metadata"]["annotations"] = {"fairlead.dev/accept": "AbsentRaises/f: all have it"}
+    assert answer(asked(policy)) == {"allowed": True}
+    policy["metadata"]["annotations"] = None
+    assert "warnings" in answer(asked(policy))
+
+
+def test_a_scheduler_that_is_never_managed_is_warned_of() -> None:
+    said = answer(asked(obj(filters=GOOD, schedulerName="default-scheduler")))
+    assert said["allowed"]
+    assert said["warnings"][0].startswith("spec.schedulerName: ")
+
+
 def test_warnings_come_in_pieces_that_are_not_cut() -> None:
     said = answer(asked(obj(filters=DOUBTFUL)))
     assert said["allowed"]

@@ -1,0 +1,125 @@
+"""Warnings about amounts: units that cannot be meant, and scores that are bytes or fractions of 1.
+
+Only what the range of an expression shows is told: a score that a strategy, data or `normalize` scales may have any
+value.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.api.errors import FieldPath
+from fairlead.cel.analysis.ranges import Range, Ranges, in_bytes, operands
+from fairlead.cel.hints.rewrites import is_amount
+from fairlead.cel.syntax.ast import Call, Const, Node, Select, walk
+from fairlead.cel.syntax.diagnostics import place
+from fairlead.cel.syntax.unparse import operand_text, text
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
+
+_NODES_PER_PAUSE: Final = 50
+_CORES_MAX: Final = 1_000
+"""Cores that no node has."""
+_BYTES_MIN: Final = 1 << 20
+"""Bytes of which no pod and no node has fewer."""
+_FULL: Final = 100.0
+_SMALL_SHARE: Final = 0.01 * (1 << 32)
+"""A hundredth of a small node's memory, in bytes."""
+_LONGEST: Final = 80
+_CONVERSIONS: Final = ("double", "int", "uint")
+
+
+def _ranges(expression: CompiledExpression) -> Ranges:
+    return Ranges({name: variable.expression.checked for name, variable in expression.variables.items()})
+
+
+def check_amounts(path: FieldPath, expression: CompiledExpression) -> LintWarnings:
+    """Yield a warning for each comparison in which an amount meets a number of another unit."""
+    checked, ranges = expression.expression.checked, _ranges(expression)
+    for at, node in enumerate(walk(checked.root)):
+        if at % _NODES_PER_PAUSE == 0:
+            yield None
+        found = _read_without_unit(node)
+        if sides := operands(node):
+            found = _compared(sides, [ranges.of(checked, side) for side in sides])
+        if found is not None:
+            here = place(expression.expression.text, checked.positions.get(node.id, 0))
+            yield LintWarning(LintCode.WRONG_UNIT, path, *found, here)
+
+
+def _compared(sides: Sequence[Node], found: list[Range]) -> tuple[str, str] | None:
+    """Return what is wrong with a comparison, and what to write."""
+    one, other = found
+    if one.resource and other.resource:
+        if in_bytes(one.resource) == in_bytes(other.resource) or _COMPARABLE.isdisjoint((one.resource, other.resource)):
+            return None
+        return f"this compares {_unit(one.resource)} with {_unit(other.resource)}", "compare amounts of one resource"
+    for amount, number, node in ((one, other, sides[0]), (other, one, sides[1])):
+        scale = max(abs(amount.low), abs(amount.high))
+        if amount.resource and amount.is_known and scale and number.low == number.high:
+            what = text(node) if len(text(node)) <= _LONGEST else "this"
+            return _implausible(what, amount.resource, number.low / scale, scale)
+    return None
+
+
+_COMPARABLE: Final = frozenset({"cpu", "pods"})
+
+
+def _unit(resource: str) -> str:
+    return "bytes" if in_bytes(resource) else "cores" if resource == "cpu" else resource
+
+
+def _implausible(what: str, resource: str, number: float, scale: float) -> tuple[str, str] | None:
+    """Return why an amount cannot be meant, and what may be; None if it can."""
+    if resource == "cpu" and number >= _CORES_MAX:
+        fault = f"`{what}` is in cores, and no node has {number:,.10g} of them"
+        return fault, f"write `{number * scale / 1000!r}`, if millicores are meant"
+    if in_bytes(resource) and 0 < number < _BYTES_MIN:
+        gibibytes = f"{number:.10g}Gi"
+        fault = f"`{what}` is in bytes, and {number:,.10g} bytes are less than anything needs"
+        return fault, f"write `{number * scale * (1 << 30)!r}`, if {gibibytes} is meant"
+    return None
+
+
+def _read_without_unit(node: Node) -> tuple[str, str] | None:
+    """Return what is wrong with a quantity that is read as a plain number."""
+    match node:
+        case Call(function=function, args=(amount,)) if function in _CONVERSIONS and is_amount(amount):
+            if _has_unit(amount):
+                fault = f"{function}() reads no units: it raises an error for a quantity such as 16Gi or 500m"
+                return fault, f"write `quantity({text(amount)}).asApproximateFloat()`"
+    return None
+
+
+def _has_unit(amount: Node) -> bool:
+    match amount:
+        case Select(field=key) | Call(args=(_, Const(value=str(key)))):
+            return key == "cpu" or in_bytes(key)
+        case Call(args=(inner, *_)):
+            return _has_unit(inner)
+    return False
+
+
+def check_score_range(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
+    """Yield a warning about a score without `normalize` that can tell hardly any node from another."""
+    root = expression.expression.checked.root
+    found = _ranges(expression).of(expression.expression.checked, root)
+    if found.high <= 0 and found.low < 0:
+        message = "scores range from 0 to 100, and this is never above 0: every node gets 0"
+        hint = "set normalize: MinMax or Rank, which scale any values to 0 to 100"
+    elif found.resource and in_bytes(found.resource) and _SMALL_SHARE * found.high >= _FULL:
+        message = "scores range from 0 to 100, and this is a number of bytes: every node gets 100"
+        hint = f"set normalize: MinMax, or write a share such as `{_share(root, found.resource)}`"
+    elif not found.resource and found.is_known and found.low >= -1 and found.high <= 1:
+        message = "scores range from 0 to 100, and this is never above 1: every node gets 0 or 1, which the scheduler "
+        message += "rounds to the same"
+        factor = "100" if expression.expression.type.name != "double" else "100.0"
+        hint = f"write `{factor} * {operand_text(root)}`, or set normalize: MinMax"
+    else:
+        return
+    yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
+
+
+def _share(root: Node, resource: str) -> str:
+    written = operand_text(root, 5)
+    whole = f"100.0 * {written} / allocatable['{resource}']"
+    return whole if len(whole) <= _LONGEST else f"100.0 * free['{resource}'] / allocatable['{resource}']"
