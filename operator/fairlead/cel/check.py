@@ -166,6 +166,8 @@ def _remaining(text: str, environment: Environment, want: Want = VALUE) -> Steps
 def _of_dyn(text: str, checked: Checked, environment: Environment) -> Steps[list[Diagnostic]]:
     """Return calls that always raise: dyn() hides from the checker that a function does not take an argument."""
     found = list[Diagnostic]()
+    if not _has_only_known_types(checked):
+        return found
     for call in walk(checked.root):
         if not (isinstance(call, Call) and call.function[0] not in "_@!-" and len(found) < COPIES_MAX):
             continue
@@ -184,6 +186,15 @@ def _of_dyn(text: str, checked: Checked, environment: Environment) -> Steps[list
                         hint, rewritten = yield from verifier.chosen(write(f"double({operand_text(hidden)})", arg))
                         found.append(Diagnostic(*at, fault, hint, rewritten))
     return found
+
+
+def _has_only_known_types(checked: Checked) -> bool:
+    """Report whether values of an unknown type are arguments of functions only: others taint the types of the rest."""
+    tainted = {node.id for node in walk(checked.root) if not is_known(checked.type_of(node))}
+    for call in walk(checked.root):
+        if isinstance(call, Call) and call.function[0] not in "_@!-":
+            tainted -= {arg.id for arg in call.args if isinstance(arg, Call) and arg.function == "dyn"}
+    return not tainted
 
 
 def _is_wanted(type_: Type, want: Want) -> bool:
