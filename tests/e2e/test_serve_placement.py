@@ -218,7 +218,7 @@ _RAISING: Mapping[str, tuple[Object, str]] = {
             "match": {"conditions": [{"name": "odd", "expression": "pod.metadata.labels['odd'] == 'x'"}]},
             "filters": [{"name": "all", "expression": "true"}],
         },
-        "3 cannot tell whether the policy applies to this pod",
+        "3 cannot tell whether policy matches applies to this pod",
     ),
 }
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
+from fairlead.pki.identities import REPLICAS
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.simulation import Simulation
@@ -205,8 +206,11 @@ def test_whoever_may_read_all_is_told_all(ground: Cluster, asked: str, capsys: p
     code = main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(ground.kubeconfig)])
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
-    assert "2 of 2 nodes are possible" in out
-    assert "Serving: zones: generation 1; its status does not say yet which generation is served" in out
+    assert "scheduler fairlead: NOT READY: there is no Deployment of it in fairlead-system" in out
+    assert "operator: NO ANSWER: it has no replicas in fairlead-system" in out
+    assert "Otherwise 2 of 2 nodes would be possible" in out
+    assert " are possible" not in out
+    assert "Serving: zones: generation 1; no replica serves it, as none is ready" in out
     options = ["--snapshot", "live", "--pods", "live", "-o", "json", "--kubeconfig", str(ground.kubeconfig)]
     file = Path(ground.folder) / "zones.yaml"
     file.write_text(yaml.safe_dump(POLICY))
@@ -239,8 +243,11 @@ def test_whoever_may_not_read_pods_everywhere_is_told_what_is_not_known(
     file = kubeconfig_of(ground, asked, "asker", tmp_path)
     code = main(["explain", "pod/train", "-n", asked, "--kubeconfig", str(file)])
     out, err = capsys.readouterr()
-    assert (code, err) == (0, "")
-    assert "2 of 2 nodes are possible" in out
+    assert (code, err) == (1, "")
+    assert "scheduler fairlead: not known: " in out
+    assert "operator: not known: " in out
+    assert "UNKNOWN: 2 of 2 nodes cannot be judged, as zones/room was not evaluated" in out
+    assert "possible" not in out
     assert (
         "Note: pods on nodes are unknown, and free capacity is counted as if nodes were empty: pods is forbidden: "
         in out
@@ -253,11 +260,18 @@ def test_the_role_of_the_chart_is_enough(
     ground: Cluster, asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The ClusterRole alone says all of a pod; with the Role beside it, also what the operator's namespace knows."""
+    path = f"/api/v1/namespaces/{asked}/pods"
+    replica = _pod("fairlead", schedulerName="none")
+    labels = dict(one.split("=") for one in REPLICAS.split(","))
+    ground.api.create(path, replica | {"metadata": {"name": "fairlead", "labels": labels}})
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    ground.api.patch(f"{path}/fairlead/status", {"status": ready})
     roles = [one for one in template(namespace=asked) if one["metadata"]["name"] == f"fairlead.{asked}.explain"]
     assert [one["kind"] for one in roles] == ["ClusterRole", "Role"]
     ground.api.create(f"/api/v1/namespaces/{asked}/serviceaccounts", {"metadata": {"name": "asker"}})
     subjects = [{"kind": "ServiceAccount", "name": "asker", "namespace": asked}]
     file = str(kubeconfig_of(ground, asked, "asker", tmp_path))
+    out = ""
     for role in roles:
         within = f"/namespaces/{asked}" if role["kind"] == "Role" else ""
         ground.api.create(f"{_RBAC}{within}/{role['kind'].lower()}s", role)
@@ -266,13 +280,43 @@ def test_the_role_of_the_chart_is_enough(
         ground.api.create(f"{_RBAC}{within}/{role['kind'].lower()}bindings", bound)
         assert main(["explain", "pod/train", "-n", asked, "--kubeconfig", file]) == 0
         out, err = capsys.readouterr()
-        assert "2 of 2 nodes are possible" in out
-        assert (re.findall("unknown|forbidden|may not|not evaluated", out), err) == ([], "")
+        assert "operator: 1 of 1 replica ready" in out
+        assert "2 of 2 nodes " in out
+        others = [line for line in out.splitlines() if not line.startswith("scheduler fairlead: not known: ")]
+        assert (re.findall("unknown|forbidden|may not|not evaluated", "\n".join(others)), err) == ([], "")
+    assert f"scheduler fairlead: NOT READY: there is no Deployment of it in {asked}" in out
     main(["status", "-n", asked, "--kubeconfig", file, "-o", "json"])
     assert "forbidden" not in capsys.readouterr().out
     for kind in ("clusterrole", "clusterrolebinding"):
         name = f"fairlead.{asked}.explain" if kind == "clusterrole" else f"asker-{asked}"
         ground.api.delete(f"{_RBAC}/{kind}s/{name}")
+
+
+def test_a_name_that_no_scheduler_has_is_told_from_those_of_others(
+    ground: Cluster, asked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the API server selects pods and Leases; nothing is called so but for one that has placed a pod."""
+    api, path = ground.api, f"/api/v1/namespaces/{asked}/pods"
+    api.create(path, _pod("typo", schedulerName="fairleed"))
+    api.create(path, _pod("own", schedulerName="volcanic"))
+    api.create(
+        path,
+        _pod("placed", schedulerName="volcanic", nodeName=ground.api.items("/api/v1/nodes")[0]["metadata"]["name"]),
+    )
+
+    def run(*arguments: str) -> str:
+        main([*arguments, "--kubeconfig", str(ground.kubeconfig)])
+        return capsys.readouterr().out
+
+    said = run("explain", "typo", "-n", asked)
+    assert "scheduler fairleed: no policy and no scheduler has this name: did you mean fairlead? " in said
+    assert "NOT SCHEDULED: there is no scheduler fairleed (did you mean fairlead?)" in said
+    said = run("explain", "own", "-n", asked)
+    assert "scheduler volcanic: not known: no policy names it; another scheduler named volcanic has placed pods" in said
+    found = json.loads(run("status", "-o", "json"))["strays"]
+    assert [(one["scheduler"], one["pods"], one["pod"], one["meant"]) for one in found] == [
+        ("fairleed", 1, f"{asked}/typo", "fairlead")
+    ]
 
 
 def test_whoever_may_not_read_nodes_is_told_which_right_is_missing(

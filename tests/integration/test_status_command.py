@@ -83,12 +83,13 @@ def test_what_the_user_may_not_read_is_named(
         api.delete(f"{_RBAC}/clusterroles/{namespace}")
     out = capsys.readouterr().out
     unread = out.partition("NOT READ\n")[2].splitlines()
-    assert [line.strip().partition(f" in {namespace}: ")[0] for line in unread] == [
+    assert [line.strip().partition(": ")[0].removesuffix(f" in {namespace}") for line in unread] == [
         "configmaps",
         "deployments",
         "leases",
         "pods of schedulers",
         "pods of the operator",
+        "pods that wait, in all namespaces",
     ]
     assert all("lacks the rule {apiGroups: " in line for line in unread)
     assert "NotThere" not in out

@@ -1,7 +1,7 @@
 """Explanation of a pod: nodes grouped by verdict, what each rule compared, and the closest node."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, Literal
@@ -9,14 +9,15 @@ from typing import Final, Literal
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored, RuleExplained
 from fairlead.policy.explain.mismatch import Unmatched, unmatched
+from fairlead.simulation.evictions import Eviction, evictions
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.simulation import Simulation, scheduler_of
 from fairlead.simulation.snapshot import Raw
 
-Verdict = Literal["Preferred", "Possible", "Rejected", "Unfit"]
+Verdict = Literal["Preferred", "Possible", "Unknown", "Unanswered", "Rejected", "Unfit"]
 LOOKED_AT: Final = 24
 """Number of near nodes whose comparisons are computed to find the closest."""
-_ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Rejected", "Unfit")
+_ORDER: Final[Sequence[Verdict]] = ("Preferred", "Possible", "Unknown", "Unanswered", "Rejected", "Unfit")
 ASKED_MAX: Final = 50
 """Greatest number of nodes, rejected for different reasons, whose comparisons are computed."""
 Rejected = tuple[str, str, str]
@@ -61,13 +62,15 @@ class Explanation:
     groups: Sequence[Group]
     rejecting: Sequence[Rejecting]
     closest: Closest | None
-    """None if no node is rejected, or if there are no nodes."""
+    """None if no node is rejected, if there are no nodes, or if others than the rules that were evaluated decide."""
     as_good: Sequence[str]
     """Nodes below the highest score that are equal for the scheduler, which gets a tenth of the points, rounded."""
     others: Sequence[Unmatched]
     """Policies that do not match the pod."""
     foreign: frozenset[str]
     """Names of the policies that are for another scheduler."""
+    evictions: Sequence[Eviction] = ()
+    """Evictions on nodes that lack room, if no node is left."""
 
 
 def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
@@ -78,31 +81,42 @@ def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
         judged,
         groups(judged),
         _rejecting(world, raw, judged),
-        _closest(world, raw, judged),
+        None if judged.unanswered or judged.is_open else _closest(world, raw, judged),
         _as_good(judged),
         [one for one in others if one is not None],
         frozenset(one.name for one in world.policies.policies if one.scheduler_name != scheduler),
+        evictions(world, raw, judged),
     )
 
 
-def verdict_of(node: NodeResult, preferred: frozenset[str]) -> Verdict:
-    """Return the verdict on a node."""
-    if node.rejections:
-        return "Rejected"
-    if node.unfit:
-        return "Unfit"
-    return "Preferred" if node.name in preferred else "Possible"
+def verdicts_of(judged: PodResult) -> Callable[[NodeResult], Verdict]:
+    """Return a function that returns the verdict on a node. A rule that was not evaluated may reject every node."""
+    preferred, is_open, unanswered = frozenset(judged.preferred), judged.is_open, judged.unanswered
+
+    def verdict(node: NodeResult) -> Verdict:
+        if unanswered:  # the scheduler asks about the nodes that fit
+            return "Unfit" if node.unfit else "Unanswered"
+        if node.rejections:
+            return "Rejected"
+        if node.unfit:
+            return "Unfit"
+        if is_open:
+            return "Unknown"
+        return "Preferred" if node.name in preferred else "Possible"
+
+    return verdict
 
 
 def groups(judged: PodResult) -> list[Group]:
     """Return nodes grouped by verdict and reasons, the best first; groups with one verdict by their size."""
-    preferred = frozenset(judged.preferred)
+    verdict_of = verdicts_of(judged)
     found: dict[object, list[NodeResult]] = {}
     for node in judged.nodes:
-        said = [(one.policy, one.rule, one.reason) for one in node.rejections]
-        key = (verdict_of(node, preferred), (*said, *dict.fromkeys(one.what for one in node.unfit)))
+        verdict = verdict_of(node)
+        said = [(one.policy, one.rule, one.reason) for one in node.rejections if not judged.unanswered]
+        key = (verdict, (*said, *dict.fromkeys(one.what for one in node.unfit)))
         found.setdefault(key, []).append(node)
-    made = [Group(verdict_of(nodes[0], preferred), sorted(nodes, key=_worse)) for nodes in found.values()]
+    made = [Group(verdict_of(nodes[0]), sorted(nodes, key=_worse)) for nodes in found.values()]
     return sorted(made, key=lambda group: (_ORDER.index(group.verdict), -len(group.nodes)))
 
 
@@ -121,7 +135,7 @@ def one_node(world: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -
     """Return everything about one node."""
     [explained] = world.explain(raw, judged, [node.name])
     scored = next((one for one in world.explain_scores(raw, judged) if one.node == node.name), None)
-    return OneNode(node, verdict_of(node, frozenset(judged.preferred)), explained, scored)
+    return OneNode(node, verdicts_of(judged)(node), explained, None if judged.unevaluated else scored)
 
 
 def _worse(node: NodeResult) -> float:
@@ -158,6 +172,8 @@ def _closest(world: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
 
 
 def _as_good(judged: PodResult) -> list[str]:
+    if judged.unevaluated or judged.unanswered:
+        return []
     left, preferred = judged.left, frozenset(judged.preferred)
     sent = on_the_wire([node.score or 0.0 for node in left])
     best = max(sent, default=0)

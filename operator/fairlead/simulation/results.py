@@ -11,6 +11,7 @@ from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.scheduler_filters import FITS, FitFailures
+from fairlead.simulation.visibility import SkippedRule
 
 Rejections = Sequence[Rejection]
 NO_REJECTIONS: Rejections = ()
@@ -83,6 +84,15 @@ class PodResult:
     verdicts: Verdicts
     unsimulated: Sequence[str] = ()
     """Constraints of the pod that are not simulated."""
+    unevaluated: Sequence[SkippedRule] = ()
+    """Rules of policies that match the pod, or may match it, that were not evaluated."""
+    unanswered: bool = False
+    """Whether nothing answers the calls of the pod's scheduler, so that the pod waits whatever the rules say."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a rule that was not evaluated may reject nodes that fit and pass."""
+        return any(one.filters for one in self.unevaluated)
 
     @property
     def policies(self) -> list[str]:
@@ -101,8 +111,12 @@ class PodResult:
 
     @property
     def preferred(self) -> Sequence[str]:
-        """All nodes with the highest score among those that fit and pass."""
-        return self.verdicts.preferred
+        """All nodes with the highest score among those that fit and pass; none if a rule was not evaluated."""
+        return () if self.unevaluated or self.unanswered else self.verdicts.preferred
+
+    def score(self, node: NodeResult) -> float | None:
+        """Return the total score of a node; None also if a rule was not evaluated."""
+        return None if self.unevaluated else node.score
 
     def node(self, name: str) -> NodeResult | None:
         """Return the result on a node; None if there is no such node."""
@@ -114,7 +128,8 @@ class NodeShown(msgspec.Struct, gc=False):
 
     name: str
     fits: bool
-    passed: bool
+    passed: bool | None
+    """None: no rule rejects it, but one that may was not evaluated."""
     resolvable: bool | None
     reasons: Sequence[str]
     score: float | None
@@ -133,19 +148,21 @@ class PodShown(msgspec.Struct, gc=False):
 def shown(judged: PodResult) -> PodShown:
     """Return a result for programs."""
     pod = judged.pod
-    return PodShown(pod.namespace, pod.name, judged.policies, _written(judged.verdicts), judged.preferred)
+    nodes = _written(judged.verdicts, judged.is_open, bool(judged.unevaluated))
+    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred)
 
 
 @lru_cache(maxsize=CLASSES)
-def _written(verdicts: Verdicts) -> msgspec.Raw:
+def _written(verdicts: Verdicts, is_open: bool, lacks_rules: bool) -> msgspec.Raw:  # noqa: FBT001 - it is a key
     """Return the nodes as JSON; reasons of the scheduler come after those of policies."""
-    said: dict[tuple[int, int], tuple[bool, bool, bool | None, list[str]]] = {}
+    said: dict[tuple[int, int], tuple[bool, bool | None, bool | None, list[str]]] = {}
     nodes = []
     for node in verdicts.nodes:
         key = id(node.rejections), id(node.unfit)  # few, and alive as long as the nodes
         found = said.get(key)
         if found is None:
             unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)
-            found = said[key] = node.fits, node.passed, node.resolvable, [*node.reasons, *unfit]
-        nodes.append(NodeShown(node.name, *found, node.score))
+            passed = None if node.passed and is_open else node.passed
+            found = said[key] = node.fits, passed, node.resolvable, [*node.reasons, *unfit]
+        nodes.append(NodeShown(node.name, *found, None if lacks_rules else node.score))
     return msgspec.Raw(msgspec.json.encode(nodes))

@@ -10,11 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from fairlead.policy.explain.units import is_in_bytes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Amounts
 
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+PREEMPTION: Final = "preemption"
 NOT_SIMULATED: Final = (
     "affinity between pods",
     "topology spread",
@@ -22,7 +24,7 @@ NOT_SIMULATED: Final = (
     "resource claims",
     "other pods of a group",
     "the scheduler's own scores",
-    "preemption",
+    PREEMPTION,
 )
 """What the scheduler also decides, and the simulation does not."""
 
@@ -174,7 +176,6 @@ def _lacks(name: str, free: float, asked: float) -> FitFailure:
     return FitFailure(f"Insufficient {name}", said, 1.0 - free / asked)
 
 
-_BYTES: Final = ("memory", "ephemeral-storage")
 _UNITS: Final = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
@@ -182,9 +183,9 @@ def amount(name: str, value: float) -> str:
     """Return an amount as people write it: 250m, 1.5, 16Gi."""
     if name == "cpu" and value < 1 and value:
         return f"{value * 1000:.10g}m"
-    if name in _BYTES or name.startswith("hugepages-"):
+    if is_in_bytes(name):
         for unit, size in _UNITS:
-            if value >= size:
+            if abs(value) >= size:
                 return f"{value / size:.4g}{unit}"
     return f"{value:.10g}"
 

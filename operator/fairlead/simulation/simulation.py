@@ -20,12 +20,13 @@ from fairlead.mirror.node_devices import LedgerEntry, ledger_entries
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
-from fairlead.policy.compile.model import shares_in
+from fairlead.policy.compile.model import CompiledPolicy, shares_in
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, PolicySet
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored
+from fairlead.policy.explain.mismatch import unmatched
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.polls import Poll, Reading
 from fairlead.simulation import scheduler_filters
@@ -33,6 +34,7 @@ from fairlead.simulation.device_ledgers import entry_of_pod
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
+from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.devices.layout import unhealthy_source
 from fairlead.strategies.devices.record import may_record
 
@@ -59,14 +61,17 @@ class Simulation:
         now: int,
         *,
         readings: Mapping[Poll, Reading] = _NOTHING_READ,
+        skipped: Sequence[SkippedRule] = (),
         each: Each = lambda _, items: items,
     ) -> None:
         """Read the snapshot; `each` may show progress. Raises SnapshotError for an object that cannot be read.
 
-        `readings` have all measured values; a node that they do not name was never measured.
+        `readings` have all measured values; a node that they do not name was never measured. `skipped` are the rules
+        that `visibility.judgeable` has taken out of the policies.
         """
         self.policies: Final = policies
         self.now: Final = now
+        self.skipped: Final = skipped
         self.mirror: Final = Mirror(lambda: now, {one.scheduler_name for one in policies.policies})
         self.snapshot: Final = snapshot
         enforced = [one for one in policies.policies if one.enforced]
@@ -100,33 +105,30 @@ class Simulation:
 
     def judge(self, raw: Raw, file: str = "") -> PodResult:
         """Return the result of a pod on every node. Raises SnapshotError if the pod cannot be read."""
-        with self._asking(raw, file) as (view, home):
+        with self.asking(raw, file) as (view, home):
             matched = self._evaluator.matching(view, scheduler_of(view), self.now)
             # nodeName of a placed pod was set by its scheduler and is not a constraint.
             checks = scheduler_filters.checks(view, named=not home and not _was_bound(view.pod))
             verdicts = self._verdicts(view, matched, checks, home)
-        return PodResult(view, matched, verdicts, (*scheduler_filters.unsimulated_constraints(view.pod),))
+            beyond = (*scheduler_filters.unsimulated_constraints(view.pod),)
+            unevaluated = [one for one in self.skipped if applies(one.policy, view, self.now)] if self.skipped else []
+        return PodResult(view, matched, verdicts, beyond, unevaluated)
 
     def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
         """Return what every rule compared on these nodes, for a pod of `judge`."""
-        with self._asking(raw) as (view, _):
+        with self.asking(raw) as (view, _):
             return [explain(view, judged.matched, self.mirror.nodes, name, self.now) for name in names]
 
     def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
         """Return the parts of the scores of the nodes that fit and pass."""
         left = [node.name for node in judged.left]
-        with self._asking(raw) as (view, _):
+        with self.asking(raw) as (view, _):
             return explain_scores(view, judged.matched, self.mirror.nodes, left, self.now)
 
     @contextmanager
-    def _asking(self, raw: Raw, file: str = "") -> Iterator[tuple[PodView, str]]:
+    def asking(self, raw: Raw, file: str = "") -> Iterator[tuple[PodView, str]]:
         """Yield the view of a pod and its node, while the pod is removed from that node."""
-        try:
-            pod = decode.pod(raw)
-            namespace = self.mirror.namespace(str(pod.metadata.namespace) or "default")
-            view = PodView(pod, namespace, request_of(pod), usage_of, self.mirror.holder(pod))
-        except _UNREADABLE as error:
-            raise SnapshotError(f"{file or 'a pod'}: {_named(raw)} cannot be read: {error}") from None
+        view = _view(self.mirror, raw, file)
         placed = self._placed_as(key := (view.namespace, view.name))
         if placed is None:
             yield view, ""
@@ -226,6 +228,32 @@ class Simulation:
             known = [*known]
             known[self._at[home]] = check.judge(view)
         return known
+
+
+def applies(policy: CompiledPolicy, view: PodView, now: int) -> bool:
+    """Report whether a policy matches a pod, or may match it."""
+    return unmatched(policy, view, scheduler_of(view), now) is None
+
+
+def policies_for(
+    policies: Iterable[CompiledPolicy], snapshot: Snapshot, raw: Raw, now: int, file: str = ""
+) -> list[CompiledPolicy]:
+    """Return the policies that match a pod or may match it. Raises SnapshotError if the pod cannot be read."""
+    mirror = Mirror(lambda: now)
+    for key, held in snapshot.namespaces.items():
+        with _reading("namespace", key, held):
+            mirror.namespace_sink.put(decode.namespace(held.raw))
+    view = _view(mirror, raw, file)
+    return [one for one in policies if applies(one, view, now)]
+
+
+def _view(mirror: Mirror, raw: Raw, file: str) -> PodView:
+    try:
+        pod = decode.pod(raw)
+        namespace = mirror.namespace(str(pod.metadata.namespace) or "default")
+        return PodView(pod, namespace, request_of(pod), usage_of, mirror.holder(pod))
+    except _UNREADABLE as error:
+        raise SnapshotError(f"{file or 'a pod'}: {_named(raw)} cannot be read: {error}") from None
 
 
 def scheduler_of(view: PodView) -> str:

@@ -4,16 +4,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from fairlead.api.data import DataEntry
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.node_data import read_entries
 from fairlead.policy.views.polls import Poll, poll_of
 from fairlead.strategies.reads import Reads
 
-Kind = Literal["pods", "namespace", "data"]
+Kind = Literal["pods", "namespace", "data", "generation"]
 _WHAT: Final[dict[Kind, str]] = {
     "pods": "the pods on nodes",
     "namespace": "the pod's namespace",
     "data": "values that are not given",
+    "generation": "a generation that is not known",
 }
 
 
@@ -21,16 +23,39 @@ _WHAT: Final[dict[Kind, str]] = {
 class SkippedRule:
     """A rule, or a whole policy, that is not evaluated."""
 
-    policy: str
+    policy: CompiledPolicy
     rule: str
+    """"" for the whole policy."""
     kind: Kind
-    entries: tuple[str, ...] = ()
+    entries: tuple[DataEntry, ...] = ()
     """Entries of data whose values are not given."""
+    why: str = ""
+    """Why the whole policy is not known, if it is not for what it reads."""
 
-    def __str__(self) -> str:
-        where = f"{self.policy}/{self.rule}" if self.rule else f"{self.policy} as a whole"
-        what = ", ".join(f"data.{name}" for name in self.entries)
-        return f"{where}: it reads {f'{what}, which is not known: --data can give it' if what else _WHAT[self.kind]}"
+    @property
+    def name(self) -> str:
+        """Name of the rule with its policy, or of the policy."""
+        return f"{self.policy.name}/{self.rule}" if self.rule else self.policy.name
+
+    @property
+    def filters(self) -> bool:
+        """Return whether it may reject nodes."""
+        return bool(self.why) or any(not self.rule or one.name == self.rule for one in self.policy.filters)
+
+    def said(self, *, asks_prometheus: bool = False) -> str:
+        """Return what is not evaluated and why, with the options that give the values of entries."""
+        if self.why:
+            return f"{self.policy.name} as a whole: {self.why}"
+        where = self.name if self.rule else f"{self.name} as a whole"
+        if not self.entries:
+            return f"{where}: it reads {_WHAT[self.kind]}"
+        what = ", ".join(f"data.{one.name}" for one in self.entries)
+        servers = dict.fromkeys(one.prometheus.server for one in self.entries if one.prometheus is not None)
+        options = [*(f"--prometheus {name}=URL" for name in servers if asks_prometheus), "--data FILE"]
+        verb = "is" if len(self.entries) == 1 else "are"
+        return (
+            f"{where}: it reads {what}, which {verb} not known: give {_them(self.entries)} with {' or '.join(options)}"
+        )
 
 
 def judgeable(
@@ -41,26 +66,30 @@ def judgeable(
     left_out: list[SkippedRule] = []
     for policy in policies:
         if "namespace" in unread and selects_by_namespace(policy):
-            left_out.append(SkippedRule(policy.name, "", "namespace"))
+            left_out.append(SkippedRule(policy, "", "namespace"))
             continue
         blind = {rule.name: kind for rule in policy.filters if (kind := _blind(rule.filter.reads, unread))}
         blind |= {rule.name: kind for rule in policy.scores if (kind := _blind(rule.score.reads, unread))}
-        left_out += [SkippedRule(policy.name, name, kind) for name, kind in blind.items()]
+        left_out += [SkippedRule(policy, name, kind) for name, kind in blind.items()]
         reads = {rule.name: rule.filter.reads for rule in policy.filters}
         reads |= {rule.name: rule.score.reads for rule in policy.scores}
         for name, read in reads.items():
             if name not in blind and (entries := _not_given(policy, read, given)):
                 blind[name] = "data"
-                left_out.append(SkippedRule(policy.name, name, "data", entries))
+                left_out.append(SkippedRule(policy, name, "data", entries))
         filters = tuple(rule for rule in policy.filters if rule.name not in blind)
         scores = tuple(rule for rule in policy.scores if rule.name not in blind)
         found.append(replace(policy, filters=filters, scores=scores) if blind else policy)
     return found, left_out
 
 
-def _not_given(policy: CompiledPolicy, reads: Reads, given: Collection[Poll]) -> tuple[str, ...]:
+def _not_given(policy: CompiledPolicy, reads: Reads, given: Collection[Poll]) -> tuple[DataEntry, ...]:
     entries = read_entries(policy.data, reads)
-    return tuple(one.name for one in entries if (poll := poll_of(one)) is not None and poll not in given)
+    return tuple(one for one in entries if (poll := poll_of(one)) is not None and poll not in given)
+
+
+def _them(entries: Collection[DataEntry]) -> str:
+    return "it" if len(entries) == 1 else "them"
 
 
 def _blind(reads: Reads, unread: Collection[Kind]) -> Kind | None:

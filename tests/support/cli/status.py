@@ -90,6 +90,17 @@ def cluster(**changes: object) -> dict[str, object]:
     return answers | {globals().get(key, key): value for key, value in changes.items()}
 
 
+def stray(name: str, scheduler: str, reason: str = "") -> Object:
+    """A pod without a node."""
+    said = [{"type": "PodScheduled", "status": "False", "reason": reason}] if reason else []
+    return {
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {"schedulerName": scheduler},
+        "status": {"conditions": said},
+    }
+
+
+_UNPLACED = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 _ERRORS = {"count": 3, "lastMessage": "no such key: gpu", "lastTime": "2026-11-21T03:00:00Z"}
 _WARNING = {
     "reason": "RejectedByThisPolicyOnly",
@@ -124,6 +135,25 @@ SCENES: dict[str, tuple[Answers, int]] = {
     ),
     "little-may-be-read": (
         {**cluster(ALL_PODS=403, DEPLOYMENTS=403, CONFIG_MAPS=403, LEASES=403), **_NO_METRICS},
+        0,
+    ),
+    "strays": (
+        cluster(PODS=_WELL)
+        | {
+            f"{ALL_PODS}?{_UNPLACED}": items(
+                *(stray(f"p-{at}", "qpu") for at in range(3)),
+                stray("new", "gpu"),
+                stray("own", "default-scheduler"),
+                stray("gated", "qpu", "SchedulingGated"),
+                stray("tried", "volcano", "Unschedulable"),
+                stray("next", "volcano"),
+                stray("odd", "zzz"),
+            ),
+            f"{ALL_PODS}?spec.nodeName!=,spec.schedulerName=qpu": items(),
+            f"{ALL_PODS}?spec.nodeName!=,spec.schedulerName=zzz": items(),
+            "/apis/coordination.k8s.io/v1/leases": 403,
+            **{f"/apis/apps/v1/{plural}": items() for plural in ("deployments", "statefulsets", "daemonsets")},
+        },
         0,
     ),
     "no-operator": (cluster(ALL_PODS=items(), PODS=items(), DEPLOYMENTS=items(), POLICIES=items()), 1),

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 Answers = Mapping[str, object]
-"""By path: an object, a text, or a status to answer with. What is not there is 404."""
+"""By path, with `?` and a field selector if that matters: an object, a text, or a status. What is not there is 404."""
 
 
 @contextmanager
@@ -23,7 +23,9 @@ def api_server(answers: Answers, folder: Path) -> Iterator[Path]:
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             path = asked.path
-            found = _selected(answers.get(path, 404), parse_qs(asked.query).get("labelSelector", [""])[0])
+            query = {key: values[0] for key, values in parse_qs(asked.query).items()}
+            by_field = f"{path}?{query.get('fieldSelector', '')}"
+            found = _selected(answers.get(by_field, answers.get(path, 404)), query.get("labelSelector", ""))
             code = found if isinstance(found, int) else 200
             body = _status(code, path) if isinstance(found, int) else found
             data = body.encode() if isinstance(body, str) else json.dumps(body).encode()

@@ -90,7 +90,7 @@ def test_a_policy_of_which_nobody_can_tell_is_told_once() -> None:
     )
     found = _explained(pod(), node("n1"), policies=[doubtful])
     assert [(one.explained.rule, one.explained.reason) for one in found.rejecting] == [
-        ("a", "cannot tell whether the policy applies to this pod")
+        ("a", "cannot tell whether policy d applies to this pod")
     ]
 
 

@@ -111,7 +111,7 @@ def test_namespaces_are_known_where_the_snapshot_has_them() -> None:
     assert judged(pod(), node(), namespace(team="ml"), policies=[of_team]).policies == ["p"]
     assert judged(pod(), node(), namespace(team="web"), policies=[of_team]).policies == []
     (one,) = judged(pod(), node(), policies=[of_team]).nodes
-    assert one.reasons == ["cannot tell whether the policy applies to this pod"]
+    assert one.reasons == ["cannot tell whether policy p applies to this pod"]
 
 
 def test_annotations_of_pods_that_a_policy_reads_are_kept() -> None:

@@ -47,7 +47,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import of_schedulers
+    from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
     from fairlead.cli.inputs.data_file import given_data
     from fairlead.cli.inputs.live_values import add_read
@@ -73,7 +73,7 @@ def _run(given: argparse.Namespace) -> int:
         *sight.notes(both.policies, pods, given),
         *others,
         *dict.fromkeys(data.notes),
-        *dict.fromkeys([*blind, *more]),
+        *dict.fromkeys(of_skipped([*blind, *more])),
     ]
     found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_prometheus, add_snapshot
-from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour, with_progress
+from fairlead.cli.console.output import TABLE, WIDE, add_output, dumped, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
     from fairlead.cli.inputs.cluster_source import ClusterSource
     from fairlead.cli.inputs.simulation_inputs import Pod
+    from fairlead.cli.installation.scheduling import Scheduling
     from fairlead.simulation.results import NodeResult, PodResult
 
 _NAME: Final = "fairlead explain"
@@ -24,11 +25,12 @@ def add_to(commands: "Commands") -> None:
         help="explain why a pod can or cannot go to nodes",
         description="Show which nodes a pod can use, which rule rejects each other node and the values that it "
         "compared, and which node is closest. Uses the rules that answer the scheduler, as if the pod were placed "
-        "now. Reads with your own permissions and names what you may not read. Exit code: 0 if the pod could be "
-        "explained, 1 if a policy in a file has errors, 2 if an input cannot be read.",
-        epilog="Examples: `fairlead explain pod/train-0 -n ml`; one node in full: add `--node gpu-7`; a policy that is "
-        "not applied yet: add `--policies gpu.yaml`; a pod that does not exist yet: `fairlead explain -f pod.yaml`; "
-        "without a cluster: also add `--snapshot now.json`.",
+        "now. Also says what the pod's scheduler reported last, and whether it and the operator are alive. Reads "
+        "with your own permissions and names what you may not read. Exit code: 0 if the pod could be explained, 1 if "
+        "a rule could not be evaluated or a policy in a file has errors, 2 if an input cannot be read.",
+        epilog="Examples: `fairlead explain pod/train-0 -n ml`; each node with its score and reason: add `-o wide`; "
+        "one node in full: add `--node gpu-7`; a policy that is not applied yet: add `--policies gpu.yaml`; a pod that "
+        "does not exist yet: `fairlead explain -f pod.yaml`; without a cluster: also add `--snapshot now.json`.",
     )
     parser.add_argument("pod", nargs="*", metavar="pod/NAME", help="the pod to explain; `pod NAME` and NAME do too")
     parser.add_argument(
@@ -53,7 +55,7 @@ def add_to(commands: "Commands") -> None:
     add_prometheus(parser)
     add_now(parser)
     add_kubeconfig(parser)
-    add_output(parser)
+    add_output(parser, TABLE, WIDE, "json", "yaml")
     parser.set_defaults(run=run)
 
 
@@ -65,43 +67,84 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from fairlead.cli.inputs.caveats import of_judged
+    from dataclasses import replace
+
+    from fairlead.cli.inputs.caveats import of_judged, of_skipped
     from fairlead.cli.inputs.cluster_source import judgeable_policies, policies_in_files
     from fairlead.cli.inputs.data_file import given_data
+    from fairlead.cli.inputs.live_policies import unknown_rules
     from fairlead.cli.inputs.live_values import add_read
     from fairlead.cli.inputs.prometheus_values import add_asked, servers_of
     from fairlead.cli.inputs.simulation_inputs import moment_of
+    from fairlead.cli.installation.last_good import add_last_good
+    from fairlead.cli.installation.replica_values import add_replica_values
     from fairlead.cli.reports import explain_data, explain_text
     from fairlead.cli.reports.explain_data import ExplainContext
+    from fairlead.policy.evaluate.matching import PolicySet, policy_set
     from fairlead.simulation.explain_pod import explanation, one_node
-    from fairlead.simulation.simulation import Simulation
+    from fairlead.simulation.rule_notes import RuleNotes
+    from fairlead.simulation.simulation import Simulation, policies_for
 
     now, servers = moment_of(given.now), servers_of(given.prometheus)
     in_files = policies_in_files(given)
     sight, pod = _sight(given)
+    if in_files is None:
+        add_last_good(given, sight)
+    scheduling = _scheduling(given, sight, pod)
     policies = in_files or sight.policies
-    data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
-    add_asked(data, servers, given.prometheus_token, policies.policies, sight.snapshot, now)
-    add_read(data, given, sight, policies.policies, now)
-    judgeable, blind = judgeable_policies(policies, sight, data.readings)
-    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, each=with_progress)
-    judged = world.judge(pod.raw, pod.file)
-    notes = [*sight.notes(policies.policies, [pod], given), *data.notes, *blind, *of_judged(judged)]
-    about = ExplainContext(judged, now, sight.live.policies, notes, len(world.names))
+    if scheduling.is_unanswered and not scheduling.waits:
+        policies = PolicySet()  # the scheduler goes on without them
+    concerned = policies_for(policies.policies, sight.snapshot, pod.raw, now, pod.file)
+    data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now, noted=concerned)
+    add_asked(data, servers, given.prometheus_token, policies.policies, sight.snapshot, now, wanted=concerned)
+    add_read(data, given, sight, concerned, now)
+    if sight.is_live:
+        add_replica_values(data, given, concerned)
+    judgeable, skipped = judgeable_policies(policy_set(policies.policies), sight, data.readings)
+    if in_files is None and not scheduling.is_unanswered:
+        skipped = [*skipped, *unknown_rules(sight.live.policies)]
+    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, skipped=skipped, each=with_progress)
+    judged = replace(world.judge(pod.raw, pod.file), unanswered=scheduling.waits)
+    of_rules = RuleNotes(world)
+    of_rules.add(pod.raw, judged)
+    unevaluated = of_skipped(judged.unevaluated, asks_prometheus=True)
+    notes = [
+        *sight.notes(concerned, [pod], given),
+        *data.notes,
+        *unevaluated,
+        *of_rules.texts(scores_only=True),
+        *of_judged(judged),
+    ]
+    about = ExplainContext(judged, now, sight.live.policies, scheduling, notes, len(world.names))
     out = output()
+    done = exits.FAILED if judged.unevaluated else exits.DONE
+    is_text, colour = given.output in (TABLE, WIDE), wants_colour(out)
     if given.node:
         one = one_node(world, pod.raw, judged, _node(judged, given.node))
-        if given.output != TABLE:
-            out.write(dumped(explain_data.node_data(about, one), given.output))
+        if is_text:
+            out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=colour))
         else:
-            out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=wants_colour(out)))
-        return exits.DONE
+            out.write(dumped(explain_data.node_data(about, one), given.output))
+        return done
     found = explanation(world, pod.raw, judged)
-    if given.output != TABLE:
-        out.write(dumped(explain_data.explanation_data(about, found), given.output))
+    if is_text:
+        lines = explain_text.explanation_text(about, found, wide=given.output == WIDE, colour=colour)
+        out.writelines(f"{line}\n" for line in lines)
     else:
-        out.writelines(f"{line}\n" for line in explain_text.explanation_text(about, found, colour=wants_colour(out)))
-    return exits.DONE
+        out.write(dumped(explain_data.explanation_data(about, found), given.output))
+    return done
+
+
+def _scheduling(given: argparse.Namespace, sight: "ClusterSource", pod: "Pod") -> "Scheduling":
+    """Return what the cluster says of the pod's scheduling; only the pod's own condition if files take its place."""
+    from dataclasses import replace
+
+    from fairlead.cli.installation.scheduling import Scheduling, last_word, scheduling_of
+
+    if not sight.is_live or given.policies:
+        return Scheduling(last=last_word(pod.raw))
+    found = scheduling_of(given, pod.raw, pod.scheduler, sight.live.policies)
+    return replace(found, is_new=given.filename is not None)
 
 
 def _sight(given: argparse.Namespace) -> "tuple[ClusterSource, Pod]":

@@ -9,6 +9,8 @@ from fairlead.cli.console.output import TABLE, add_output, complain, output, wan
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.simulation_inputs import Pod
+    from fairlead.simulation.results import PodResult
 
 _NAME: Final = "fairlead simulate"
 
@@ -50,13 +52,14 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import of_schedulers
+    from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
     from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
     from fairlead.cli.inputs.data_file import given_data
     from fairlead.cli.inputs.live_values import add_read
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.results import shown
+    from fairlead.simulation.rule_notes import RuleNotes
     from fairlead.simulation.simulation import Simulation
 
     now, policies = moment_of(given.now), policies_of(given.policies)
@@ -66,18 +69,27 @@ def _run(given: argparse.Namespace) -> int:
     add_read(data, given, sight, policies.policies, now)
     judgeable, blind = judgeable_policies(policies, sight, data.readings)
     others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
-    notes = [*sight.notes(policies.policies, pods, given), *others, *data.notes, *blind]
-    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, each=with_progress)
+    notes = [*sight.notes(policies.policies, pods, given), *others, *data.notes, *of_skipped(blind)]
+    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, skipped=blind, each=with_progress)
     out = output()
-    judged = (world.judge(pod.raw, pod.file) for pod in with_progress("pods", pods))
+    of_rules = RuleNotes(world)
+
+    def judge(pod: "Pod") -> "PodResult":
+        found = world.judge(pod.raw, pod.file)
+        of_rules.add(pod.raw, found)
+        return found
+
+    judged = map(judge, with_progress("pods", pods))
     if given.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
+        notes += of_rules.texts()
         for line in simulate_text.simulate_lines(rows, len(world.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
     with ListWriter(given.output, "pods") as spool:
         for one in judged:
             spool.add(shown(one))
+        notes += of_rules.texts()
         spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})
     for note in notes:
         complain(_NAME, note)

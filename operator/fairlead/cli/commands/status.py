@@ -8,8 +8,11 @@ from fairlead.cli.console.options import add_kubeconfig
 from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.cli.console.options import Commands
     from fairlead.cli.inputs.operator_survey import Survey
+    from fairlead.cli.installation.scheduler_names import StrayPods
 
 _NAME: Final = "fairlead status"
 _WITHIN_S: Final = 15.0
@@ -43,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.kube.errors import ClusterError, NotFoundError, UnreachableError
 
     try:
-        found = overview(asyncio.run(_look(given)))
+        found = overview(*asyncio.run(_look(given)))
     except NotFoundError:
         complain(_NAME, "this cluster has no CustomResourceDefinition of policies: install the chart")
         return exits.USAGE
@@ -58,11 +61,12 @@ def run(given: argparse.Namespace) -> int:
     return exits.DONE if found.ready else exits.FAILED
 
 
-async def _look(given: argparse.Namespace) -> "Survey":
+async def _look(given: argparse.Namespace) -> "tuple[Survey, Sequence[StrayPods]]":
     from fairlead.cli.inputs.operator_survey import survey
+    from fairlead.cli.installation.scheduler_names import add_strays
     from fairlead.kube.access.access import find_access
     from fairlead.kube.http.client import Client
 
     access = find_access(given.kubeconfig, given.context)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
-        return await survey(client, given.namespace)
+        return await add_strays(client, await survey(client, given.namespace))

@@ -16,6 +16,10 @@ _RESET: Final = "\x1b[0m"
 _GAP: Final = "   "
 
 
+WIDE: Final = "wide"
+"""The table with more rows or columns."""
+
+
 def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
     """Add the option for the output format; the first choice is the default."""
     which = choices or (TABLE, "json", "yaml")

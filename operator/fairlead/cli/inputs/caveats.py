@@ -8,12 +8,13 @@ from fairlead.cli.console.output import counted
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.snapshot import GET, Key, Snapshot
-from fairlead.simulation.visibility import Kind, selects_by_namespace
+from fairlead.simulation.visibility import Kind, SkippedRule, selects_by_namespace
 
 _UNREAD: Final[Mapping[Kind, str]] = {
     "pods": "pods on nodes are unknown, and free capacity is counted as if nodes were empty",
     "namespace": "namespaces are unknown",
     "data": "measured values are unknown",
+    "generation": "the generation that serves is unknown",
 }
 _GUARDED: Final = "kube-system"
 
@@ -60,6 +61,12 @@ def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
         said = f"{counted(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
         cure = f"to simulate them, set schedulerName to {' or '.join(named)}"
         yield f"{said}, for which there is no policy here: {cure}"
+
+
+def of_skipped(rules: Iterable[SkippedRule], *, asks_prometheus: bool = False) -> Iterator[str]:
+    """Yield a note on each rule that is not evaluated."""
+    for one in rules:
+        yield f"not evaluated: {one.said(asks_prometheus=asks_prometheus)}"
 
 
 def of_judged(judged: PodResult) -> Iterator[str]:

@@ -28,7 +28,7 @@ from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.views.polls import Poll
 from fairlead.process.settings import NAMESPACE
 from fairlead.simulation.snapshot import Key, Snapshot
-from fairlead.simulation.visibility import Kind, judgeable
+from fairlead.simulation.visibility import Kind, SkippedRule, judgeable
 from fairlead.strategies.devices.layout import unhealthy_source
 
 REACHED_S: Final = 3.0
@@ -263,12 +263,10 @@ def pods_to_check(given: argparse.Namespace, sight: ClusterSource, policies: Pol
 
 def judgeable_policies(
     policies: PolicySet, sight: ClusterSource, given: Collection[Poll]
-) -> tuple[PolicySet, list[str]]:
-    """Return the policies without the rules that read what is not known, and notes on those rules."""
+) -> tuple[PolicySet, list[SkippedRule]]:
+    """Return the policies without the rules that read what is not known, and those rules."""
     found, left_out = judgeable(policies.policies, [*sight.live.unread], given)
-    if not left_out:
-        return policies, []
-    return policy_set(found), [f"not evaluated: {one}" for one in left_out]
+    return policy_set(found) if left_out else policies, left_out
 
 
 async def _cluster(given: argparse.Namespace, *, policies: bool, pod: Key | None) -> Live:

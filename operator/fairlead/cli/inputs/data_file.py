@@ -27,9 +27,20 @@ class GivenData:
     notes: list[str] = field(default_factory=list)
 
 
-def given_data(name: str | None, policies: Sequence[CompiledPolicy], nodes: Iterable[str], now: int) -> GivenData:
-    """Return the values of a file; none without a file. Raises CommandError, which names the field."""
+def given_data(
+    name: str | None,
+    policies: Sequence[CompiledPolicy],
+    nodes: Iterable[str],
+    now: int,
+    *,
+    noted: Iterable[CompiledPolicy] | None = None,
+) -> GivenData:
+    """Return the values of a file; none without a file. Raises CommandError, which names the field.
+
+    Only what values of these policies lack is `noted`; None: of all policies.
+    """
     found = GivenData()
+    polls = None if noted is None else {poll_of(entry) for policy in noted for entry in policy.data}
     if name is None:
         return found
     names, by_poll = dict.fromkeys(nodes), dict[Poll, dict[str, tuple[int, float, str]]]()
@@ -41,6 +52,8 @@ def given_data(name: str | None, policies: Sequence[CompiledPolicy], nodes: Iter
             if before is None or before[0] < at:
                 by_poll[poll][node] = at, value, where
         by_poll.setdefault(poll, {})
+        if polls is not None and poll not in polls:
+            continue
         if without := [node for node in names if node not in values]:
             found.notes.append(f"{where} has no value for {_first(without)}")
         if strangers := [node for node in values if node not in names]:

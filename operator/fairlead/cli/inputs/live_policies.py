@@ -1,7 +1,7 @@
 """Policies of a cluster, compiled, with the generation that replicas serve. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -10,10 +10,12 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from fairlead.policy.compile.mode import mode_of
+from fairlead.policy.compile.mode import Mode, in_mode, mode_of
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
+from fairlead.render.extenders import Wiring
+from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.contract import Strategy
 from fairlead.strategies.registry import installed, policy_with
 
@@ -27,6 +29,7 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 class _Status(msgspec.Struct, frozen=True):
     servingGeneration: int | None = None  # noqa: N815
+    observedGeneration: int | None = None  # noqa: N815
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -46,18 +49,26 @@ class LivePolicy:
     serving: int | None
     """The serving generation of the status; None if the status has none."""
     compiled: CompiledPolicy | None
-    """None if another generation serves, which the API server no longer has."""
+    """The policy as it serves; None if another generation serves, which only the operator has stored."""
     fault: str = ""
-    """Why the policy does not compile."""
+    """Why the newest generation does not compile."""
     scheduler: str = ""
     """Name of the scheduler in its spec."""
-    is_disabled: bool = False
-    """Whether it does not compile and is disabled, so that nothing of it is applied."""
+    uid: str = ""
+    mode: Mode | None = "Enforce"
+    """Mode of the newest object, which alone says how much of any generation is in force; None: it cannot be read."""
+    wiring: Wiring = field(default_factory=Wiring)
+    """What its newest generation needs of the scheduler."""
+    unreadable: str = ""
+    """Why the generation that serves is not known."""
 
-    def __str__(self) -> str:
+    def said(self, *, answered: bool = True) -> str:
+        """Return which generation serves; `answered`: replicas of the operator are there."""
+        if not answered:
+            return f"{self.name}: generation {self.generation}; no replica serves it, as none is ready"
         if self.fault:
             serves = f"replicas still serve generation {self.serving}" if self.serving else "its failurePolicy applies"
-            if self.is_disabled:
+            if self.mode == "Disabled":
                 serves = "and nothing of it is applied, because it is disabled"
             return f"{self.name}: generation {self.generation} does not compile, {serves}: {self.fault}"
         if self.serving is None:
@@ -72,20 +83,74 @@ def compiled(found: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterat
     builtin = installed()
     model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)
     for one in found:
-        meta, serving = one.metadata, one.status.servingGeneration if one.status else None
-        metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
-        obj = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": one.spec}
+        meta, status = one.metadata, one.status or _Status()
+        obj = _obj(meta, one.spec)
+        stands = placeholder_policy(obj)
+        live = LivePolicy(
+            meta.name,
+            meta.generation,
+            status.servingGeneration,
+            None,
+            scheduler=stands.scheduler_name,
+            uid=meta.uid,
+            mode=mode_of(obj),
+            wiring=_wiring(one.spec, stands),
+        )
         try:
             made = compile_policy(parse_policy(obj, model), rules)
         except (InvalidObjectError, PolicyError) as error:
-            is_disabled = mode_of(obj) == "Disabled"
-            stands = placeholder_policy(obj) if serving is None or is_disabled else None
-            why, scheduler = "; ".join(str(error).splitlines()), placeholder_policy(obj).scheduler_name
-            yield LivePolicy(meta.name, meta.generation, serving, stands, why, scheduler, is_disabled=is_disabled)
+            compiled_ = stands if status.servingGeneration is None or not stands.enforced else None
+            yield replace(live, compiled=compiled_, fault="; ".join(str(error).splitlines()))
         else:
-            yield LivePolicy(meta.name, meta.generation, serving, made, scheduler=made.scheduler_name)
+            # It compiles here, but replicas have looked at it and serve an earlier one: it takes them too long, say.
+            is_refused = status.observedGeneration == meta.generation != (status.servingGeneration or meta.generation)
+            yield replace(live, compiled=None if is_refused else made)
+
+
+def with_stored(
+    live: LivePolicy, stored: Mapping[str, Any] | None, why: str, custom: Mapping[str, Strategy]
+) -> LivePolicy:
+    """Return a policy whose stored generation serves; `why` says why there is no stored one."""
+    if stored is None:
+        return replace(live, unreadable=f"replicas serve generation {live.serving}, which is not known here: {why}")
+    builtin = installed()
+    options = CompileOptions({one.name: one for one in builtin}, ("",), custom)
+    metadata, spec = stored.get("metadata") or {}, stored.get("spec")
+    obj = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+    try:
+        made = compile_policy(parse_policy(obj, policy_with(builtin)), options)
+    except (InvalidObjectError, PolicyError) as error:
+        return with_stored(live, None, f"it does not compile here: {'; '.join(str(error).splitlines())}", custom)
+    return replace(live, compiled=made if live.mode is None else in_mode(made, live.mode))
+
+
+def unknown_rules(policies: Iterable[LivePolicy]) -> list[SkippedRule]:
+    """Return the policies of which another generation serves, which is not known: nor is what it matches."""
+    return [
+        SkippedRule(
+            CompiledPolicy(name=one.name, scheduler_name=one.scheduler, enforced=one.mode != "Disabled"),
+            "",
+            "generation",
+            why=one.unreadable or f"replicas serve generation {one.serving}, which is not known here",
+        )
+        for one in policies
+        if one.compiled is None
+    ]
 
 
 def compiled_of(policies: Sequence[LivePolicy]) -> list[CompiledPolicy]:
     """Return the policies that have a compiled generation."""
     return [one.compiled for one in policies if one.compiled is not None]
+
+
+def _obj(meta: _Metadata, spec: object) -> dict[str, Any]:
+    metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def _wiring(spec: object, stands: CompiledPolicy) -> Wiring:
+    """Return what a policy needs of its scheduler while replicas do not answer, whether it compiles or not."""
+    if not stands.enforced:
+        return Wiring()
+    binding = spec.get("binding") if isinstance(spec, Mapping) else None
+    return Wiring(fails=stands.rejects_on_failure, ignores=not stands.rejects_on_failure, binds=bool(binding))

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.kube.errors import ForbiddenError, RequestError
+from fairlead.kube.errors import ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, POLICIES, ObjectRef
 from fairlead.pki.identities import REPLICAS
@@ -19,7 +20,9 @@ _MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
 _WITHIN_S: Final = 3.0
 
 
-Part = Literal["pods of the operator", "pods of schedulers", "deployments", "configmaps", "leases", "metrics"]
+Part = Literal[
+    "pods of the operator", "pods of schedulers", "deployments", "configmaps", "leases", "metrics", "pods of others"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,12 @@ async def survey(client: Client, namespace: str = "") -> Survey:
 
 
 async def operator_namespaces(objects: ObjectClient) -> list[str]:
-    """Return the namespaces of operators; empty if there is none or pods may not be listed."""
-    try:
-        return sorted({one["metadata"]["namespace"] for one in await objects.all(PODS, labelSelector=REPLICAS)})
-    except ForbiddenError:
-        return []
+    """Return the namespaces of operators, also without replicas; empty if there is none or none may be listed."""
+    for at in (PODS, ObjectRef(resource("Deployment"))):
+        with suppress(ForbiddenError, NotFoundError):
+            if found := await objects.all(at, labelSelector=REPLICAS):
+                return sorted({one["metadata"]["namespace"] for one in found})
+    return []
 
 
 def measured(policy: Obj) -> list[Obj]:

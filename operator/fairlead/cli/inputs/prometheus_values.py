@@ -49,8 +49,13 @@ def add_asked(
     policies: Sequence[CompiledPolicy],
     snapshot: Snapshot,
     now: int,
+    *,
+    wanted: Iterable[CompiledPolicy],
 ) -> None:
-    """Add what servers answer to the values of a file, which come first. Raises CommandError."""
+    """Add what servers answer for the `wanted` policies to the values of a file, which come first.
+
+    Raises CommandError, also for a server that none of the policies asks.
+    """
     if token is not None and not servers:
         raise CommandError(f"{_TOKEN}: is for servers: also give {_OPTION} NAME=URL")
     if not servers:
@@ -62,10 +67,11 @@ def add_asked(
             there = f"they ask {', '.join(named)}" if named else "they ask none"
             raise CommandError(f"{_OPTION} {server.name}: the policies ask no server of that name; {there}")
     asked = {one.name for one in servers}
-    wanted = {poll: age_s for poll, age_s in ages.items() if poll.server in asked and poll not in found.readings}
+    of_wanted = _greatest_ages(wanted)
+    polls = {poll: age_s for poll, age_s in of_wanted.items() if poll.server in asked and poll not in found.readings}
     secret = None if token is None else FileSecret(Path(token), _TOKEN, "give the file that has the token")
     access = [ServerAccess(server, Path(), secret) for server in servers]
-    asyncio.run(_ask(found, access, wanted, snapshot, now))
+    asyncio.run(_ask(found, access, polls, snapshot, now))
 
 
 def _greatest_ages(policies: Iterable[CompiledPolicy]) -> Mapping[PrometheusPoll, int]:

@@ -8,9 +8,10 @@ import msgspec
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.inputs.live_policies import LivePolicy
+from fairlead.cli.installation.scheduling import OperatorState, PodScheduled, SchedulerState, Scheduling
 from fairlead.cli.reports.rule_text import in_words, of_unmatched
 from fairlead.policy.explain.explanation import RuleExplained
-from fairlead.simulation.explain_pod import Explanation, OneNode, Verdict, verdict_of
+from fairlead.simulation.explain_pod import Explanation, OneNode, Verdict, verdicts_of
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED, FitFailure, amount
 from fairlead.simulation.simulation import scheduler_of
@@ -24,6 +25,7 @@ class ExplainContext:
     now: int
     live: Sequence[LivePolicy]
     """Policies of the cluster, if they were read."""
+    scheduling: Scheduling
     notes: Sequence[str]
     nodes: int
 
@@ -59,8 +61,20 @@ class ExplainContext:
         return [
             one
             for one in self.live
-            if one.name in self.judged.policies or (one.fault and one.scheduler == self.scheduler)
+            if one.name in self.judged.policies
+            or ((one.fault or one.compiled is None) and one.scheduler == self.scheduler)
         ]
+
+    @property
+    def unplaceable(self) -> str:
+        """Return why no scheduler places the pod, whatever the nodes; "" if one does, as far as known."""
+        state = self.scheduling.scheduler
+        if state is None or state.ready is not False or self.node:
+            return ""
+        if state.missing:
+            meant = f" (did you mean {state.meant}?)" if state.meant else ""
+            return f"there is no scheduler {state.name}{meant}"
+        return f"scheduler {state.name} is not ready"
 
     @property
     def doubts(self) -> list[str]:
@@ -76,6 +90,8 @@ class ExplainContext:
 _WORDS: Final[Mapping[Verdict, str]] = {
     "Preferred": "Preferred",
     "Possible": "Possible",
+    "Unknown": "Unknown",
+    "Unanswered": "NoAnswer",
     "Rejected": "Rejected",
     "Unfit": "DoesNotFit",
 }
@@ -84,12 +100,11 @@ Data = dict[str, Any]
 
 def explanation_data(about: ExplainContext, found: Explanation) -> Data:
     """Return every node, each rule that rejects nodes with what it compared on one, and the closest node."""
-    preferred = frozenset(found.judged.preferred)
-    closest = found.closest
+    verdict_of, closest = verdicts_of(found.judged), found.closest
     return {
         **_about(about),
         "notFor": [{"policy": one.policy, "why": of_unmatched(one)} for one in found.others],
-        "nodes": [_node(node, verdict_of(node, preferred)) for node in found.judged.nodes],
+        "nodes": [_node(about, node, verdict_of(node)) for node in found.judged.nodes],
         "preferred": found.judged.preferred,
         "asGood": [*found.as_good],
         "rules": [{**_rule(one.explained), "rejected": one.count, "node": one.node} for one in found.rejecting],
@@ -100,6 +115,17 @@ def explanation_data(about: ExplainContext, found: Explanation) -> Data:
             "unfit": _unfit(closest.node),
             "rules": [_rule(rule) for rule in closest.rules],
         },
+        "evictions": [
+            {
+                "node": one.node,
+                "lowerPriority": one.lower,
+                "victims": [*one.victims],
+                "protected": _plain(one.protected),
+                "givenUp": None if one.given_up is None else _plain(one.given_up),
+                "possible": one.is_possible,
+            }
+            for one in found.evictions
+        ],
         **_rest(about),
     }
 
@@ -110,7 +136,7 @@ def node_data(about: ExplainContext, one: OneNode) -> Data:
     return {
         **_about(about),
         "node": {
-            **_node(one.node, one.verdict),
+            **_node(about, one.node, one.verdict),
             "filters": [_rule(rule) for rule in one.explained.filters],
             "scores": [_rule(rule) for rule in one.explained.scores],
             "points": None if scored is None else _plain(scored.scores),
@@ -132,7 +158,12 @@ def _about(about: ExplainContext) -> Data:
             "schedulingGates": about.gates,
         },
         "now": timestamp_to_string(about.now),
+        "scheduling": _scheduling(about),
         "policies": judged.policies,
+        "notEvaluated": [
+            {"policy": one.policy.name, "rule": one.rule, "data": [entry.name for entry in one.entries]}
+            for one in judged.unevaluated
+        ],
         "doubts": about.doubts,
         "served": [
             {
@@ -146,19 +177,56 @@ def _about(about: ExplainContext) -> Data:
     }
 
 
+def _scheduling(about: ExplainContext) -> Data:
+    found = about.scheduling
+    state = found.scheduler
+    return {
+        "podScheduled": _condition(found.last),
+        "scheduler": None if state is None else _scheduler(state),
+        "operator": None if found.operator is None else _operator(found.operator),
+        "answered": None if found.operator is None or found.operator.unread else not found.is_unanswered,
+        "waits": bool(about.unplaceable) or found.waits,
+    }
+
+
+def _condition(last: PodScheduled | None) -> Data | None:
+    if last is None:
+        return None
+    return {"reason": last.reason, "message": last.message, "since": last.last_transition_time}
+
+
+def _scheduler(state: SchedulerState) -> Data:
+    return {
+        "name": state.name,
+        "ready": state.ready,
+        "exists": None if state.missing is False and state.ready is None else not state.missing,
+        "meant": state.meant or None,
+        "message": state.message,
+    }
+
+
+def _operator(state: OperatorState) -> Data:
+    return {
+        "namespace": state.namespace,
+        "ready": None if state.unread else state.ready,
+        "replicas": None if state.unread else state.replicas,
+        "message": state.unread,
+    }
+
+
 def _rest(about: ExplainContext) -> Data:
     return {"asksBeyond": [*about.judged.unsimulated], "notSimulated": [*NOT_SIMULATED], "notes": [*about.notes]}
 
 
-def _node(node: NodeResult, verdict: Verdict) -> Data:
+def _node(about: ExplainContext, node: NodeResult, verdict: Verdict) -> Data:
     return {
         "name": node.name,
         "verdict": _WORDS[verdict],
         "fits": node.fits,
-        "passed": node.passed,
+        "passed": None if node.passed and about.judged.is_open else node.passed,
         "resolvable": node.resolvable,
         "reasons": node.reasons,
-        "score": node.score,
+        "score": about.judged.score(node),
         "unfit": _unfit(node),
         "rejectedBy": [{"policy": one.policy, "rule": one.rule, "reason": one.reason} for one in node.rejections],
     }

@@ -5,27 +5,31 @@ from typing import Final
 
 from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.reports.explain_data import ExplainContext
+from fairlead.cli.reports.explain_head import GREEN, RED, head, summary
+from fairlead.cli.reports.explain_nodes import eviction_lines, node_rows
 from fairlead.cli.reports.rows import some
-from fairlead.cli.reports.rule_text import indented, of_flip, of_items, of_rejection, of_step, of_unmatched
+from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.mismatch import Unmatched
 from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Rejecting, Verdict
 from fairlead.simulation.results import NodeResult
-from fairlead.simulation.scheduler_filters import NOT_SIMULATED
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED, PREEMPTION
 
-_GREEN: Final = "\x1b[1;32m"
-_RED: Final = "\x1b[1;31m"
 _BOLD: Final = "\x1b[1m"
 _COLOURS: Final[dict[Verdict, str]] = {
     "Preferred": "\x1b[32m",
     "Possible": "",
+    "Unknown": "\x1b[33m",
+    "Unanswered": "\x1b[31m",
     "Rejected": "\x1b[31m",
     "Unfit": "\x1b[33m",
 }
 _WORDS: Final[dict[Verdict, str]] = {
     "Preferred": "preferred",
     "Possible": "possible",
+    "Unknown": "unknown",
+    "Unanswered": "no answer",
     "Rejected": "rejected",
     "Unfit": "does not fit",
 }
@@ -34,27 +38,12 @@ _OTHERS_MAX: Final = 8
 _STEPS_MAX: Final = 12
 
 
-def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool) -> Iterator[str]:
-    """Yield the lines of the text."""
-    left = found.judged.left
-    yield from _head(about)
-    if not about.nodes:
-        said = "there are no nodes"
-    elif not left:
-        said = f"UNSCHEDULABLE: none of {counted(about.nodes, 'node')} is possible"
-    else:
-        verb = "are" if len(left) > 1 else "is"
-        said = f"{len(left):,} of {counted(about.nodes, 'node')} {verb} possible"
-    yield painted(said, _GREEN if left else _RED, colour)
+def explanation_text(about: ExplainContext, found: Explanation, *, wide: bool = False, colour: bool) -> Iterator[str]:
+    """Yield the lines of the text; a wide one has a row for each node instead of each group."""
+    yield from head(about, colour=colour)
+    yield from summary(about, colour=colour)
     yield ""
-    rows = [_row(group) for group in found.groups[:_GROUPS_MAX]]
-    head, *rest = columns([("NODES", "VERDICT", "WHICH", "WHY"), *rows])
-    yield painted(head, _BOLD, colour)
-    for line, group in zip(rest, found.groups, strict=False):
-        yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
-    if len(found.groups) > _GROUPS_MAX:
-        rest_ = sum(len(group.nodes) for group in found.groups[_GROUPS_MAX:])
-        yield f"and {counted(rest_, 'node')} for other reasons: -o json lists them"
+    yield from _nodes(about, found, colour) if wide else _groups(about, found, colour)
     if found.as_good:
         verb = "is" if len(found.as_good) == 1 else "are"
         yield clean(
@@ -67,14 +56,38 @@ def explanation_text(about: ExplainContext, found: Explanation, *, colour: bool)
     if found.closest is not None:
         yield from _titled("CLOSEST", colour)
         yield from _closest(found.closest)
-    yield from _tail(about, [one for one in found.others if one.policy not in found.foreign], len(found.others))
+    if found.evictions:
+        yield from _titled("PREEMPTION", colour)
+        yield from map(clean, eviction_lines(found.evictions))
+    own = [one for one in found.others if one.policy not in found.foreign]
+    yield from _tail(about, own, len(found.others), simulates_preemption=bool(found.evictions))
+
+
+def _groups(about: ExplainContext, found: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    rows = [_row(about, group) for group in found.groups[:_GROUPS_MAX]]
+    title, *rest = columns([("NODES", "VERDICT", "WHICH", "WHY"), *rows])
+    yield painted(title, _BOLD, colour)
+    for line, group in zip(rest, found.groups, strict=False):
+        yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
+    if len(found.groups) > _GROUPS_MAX:
+        rest_ = sum(len(group.nodes) for group in found.groups[_GROUPS_MAX:])
+        yield f"and {counted(rest_, 'node')} for other reasons: -o wide lists all"
+
+
+def _nodes(about: ExplainContext, found: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    rows = [*node_rows(about.judged, found.groups)]
+    cells = [(name, _WORDS[verdict], score, why) for name, verdict, score, why in rows]
+    title, *lines = columns([("NODE", "VERDICT", "SCORE", "REASON"), *cells])
+    yield painted(title, _BOLD, colour)
+    for line, (_, verdict, *_rest) in zip(lines, rows, strict=True):
+        yield painted(line, _COLOURS[verdict], colour and bool(_COLOURS[verdict]))
 
 
 def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
     """Yield the lines of the text."""
-    yield from _head(about)
+    yield from head(about, colour=colour)
     good = one.verdict in ("Preferred", "Possible")
-    yield painted(clean(f"node {one.node.name}: {_WORDS[one.verdict]}"), _GREEN if good else _RED, colour)
+    yield painted(clean(f"node {one.node.name}: {_WORDS[one.verdict]}"), GREEN if good else RED, colour)
     for why in one.node.unfit:
         yield f"    the scheduler: {clean(str(why))}"
     for title, rules in (("FILTERS", one.explained.filters), ("SCORES", one.explained.scores)):
@@ -83,10 +96,10 @@ def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[
         points = {} if one.scored is None else {(each.policy, each.rule): each for each in one.scored.scores}
         for rule in rules:
             yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
-            yield from _compared([*map(of_step, rule.steps[:_STEPS_MAX]), *_noted(rule)])
+            yield from _compared([*map(of_step, rule.steps), *_noted(rule)], "VALUE")
             if rule.flips:
                 yield "  would pass with another result of:"
-                yield from _compared([of_flip(flip) for flip in rule.flips])
+                yield from _compared(of_ways([rule.flips, *rule.alternatives]), "VALUE")
     if one.scored is not None and one.scored.scores:
         yield ""
         sent = f"the scheduler gets {one.scored.sent}: a tenth of the points above the worst of these nodes"
@@ -94,29 +107,22 @@ def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[
     yield from _tail(about, (), 0)
 
 
-def _head(about: ExplainContext) -> Iterator[str]:
-    yield clean(f"pod {about.name}, scheduler {about.scheduler}, requests {about.asks}")
-    if about.gates:
-        yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: until then no scheduler tries it.")
-    if about.node:
-        yield clean(f"It is on {about.node}; this shows where it could go now, with its own capacity there free.")
-    policies = about.judged.policies
-    yield clean(f"policies: {', '.join(policies)}" if policies else "No policy matches this pod.")
-    for doubt in about.doubts:
-        yield clean(doubt)
-
-
-def _row(group: Group) -> Sequence[str]:
+def _row(about: ExplainContext, group: Group) -> Sequence[str]:
     count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
-    return count, _WORDS[group.verdict], some(names), _why(group)  # the longest last: terminals wrap it
+    return count, _WORDS[group.verdict], some(names), _why(about, group)  # the longest last: terminals wrap it
 
 
-def _why(group: Group) -> str:
+def _why(about: ExplainContext, group: Group) -> str:
+    unevaluated = ", ".join(one.name for one in about.judged.unevaluated)
+    if group.verdict == "Unanswered":
+        return "the scheduler's call is not answered"
+    if unevaluated and group.verdict in ("Possible", "Unknown"):
+        return f"not evaluated: {unevaluated}"
     first, scores = group.first, sorted({node.score or 0.0 for node in group.nodes})
     if group.verdict in ("Preferred", "Possible"):
         low, high = f"{scores[0]:.4g}", f"{scores[-1]:.4g}"
         return f"{low} points" if low == high else f"{low} to {high} points"
-    return "; ".join(_reasons(first))
+    return "; ".join(_reasons(first) if group.verdict == "Rejected" else dict.fromkeys(one.what for one in first.unfit))
 
 
 def _reasons(node: NodeResult) -> Iterator[str]:
@@ -128,26 +134,31 @@ def _reasons(node: NodeResult) -> Iterator[str]:
 def _rejecting(one: Rejecting) -> Iterator[str]:
     explained = one.explained
     which = one.node if one.count == 1 else f"{counted(one.count, 'node')}, such as {one.node}"
-    yield clean(f"{_rule(explained)}: {explained.reason}, on {which}")
-    yield from _compared(of_rejection(explained)[:_STEPS_MAX])
+    yield clean(f"{_rule(explained)}: {_reason(explained)}, on {which}")
+    yield from _compared(of_rejection(explained), f"VALUE ON {one.node}")
 
 
 def _closest(closest: Closest) -> Iterator[str]:
     yield clean(f"{closest.node.name} is possible but for")
     yield from (f"    {clean(str(why))}" for why in closest.node.unfit)
     for rule in closest.rules:
-        yield clean(f"    {_rule(rule)}: {rule.reason}")
-        yield from (f"    {line}" for line in _compared(of_rejection(rule)[:_STEPS_MAX]))
+        yield clean(f"    {_rule(rule)}: {_reason(rule)}")
+        yield from (f"    {line}" for line in _compared(of_rejection(rule), "VALUE"))
+
+
+def _reason(rule: RuleExplained) -> str:
+    """Return the reason of a rejection; of a rule that cannot be decided also what it raised."""
+    return f"{rule.reason} ({rule.raised})" if rule.raised and rule.raised not in rule.reason else rule.reason
 
 
 def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
     if rule.outcome == "Passed":
         return "passes"
     if rule.outcome == "Rejected":
-        return f"rejects: {rule.reason}"
+        return f"rejects: {_reason(rule)}"
     if rule.outcome == "LeftOut":
         return f"left out: {rule.reason}"
-    value = rule.reason if rule.value is None else f"{rule.value:.10g}"
+    value = _reason(rule) if rule.value is None else value_of(rule.value, rule.unit)
     if points is None or points.score is None:
         return value
     return f"{value}, which is {points.score:.10g} of 100 and adds {points.points:.10g} points"
@@ -162,8 +173,8 @@ def _noted(rule: RuleExplained) -> Iterable[tuple[str, str]]:
     return () if rule.noted is None else of_items(rule.noted)
 
 
-def _compared(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    return (clean(line) for line in indented(rows))
+def _compared(rows: Sequence[tuple[str, str]], title: str) -> Iterator[str]:
+    return (clean(line) for line in indented(rows, title, _STEPS_MAX))
 
 
 def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
@@ -171,7 +182,9 @@ def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is 
     yield painted(title, _BOLD, colour)
 
 
-def _tail(about: ExplainContext, others: Sequence[Unmatched], count: int) -> Iterator[str]:
+def _tail(
+    about: ExplainContext, others: Sequence[Unmatched], count: int, *, simulates_preemption: bool = False
+) -> Iterator[str]:
     """Yield the end of the text; `count` includes the policies that are for another scheduler."""
     yield ""
     for one in others[:_OTHERS_MAX]:
@@ -179,9 +192,11 @@ def _tail(about: ExplainContext, others: Sequence[Unmatched], count: int) -> Ite
     more = count - len(others[:_OTHERS_MAX])
     if more:
         yield f"No match: {counted(more, 'policy', 'policies')} of other schedulers or for similar reasons"
+    answered = not about.scheduling.is_unanswered
     for served in about.served:
-        yield clean(f"Serving: {served}")
+        yield clean(f"Serving: {served.said(answered=answered)}")
     asked = f" (the pod uses {', '.join(about.judged.unsimulated)})" if about.judged.unsimulated else ""
-    yield f"Not simulated: {', '.join(NOT_SIMULATED)}{asked}."
+    beyond = [one for one in NOT_SIMULATED if not (simulates_preemption and one == PREEMPTION)]
+    yield f"Not simulated: {', '.join(beyond)}{asked}."
     for note in about.notes:
         yield f"Note: {clean(note)}."

@@ -5,21 +5,28 @@ from typing import Final
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cel.values.value_types import Duration
-from fairlead.policy.explain.explanation import Change, Element, Items, RuleExplained, Step
+from fairlead.policy.explain.explanation import Change, Element, Items, RuleExplained, Step, Unit
 from fairlead.policy.explain.format_value import shown
 from fairlead.policy.explain.mismatch import Unmatched
+from fairlead.policy.explain.units import is_in_bytes
+from fairlead.simulation.scheduler_filters import amount
 
+OR: Final = ("or", "")
+"""Row between two ways."""
 _INDENT: Final = "    "
+_HEAD: Final = "COMPARED"
+_WIDTH_MAX: Final = 80
 _MOMENTS: Final = frozenset({"now", "since", "until"})
 _DURATIONS: Final = frozenset({"holdOff"})
 
 
 def of_flip(flip: Change) -> tuple[str, str]:
     """Return a comparison and its values, without those that its text already shows."""
-    values = [value for value in (flip.left, flip.right) if value is not None and not _is_written(value, flip.text)]
-    said = " against ".join(map(value_of, values))
+    left = [] if flip.left is None or _is_written(flip.left, flip.text, begins=True) else [flip.left]
+    right = [] if flip.right is None or _is_written(flip.right, flip.text, begins=False) else [flip.right]
+    said = " against ".join(value_of(value, flip.unit) for value in (*left, *right))
     if not said:
-        said = "unknown" if flip.value is None else value_of(flip.value)
+        said = "cannot be evaluated" if flip.value is None else value_of(flip.value)
     if flip.everywhere:
         return flip.text, f"{said}, and likewise for all{_at(flip.at, ', such as ')}"
     return flip.text, said + _at(flip.at, ", at ")
@@ -27,16 +34,17 @@ def of_flip(flip: Change) -> tuple[str, str]:
 
 def of_step(step: Step) -> tuple[str, str]:
     """Return a part of an expression and its value."""
-    return step.text, value_of(step.value) + _at(step.at, ", at ")
+    return step.text, value_of(step.value, step.unit) + _at(step.at, ", at ")
 
 
 def of_items(items: Items) -> Iterator[tuple[str, str]]:
     """Yield the values that a strategy read, without absent ones."""
     for name, value in items.values.items():
         if value is not None:
-            yield name, _noted(name, value)
+            yield name, _noted(name, value, "bytes" if is_in_bytes(name) else "")
     for name, values in items.items:
-        yield name, ", ".join(f"{key} {_noted(key, value)}" for key, value in values.items() if value is not None)
+        unit: Unit = "bytes" if is_in_bytes(name) else ""
+        yield name, ", ".join(f"{key} {_noted(key, value, unit)}" for key, value in values.items() if value is not None)
 
 
 def in_words(items: Items) -> Items:
@@ -45,22 +53,33 @@ def in_words(items: Items) -> Items:
 
 
 def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
-    """Return what keeps a rule from passing: the comparisons that would have to change, else all steps."""
+    """Return what keeps a rule from passing: each way in which comparisons would have to change, else all steps."""
     if rule.flips:
-        return [of_flip(flip) for flip in rule.flips]
+        return of_ways([rule.flips, *rule.alternatives])
     if rule.noted is not None:
         return [*of_items(rule.noted)]
     return [of_step(step) for step in rule.steps]
 
 
+def of_ways(ways: Sequence[Sequence[Change]]) -> list[tuple[str, str]]:
+    """Return the comparisons of each way, with a line between two ways."""
+    rows = [of_flip(flip) for flip in ways[0]]
+    for way in ways[1:]:
+        rows += [OR, *map(of_flip, way)]
+    return rows
+
+
 def of_unmatched(one: Unmatched) -> str:
     """Return why a policy does not match a pod."""
-    said = "; ".join(f"{text}: {value}" for text, value in map(of_flip, one.flips))
+    ways = ("; ".join(f"{text}: {value}" for text, value in map(of_flip, way)) for way in one.ways)
+    said = ", or ".join(ways)
     return f"{one.policy}: {one.why}" + (f" ({said})" if said else "")
 
 
-def value_of(value: object) -> str:
-    """Return a value as CEL writes it."""
+def value_of(value: object, unit: Unit = "") -> str:
+    """Return a value as CEL writes it; bytes as Kubernetes does, such as 16Gi."""
+    if unit == "bytes" and isinstance(value, int | float) and not isinstance(value, bool):
+        return amount("memory", float(value))
     match value:
         case None:
             return "nothing"
@@ -75,16 +94,20 @@ def value_of(value: object) -> str:
     return str(value)
 
 
-def indented(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield indented lines with the values in a column."""
-    width = min(max((len(text) for text, _ in rows), default=0), 60)
-    for text, value in rows:
-        yield f"{_INDENT}{text:<{width}}   {value}"
+def indented(rows: Sequence[tuple[str, str]], title: str = "", most: int = 0) -> Iterator[str]:
+    """Yield indented lines with the values in a column, which may have a title, and at most so many of them."""
+    shown = rows[:most] if most else rows
+    whole = [(_HEAD, title), *shown] if title and shown else shown
+    width = min(max((len(text) for text, _ in whole), default=0), _WIDTH_MAX)
+    for text, value in whole:
+        yield f"{_INDENT}{text:<{width}}   {value}".rstrip()
+    if len(shown) < len(rows):
+        yield f"{_INDENT}... and {len(rows) - len(shown):,} more lines: -o json has all"
 
 
-def _noted(name: str, value: object) -> str:
+def _noted(name: str, value: object, unit: Unit) -> str:
     written = _time(name, value)
-    return value_of(value) if written is None else written
+    return value_of(value, unit) if written is None else written
 
 
 def _timed(values: Mapping[str, object]) -> Mapping[str, object]:
@@ -98,9 +121,10 @@ def _time(name: str, value: object) -> str | None:
     return str(shown(Duration(value))) if isinstance(value, int) and name in _DURATIONS else None
 
 
-def _is_written(value: object, text: str) -> bool:
+def _is_written(value: object, text: str, *, begins: bool) -> bool:
+    """Report whether a comparison begins, or ends, with this value."""
     forms = {f"'{value}'", f'"{value}"'} if isinstance(value, str) else {value_of(value), str(value)}
-    return any(text.startswith(f"{one} ") or text.endswith(f" {one}") for one in forms)
+    return any(text.startswith(f"{one} ") if begins else text.endswith(f" {one}") for one in forms)
 
 
 def _at(elements: Sequence[Element], before: str) -> str:

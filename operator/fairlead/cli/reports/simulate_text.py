@@ -29,6 +29,8 @@ class SimulateRow(NamedTuple):
     others: str
     beyond: tuple[str, ...]
     gates: str
+    is_open: bool = False
+    """Whether a rule that was not evaluated may reject the nodes that are left."""
 
 
 def row(judged: PodResult) -> SimulateRow:
@@ -39,11 +41,12 @@ def row(judged: PodResult) -> SimulateRow:
     return SimulateRow(
         ", ".join(judged.policies) or "none",
         len(left),
-        _preferred(judged.preferred, has_scores=has_scores),
+        "not known" if left and judged.unevaluated else _preferred(judged.preferred, has_scores=has_scores),
         f"{best:.4g}" if best is not None and has_scores else "-",
         _kept_by(judged.verdicts),
         tuple(judged.unsimulated),
         ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),
+        judged.is_open,
     )
 
 
@@ -81,7 +84,8 @@ def simulate_lines(
 
 
 def _cells(name: str, one: SimulateRow, nodes: int) -> tuple[str, ...]:
-    left = "none" if not one.left else f"{one.left:,} of {nodes:,}"
+    most = "at most " if one.is_open else ""
+    left = "none" if not one.left else f"{most}{one.left:,} of {nodes:,}"
     others = f"{one.others}; waits for its scheduling gates: {one.gates}" if one.gates else one.others
     return (name, one.policies, left, one.preferred, one.score, others)
 
@@ -91,6 +95,9 @@ def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:
     if not rows:
         return "No pod waits for a scheduler that these policies name."
     said = f"{counted(len(rows), 'pod')} on {counted(nodes, 'node')}: "
+    if is_open := sum(1 for one in rows if one.left and one.is_open):
+        parts = {"can be placed": len(rows) - none - is_open, "cannot": none, "cannot be judged": is_open}
+        return f"{said}{', '.join(f'{count:,} {what}' for what, count in parts.items() if count)}."
     if not none:
         return said + ("it can be placed." if len(rows) == 1 else "all can be placed.")
     return f"{said}{len(rows) - none:,} can be placed, {none:,} cannot."

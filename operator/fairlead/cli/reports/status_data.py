@@ -86,6 +86,19 @@ class Replica(Line, frozen=True, kw_only=True):
     message: str
 
 
+class Stray(Line, frozen=True, kw_only=True):
+    """Pods that wait for a scheduler that nothing in the cluster is called."""
+
+    scheduler: str
+    pods: int
+    pod: str
+    """Namespace and name of one of them."""
+    meant: str
+    """The name that was probably meant; "" if none is similar."""
+    unseen: str
+    """Places that may not be searched for a scheduler of that name, and why; "" if there are none."""
+
+
 class NotRead(Line, frozen=True, kw_only=True):
     """A part of the cluster that could not be read."""
 
@@ -104,4 +117,5 @@ class Overview(Line, frozen=True, kw_only=True):
     schedulers: list[Scheduler]
     replicas: list[Replica]
     rules: list[Rule]
+    strays: list[Stray]
     not_read: list[NotRead]

@@ -8,7 +8,8 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.cli.inputs.operator_survey import Obj, Survey
-from fairlead.cli.reports.status_data import NotRead, Overview, Policy, Replica, Rule, Scheduler, Warned, Wrong
+from fairlead.cli.installation.scheduler_names import StrayPods
+from fairlead.cli.reports.status_data import NotRead, Overview, Policy, Replica, Rule, Scheduler, Stray, Warned, Wrong
 from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.decide.rollout_observation import is_ready, observe_rollout, pending_pod_reasons
 from fairlead.control.status.reasons import REASONS
@@ -25,8 +26,8 @@ Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 """Labels and values by the name of the metric."""
 
 
-def overview(found: Survey) -> Overview:
-    """Return the summary of a survey."""
+def overview(found: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
+    """Return the summary of a survey. Pods that nothing serves are not the operator's problem, and it stays ready."""
     samples = {pod: _samples(text) for pod, text in found.metrics.items()}
     policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
     schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
@@ -48,6 +49,10 @@ def overview(found: Survey) -> Overview:
         schedulers=schedulers,
         replicas=replicas,
         rules=rules,
+        strays=[
+            Stray(scheduler=one.scheduler, pods=one.count, pod=one.pod, meant=one.meant, unseen=one.unseen)
+            for one in strays
+        ],
         not_read=[NotRead(what=one.what, why=one.why) for one in found.unread],
     )
 

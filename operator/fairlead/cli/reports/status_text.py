@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, counted, painted
-from fairlead.cli.reports.status_data import Overview, Rule
+from fairlead.cli.reports.status_data import Overview, Rule, Stray
 
 _RED: Final = "\x1b[1;31m"
 _GREEN: Final = "\x1b[1;32m"
@@ -34,6 +34,12 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
             yield painted(title, _BOLD, colour)
             yield from (f"  {line}" for line in columns(rows[: _SHOWN + 1]))
             yield from _more(len(rows) - _SHOWN - 1)
+    if what.strays:
+        yield ""
+        yield painted("PODS OF NO SCHEDULER", _BOLD, colour)
+        for stray in what.strays[:_SHOWN]:
+            yield from _stray(stray)
+        yield from _more(len(what.strays) - _SHOWN)
     if what.not_read:
         yield ""
         yield painted("NOT READ", _BOLD, colour)
@@ -125,6 +131,15 @@ def _warnings(what: Overview) -> list[Sequence[str]]:
     head = ("POLICY", "REASON", "COUNT", "MESSAGE")
     rows = [(one.policy, one.reason, str(one.count), _cut(one.message)) for one in what.warnings]
     return [head, *rows] if rows else []
+
+
+def _stray(one: Stray) -> Iterator[str]:
+    verb, such = ("waits", f": {one.pod}") if one.pods == 1 else ("wait", f", such as {one.pod}")
+    where = ", as far as can be seen" if one.unseen else ""
+    said = f"{counted(one.pods, 'pod')} {verb} for {one.scheduler}, and no policy and no scheduler has this name"
+    yield clean(f"  {said}{where}{such}")
+    if one.meant:
+        yield clean(f"    -> Did you mean {one.meant}? schedulerName cannot be changed: create the pods again.")
 
 
 def _more(count: int) -> Iterator[str]:

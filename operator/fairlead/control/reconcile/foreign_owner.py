@@ -132,14 +132,17 @@ class ForeignSchedulers:
             one = await self.objects.get(at)
             if one is not None and one["metadata"].get("labels", {}).get(MANAGED_BY) != MANAGER:
                 return f"{at} exists and is not the operator's: remove it, or give the policy another schedulerName"
-        if known:
-            return ""
-        if await self._has_placed(names.scheduler, gone):
-            return f"another scheduler named {names.scheduler} has placed pods: {_HINT}"
-        if who := await self._allowed(_LEASES, lambda: self._leased(names.scheduler)):
-            return f"another scheduler named {names.scheduler} holds {who}: {_HINT}"
-        if who := await self._allowed(_WORKLOADS, lambda: self._run(names.scheduler)):
-            return f"{who} runs another scheduler named {names.scheduler}: {_HINT}"
+        found = "" if known else await self.trace(names.scheduler, gone)
+        return f"{found}: {_HINT}" if found else ""
+
+    async def trace(self, scheduler: str, gone: datetime | None = None) -> str:
+        """Return what shows that others run, or ran, a scheduler of this name; "" if nothing does."""
+        if await self._has_placed(scheduler, gone):
+            return f"another scheduler named {scheduler} has placed pods"
+        if who := await self._allowed(_LEASES, lambda: self._leased(scheduler)):
+            return f"another scheduler named {scheduler} holds {who}"
+        if who := await self._allowed(_WORKLOADS, lambda: self._run(scheduler)):
+            return f"{who} runs another scheduler named {scheduler}"
         return ""
 
     async def run(self) -> None:

@@ -23,7 +23,6 @@ from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reje
 from fairlead.strategies.reads import Reads, union
 
 KEYS: Final = 256
-UNDECIDED: Final = "cannot tell whether the policy applies to this pod"
 UNKNOWN_NODE: Final = "node is not known yet"
 
 
@@ -230,7 +229,7 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
     policy = matched.policy
     rules = sorted(policy.filters, key=lambda rule: rule.name)
     if matched.undecided:
-        rules = [_undecided(rule) for rule in rules[:1]]
+        rules = [_undecided(rule, undecided(policy.name)) for rule in rules[:1]]
     return [
         FilterColumn(
             policy=policy,
@@ -247,10 +246,15 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
     ]
 
 
-def _undecided(rule: FilterRule) -> FilterRule:
+def undecided(policy: str) -> str:
+    """Return the reason for which a policy rejects every node if a condition of its match raised."""
+    return f"cannot tell whether policy {policy} applies to this pod"
+
+
+def _undecided(rule: FilterRule, reason: str) -> FilterRule:
     """Return a filter that rejects every node, in place of all filters of a policy whose match is not decided."""
-    reject = Reject(UNDECIDED)
-    refuse: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(UNDECIDED,))
+    reject = Reject(reason)
+    refuse: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reason,))
     return FilterRule(rule.name, refuse, rejects_on_error=True, resolvable=False)
 
 

@@ -61,11 +61,11 @@ def dropped(
         gone = [placed for placed in seen.pods if placed.uid in victims]
         for rule in policy.protections if gone else ():
             for one in gone:
-                protects = each.undecided is not None or _protects(
+                is_protected = each.undecided is not None or protects(
                     rule, policy.name, pod, seen.with_victim(one), now, tally
                 )
                 took()
-                if protects:
+                if is_protected:
                     return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
         for column in filter_columns(each, pod, nodes, tally):
@@ -76,9 +76,7 @@ def dropped(
     return None
 
 
-def _protects(
-    rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: RuleErrorTally
-) -> bool:
+def protects(rule: ExpressionRule, policy: str, pod: PodView, faced: NodeView, now: int, tally: RuleErrorTally) -> bool:
     """Report whether a rule protects a victim; an error protects it."""
     try:
         return bool(rule.expression.for_pod(pod)(faced, now))

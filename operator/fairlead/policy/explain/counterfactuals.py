@@ -1,8 +1,8 @@
-"""The fewest comparisons that would have to come out otherwise for a rule to pass.
+"""The comparisons that would have to come out otherwise for a rule to pass: each way, the shortest first.
 
 An evaluation stops at the first operand, or element of a loop, that decides; the rest has no value then. So the
 comparisons are evaluated a second time, all of them: each becomes `(comparison || true)`, which absorbs its errors
-and decides nothing. With every value known, one walk over the expression finds the fewest; nothing has to be tried.
+and decides nothing. With every value known, one walk over the expression finds the ways; nothing has to be tried.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,20 @@ from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.explain.explanation import Change, Element
 from fairlead.policy.explain.trace_steps import At, ExpressionTrace, tested
+from fairlead.policy.explain.units import compared_unit
 
 _LOGIC: Final = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
 _OPERANDS: Final = 2
 _EVERYTHING: Final = "everything"
+WAYS_MAX: Final = 32
+"""Greatest number of ways that are kept; longer ones are dropped."""
 
 Comparisons: TypeAlias = Sequence[tuple[Node, At]]
 """Comparisons that would have to come out otherwise, each with the elements of the loops around it."""
+Ways: TypeAlias = Sequence[Comparisons]
+"""Ways to a wanted value, the shortest first. None: it cannot be had. An empty way: it is had already."""
+_HAD: Final[Ways] = [()]
+_NEVER: Final[Ways] = []
 
 
 class PartValues(Protocol):
@@ -66,23 +73,30 @@ def _everything(expression: CompiledExpression) -> CompiledExpression:
     return CompiledExpression(whole, expression.variables)
 
 
-def minimal_changes(expression: CompiledExpression, values: PartValues) -> list[Change]:
-    """Return the fewest comparisons that would have to come out otherwise; none if no set of them would do.
+def all_changes(expression: CompiledExpression, values: PartValues) -> list[list[Change]]:
+    """Return each way in which comparisons would have to come out otherwise, the shortest first; none if none would do.
 
-    Of sets of one size those about the node are preferred: the pod is given.
+    Of ways of one length those about the node come first: the pod is given. Of several elements of a loop that would
+    do, one stands for all.
     """
-    search = _Search(expression, values)
-    places: dict[int, tuple[Node, list[At]]] = {}
-    for node, at in search.fewest(expression.expression.checked.root, {}, want=True) or ():
-        places.setdefault(node.id, (node, []))[1].append(at)
-    return [_change(node, at, values) for node, at in places.values()]
+    ways = _Search(expression, values).ways(expression.expression.checked.root, {}, want=True)
+    found = list[list[Change]]()
+    for way in ways:
+        places: dict[int, tuple[Node, list[At]]] = {}
+        for node, at in way:
+            places.setdefault(node.id, (node, []))[1].append(at)
+        changes = [_change(node, at, values) for node, at in places.values()]
+        if changes and changes not in found:
+            found.append(changes)
+    return found
 
 
 def _change(node: Node, places: Sequence[At], values: PartValues) -> Change:
     at = places[-1]
     operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
     left, right = [*(values.value(operand, at) for operand in operands), None, None][:_OPERANDS]
-    return Change(text(node), values.value(node, at), left, right, values.elements(node, at), len(places) > 1)
+    elements, unit = values.elements(node, at), compared_unit(node)
+    return Change(text(node), values.value(node, at), left, right, elements, len(places) > 1, unit)
 
 
 def is_comparison(checked: Checked, node: Node) -> bool:
@@ -139,68 +153,81 @@ class _Everything:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Search for the fewest comparisons."""
+    """Search for the ways to a value."""
 
     expression: CompiledExpression
     values: PartValues
 
-    def fewest(self, node: Node, at: At, *, want: bool) -> Comparisons | None:
-        """Return what would have to come out otherwise for a part to have this value; None if nothing would do."""
+    def ways(self, node: Node, at: At, *, want: bool) -> Ways:
+        """Return the ways in which a part has this value."""
         checked = self.expression.expression.checked
         loop = node if isinstance(node, Comprehension) and is_loop(node) else None
         length = None if loop is None else self.values.length(loop, at)
         if is_comparison(checked, node) or (loop is not None and length is None):
-            return () if self.values.held(node, at) is want else ((node, at),)
+            return _HAD if self.values.held(node, at) is want else [((node, at),)]
         if loop is not None and length is not None:
             return self._of_loop(loop, [{**at, loop.id: position} for position in reversed(range(length))], want=want)
         match node:
             case Const():
-                return () if node.value is want else None
+                return _HAD if node.value is want else _NEVER
             case Call(function="!_", args=(inner,)):
-                return self.fewest(inner, at, want=not want)
+                return self.ways(inner, at, want=not want)
             case Call(function="_&&_" | "_||_" as function, args=sides):
-                ways = [self.fewest(side, at, want=want) for side in sides]
-                return _together(ways) if want is (function == "_&&_") else self._best(ways)
+                ways = [self.ways(side, at, want=want) for side in sides]
+                return self._together(ways) if want is (function == "_&&_") else self._any(ways)
             case Call(function="_?_:_", args=(test, *branches)):
-                chosen = [self.fewest(test, at, want=value) for value in (True, False)]
-                results = [self.fewest(branch, at, want=want) for branch in branches]
-                return self._best(map(_together, zip(chosen, results, strict=True)))
+                chosen = [self.ways(test, at, want=value) for value in (True, False)]
+                results = [self.ways(branch, at, want=want) for branch in branches]
+                return self._any([self._together(pair) for pair in zip(chosen, results, strict=True)])
             case Comprehension(result=result):
-                return self.fewest(result, at, want=want)
-        return None
+                return self.ways(result, at, want=want)
+        return _NEVER
 
-    def _of_loop(self, loop: Comprehension, places: Sequence[At], *, want: bool) -> Comparisons | None:
+    def _of_loop(self, loop: Comprehension, places: Sequence[At], *, want: bool) -> Ways:
         body, _ = tested(loop)
-        ways = [self.fewest(body, at, want=True) for at in places]
-        against = [self.fewest(body, at, want=False) for at in places]
+        ways = [self.ways(body, at, want=True) for at in places]
+        against = [self.ways(body, at, want=False) for at in places]
         match loop.step:
             case Call(function="_||_"):
-                return self._best(ways) if want else _together(against)
+                return self._best(ways) if want else self._together(map(_shortest, against))
             case Call(function="_&&_"):
-                return _together(ways) if want else self._best(against)
+                return self._together(map(_shortest, ways)) if want else self._best(against)
             case Call(function="_?_:_"):  # exists_one
-                true = [at for at, way in enumerate(ways) if way == ()]
+                true = [at for at, way in enumerate(ways) if _is_had(way)]
                 if not want:
                     others = [against[at] if at in true else way for at, way in enumerate(ways)]
-                    return self._best(others) if len(true) == 1 else ()
-                return _together(against[at] for at in true[:-1]) if true else self._best(ways)
-        return None
+                    return self._best(others) if len(true) == 1 else _HAD
+                return self._together(_shortest(against[at]) for at in true[:-1]) if true else self._best(ways)
+        return _NEVER
 
-    def _best(self, ways: Iterable[Comparisons | None]) -> Comparisons | None:
-        def weight(way: Comparisons) -> tuple[int, int]:
-            return len(way), sum(not self._is_about_node(node) for node, _ in way)
+    def _together(self, parts: Iterable[Ways]) -> Ways:
+        """Return the ways in which several parts have their values together."""
+        found: Ways = _HAD
+        for ways in parts:
+            found = self._sorted([*one, *other] for one in found for other in ways)
+        return found
 
-        return min((way for way in ways if way is not None), key=weight, default=None)
+    def _any(self, parts: Sequence[Ways]) -> Ways:
+        """Return the ways in which one of several parts has its value."""
+        return _HAD if any(map(_is_had, parts)) else self._sorted(way for ways in parts for way in ways)
+
+    def _best(self, parts: Sequence[Ways]) -> Ways:
+        """Return the ways of the part that needs the fewest comparisons."""
+        return min(filter(None, parts), key=lambda ways: self._weight(ways[0]), default=_NEVER)
+
+    def _sorted(self, ways: Iterable[Comparisons]) -> Ways:
+        return sorted(ways, key=self._weight)[:WAYS_MAX]
+
+    def _weight(self, way: Comparisons) -> tuple[int, int]:
+        return len(way), sum(not self._is_about_node(node) for node, _ in way)
 
     def _is_about_node(self, node: Node) -> bool:
         return not {path[0] for path in self.expression.part(node).paths} <= OF_POD
 
 
-def _together(ways: Iterable[Comparisons | None]) -> Comparisons | None:
-    """Return what several parts want together; None if one of them can have no such value."""
-    found = list[tuple[Node, At]]()
-    for way in ways:
-        if way is None:
-            return None
-        found += way
-    return found
+def _is_had(ways: Ways) -> bool:
+    return bool(ways) and not ways[0]
+
+
+def _shortest(ways: Ways) -> Ways:
+    return ways[:1]

@@ -10,10 +10,10 @@ from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import verdict_of, with_values
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
-from fairlead.policy.evaluate.evaluator import UNDECIDED, UNKNOWN_NODE
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, undecided
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
-from fairlead.policy.explain.counterfactuals import lowered_values, minimal_changes
+from fairlead.policy.explain.counterfactuals import all_changes, lowered_values
 from fairlead.policy.explain.explanation import (
     Change,
     ExplainedMatchError,
@@ -25,7 +25,8 @@ from fairlead.policy.explain.explanation import (
     ScoreExplained,
     Step,
 )
-from fairlead.policy.explain.trace_steps import EngineTrace, steps
+from fairlead.policy.explain.trace_steps import RAISED_STEP, EngineTrace, steps
+from fairlead.policy.explain.units import unit_of
 from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, error_with_place
 from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_table import Nodes
@@ -65,13 +66,13 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
         view = None if node is None else with_data(node, policy.data, now, nodes)
         for rule in _sorted_filters(policy):
             if view is None or each.undecided:
-                why = UNKNOWN_NODE if view is None else UNDECIDED
+                why = UNKNOWN_NODE if view is None else undecided(policy.name)
                 filters.append(RuleExplained(policy.name, rule.name, "Rejected", why))
             else:
                 filters.append(_filter(policy.name, rule, pod, view, now))
         for score in _sorted_scores(policy):
             if each.undecided:
-                scores.append(RuleExplained(policy.name, score.name, "LeftOut", UNDECIDED))
+                scores.append(RuleExplained(policy.name, score.name, "LeftOut", undecided(policy.name)))
             elif view is None:
                 scores.append(RuleExplained(policy.name, score.name, "Unknown", UNKNOWN_NODE))
             else:
@@ -114,12 +115,15 @@ def explain_scores(
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
 
 
-def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[Change]:
-    """Return what would have to come out otherwise for an expression to be true; `view` is None for conditions."""
+def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[list[Change]]:
+    """Return each way in which comparisons would have to come out otherwise for an expression to be true.
+
+    The shortest way comes first; none if no change would do. `view` is None for conditions.
+    """
     is_lowered = expression.evaluation == "Lowered"
     try:
         values = lowered_values(expression, pod, view, now) if is_lowered else EngineTrace(expression, pod, view, now)
-        return minimal_changes(expression, values)
+        return all_changes(expression, values)
     except RAISED:  # the rest of the explanation is still of use
         return []
 
@@ -132,12 +136,12 @@ def steps_of(expression: CompiledExpression, pod: PodView, view: NodeView | None
             *(steps(expression, pod, view, now) if is_lowered else EngineTrace(expression, pod, view, now).steps())
         ]
     except RAISED as error:
-        found = [Step("raised", with_values(error))]
+        found = [Step(RAISED_STEP, with_values(error))]
     used = {full.removeprefix(VARIABLES) for full in expression.expression.checked.names.values()}
     for name, variable in expression.variables.items():
         if name in used:
             parts = (replace(step, variable=step.variable or name) for step in steps_of(variable, pod, view, now))
-            found += [step for step in parts if step not in found and step.text != "raised"]
+            found += [step for step in parts if step not in found and step.text != RAISED_STEP]
     return found
 
 
@@ -167,8 +171,19 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     reason, resolvable = rejection or (_why(verdict), False)
     expression = rule.expression
     parts = [] if expression is None else steps_of(expression, pod, view, now)
-    flips = changes_of(expression, pod, view, now) if expression is not None and outcome == "Rejected" else []
-    return RuleExplained(policy, rule.name, outcome, reason, resolvable, steps=parts, flips=flips, noted=notes.taken())
+    ways = changes_of(expression, pod, view, now) if expression is not None and outcome == "Rejected" else []
+    return RuleExplained(
+        policy,
+        rule.name,
+        outcome,
+        reason,
+        resolvable,
+        steps=parts,
+        flips=ways[0] if ways else (),
+        alternatives=ways[1:],
+        noted=notes.taken(),
+        raised=next((str(step.value) for step in parts if step.text == RAISED_STEP), ""),
+    )
 
 
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
@@ -177,7 +192,15 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
     parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
     outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
     return RuleExplained(
-        policy, rule.name, outcome, _why(value), value=_number(value), steps=parts, noted=notes.taken()
+        policy,
+        rule.name,
+        outcome,
+        _why(value),
+        value=_number(value),
+        unit="" if rule.expression is None else unit_of(rule.expression.expression.checked.root),
+        steps=parts,
+        noted=notes.taken(),
+        raised=next((str(step.value) for step in parts if step.text == RAISED_STEP), ""),
     )
 
 

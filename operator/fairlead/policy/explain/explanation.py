@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Outcome = Literal["Passed", "Rejected", "Unknown", "Scored", "LeftOut"]
+Unit = Literal["", "bytes"]
+""""" for a plain number, or anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Step:
     at: Sequence[Element] = ()
     variable: str = ""
     """The policy's variable that the part belongs to; "" for the rule itself."""
+    unit: Unit = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Change:
     at: Sequence[Element] = ()
     everywhere: bool = False
     """Whether this holds for several elements of its loops, of which `at` is one."""
+    unit: Unit = ""
+    """Unit of both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,16 @@ class RuleExplained:
     reason: str = ""
     resolvable: bool = False
     value: float | None = None  # raw, of a score
+    unit: Unit = ""
+    """Unit of the value."""
     steps: Sequence[Step] = ()
     flips: Sequence[Change] = ()
+    """The fewest comparisons that would have to come out otherwise for the node to pass."""
+    alternatives: Sequence[Sequence[Change]] = ()
+    """Other ways to pass, none of which contains another."""
     noted: Items | None = None
+    raised: str = ""
+    """What the expression raised, with its values; "" if it did not."""
 
 
 @dataclass(frozen=True, slots=True)

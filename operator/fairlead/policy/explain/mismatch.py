@@ -16,8 +16,8 @@ class Unmatched:
 
     policy: str
     why: str
-    flips: Sequence[Change] = ()
-    """The comparisons that would have to come out otherwise for the condition to be true."""
+    ways: Sequence[Sequence[Change]] = ()
+    """Each way in which comparisons would have to come out otherwise for the condition to be true."""
 
 
 def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
@@ -37,8 +37,8 @@ def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) ->
         return Unmatched(policy.name, f"its podSelector does not match the pod's labels: {_labels(pod.labels)}")
     for condition in match.conditions:
         if _is_false(condition, pod, now):
-            flips = changes_of(condition.expression, pod, None, now)
-            return Unmatched(policy.name, f"its condition {condition.name} is false", flips)
+            ways = changes_of(condition.expression, pod, None, now)
+            return Unmatched(policy.name, f"its condition {condition.name} is false", ways)
     return None
 
 

@@ -22,9 +22,12 @@ from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import with_values
 from fairlead.policy.explain.explanation import Element, Step
 from fairlead.policy.explain.format_value import can_be_shown, shown
+from fairlead.policy.explain.units import unit_of
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.placed_pod import PlacedPod
 
+RAISED_STEP: Final = "raised"
+"""Text of the step whose value is the message of what an expression raised."""
 _NOTHING: Final = object()
 At = Mapping[int, int]
 """Positions of elements, by the id of their loop."""
@@ -39,9 +42,9 @@ def steps(expression: CompiledExpression, pod: Any, view: Any, now: int) -> Iter
         key = text(node), traced.elements(node, at)
         if traced.has_value(node, at) and key not in seen:
             seen.add(key)
-            yield Step(key[0], traced.value(node, at), key[1])
+            yield Step(key[0], traced.value(node, at), key[1], unit=unit_of(node))
     if isinstance(result, Exception):
-        yield Step("raised", with_values(result))
+        yield Step(RAISED_STEP, with_values(result))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +191,9 @@ class EngineTrace:
             value = None if written in seen else self.value(node, at)
             seen.add(written)
             if value is not None:
-                yield Step(written, value)
+                yield Step(written, value, unit=unit_of(node))
         if isinstance(found := self.held(self._checked.root, {}), Exception):
-            yield Step("raised", with_values(found))
+            yield Step(RAISED_STEP, with_values(found))
 
     def held(self, node: Node, _: At) -> object:
         """Return the value of a part, or the error that it raised."""

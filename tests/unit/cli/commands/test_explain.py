@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
+from fairlead.webhook.serving.last_good import revision_of
+from fairlead.webhook.serving.policy_status import CompiledGeneration
+from support.cli import status
 from support.cli.status_api import api_server, items
 from support.policy.lint import HEAD
 from support.simulation.snapshot import Object, listed, namespace, node, pod
@@ -88,14 +91,21 @@ def test_nodes_are_grouped_by_verdict_and_each_rule_says_what_it_compared(run: R
         "",
         "WHAT THE RULES COMPARED",
         "gpu/class: wrong class, on 3 nodes, such as v100-1",
+        "    COMPARED                                                      VALUE ON v100-1",
         "    node.metadata.labels[?'gpu'].orValue('') == variables.wants   'v100' against 't4'",
+        "    or",
+        "    variables.wants == 'any'                                      't4'",
         "gpu/room: too full, on v100-2",
+        "    COMPARED             VALUE ON v100-2",
         "    free['cpu'] >= 2.0   1",
         "",
         "CLOSEST",
         "v100-1 is possible but for",
         "    gpu/class: wrong class",
+        "        COMPARED                                                      VALUE",
         "        node.metadata.labels[?'gpu'].orValue('') == variables.wants   'v100' against 't4'",
+        "        or",
+        "        variables.wants == 'any'                                      't4'",
         "",
         "No match: night: its condition important is false (pod.spec.priority > 100: 0)",
         f"{NOT_SIMULATED}.",
@@ -145,7 +155,8 @@ def test_one_node_in_full(run: Run) -> None:
     _, out, _ = run("train", "-n", "ml", *FILES, "--node", "v100-2")
     assert "node v100-2: rejected\n    the scheduler: Insufficient cpu (requests 2, 1 is free)\n" in out
     assert "gpu/class: rejects: wrong class\n" in out
-    assert "  would pass with another result of:\n    node.metadata.labels[?'gpu'].orValue('') ==" in out
+    assert "  would pass with another result of:\n    COMPARED   " in out
+    assert "    or\n    variables.wants == 'any'" in out
 
 
 def test_programs_read_the_same(run: Run) -> None:
@@ -178,6 +189,134 @@ def test_programs_read_the_same(run: Run) -> None:
     assert yaml.safe_load(run("train", "-n", "ml", *FILES, "-o", "yaml", "--now", "2027-01-15T22:00:00Z")[1]) == found
     one = json.loads(run("train", "-n", "ml", *FILES, "-o", "json", "--node", "t4-1")[1])["node"]
     assert (one["verdict"], one["filters"][0]["outcome"], one["points"][0]["points"]) == ("Possible", "Passed", 100.0)
+
+
+def test_each_node_has_a_row_with_its_score_and_reason(run: Run) -> None:
+    code, out, _ = run("train", "-n", "ml", *FILES, "-o", "wide")
+    assert code == 0
+    lacks = "Insufficient cpu (requests 2, 1 is free)"
+    assert out.partition("\n\n")[2].partition("\n\n")[0].splitlines() == [
+        "NODE     VERDICT     SCORE   REASON",
+        "t4-2     preferred   160",
+        "t4-1     possible    100",
+        "v100-1   rejected    -       gpu/class: wrong class",
+        f"v100-2   rejected    -       gpu/class: wrong class; gpu/room: too full; {lacks}",
+        "w-1      rejected    -       gpu/class: wrong class; node(s) were unschedulable (it is cordoned)",
+    ]
+    assert "WHAT THE RULES COMPARED" in out
+
+
+def _with_filter(expression: str, score: str = "") -> str:
+    spec = {"filters": [{"name": "f", "expression": expression}]}
+    if score:
+        spec["scores"] = [{"name": "s", "expression": score}]
+    return yaml.safe_dump({**yaml.safe_load(HEAD.replace("some", "p")), "spec": spec})
+
+
+EITHER = "node.metadata.labels['gpu'] == 'a100' || 'any' in pod.metadata.labels || pods.size() > 5"
+
+
+def test_every_alternative_is_shown(run: Run) -> None:
+    Path("p.yaml").write_text(_with_filter(EITHER))
+    _, out, _ = run("train", "-n", "ml", *FILES)
+    compared, closest = out.partition("CLOSEST")[0], out.partition("CLOSEST")[2]
+    full = run("train", "-n", "ml", *FILES, "--node", "t4-1")[1].partition("another result of")[2]
+    for text in (compared, closest, full):
+        for part in ("labels['gpu'] == 'a100'", "'any' in pod.metadata.labels", "pods.size() > 5"):
+            assert part in text
+        assert text.count(" or\n") == (4 if text is compared else 2)  # w-1 has no label, which is a reason of its own
+    assert "    pods.size() > 5                         1" in full
+    found = json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["rules"][0]
+    assert [one["text"] for one in found["flips"]] == ["node.metadata.labels['gpu'] == 'a100'"]
+    assert [[one["text"] for one in way] for way in found["alternatives"]] == [
+        ["pods.size() > 5"],
+        ["'any' in pod.metadata.labels"],
+    ]
+
+
+def test_a_size_of_nothing_is_shown(run: Run) -> None:
+    Path("p.yaml").write_text(_with_filter("pods.size() > 0"))
+    assert "    pods.size() > 0   0" in run("train", "-n", "ml", *FILES)[1]
+
+
+def test_a_rule_that_cannot_be_decided_says_why(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.yaml").write_text(_with_filter("pod.metadata.labels['nope'] == 'b'", "double(node.metadata.labels['no'])"))
+    _, out, _ = run("train", "-n", "ml", *FILES)
+    assert "p/f: rule f cannot be decided (no such key: 'nope'), on 5 nodes, such as t4-1" in out
+    assert "pod.metadata.labels['nope'] == 'b'   cannot be evaluated" in out
+    simulate = ["simulate", *FILES, "--pods", "c.json"]
+    assert main(simulate) == 0
+    said = "p/f cannot be decided for ml/web on t4-1: no such key: 'nope'"
+    assert f"Note: {said}." in capsys.readouterr().out
+    assert main([*simulate, "-o", "json"]) == 0
+    assert said in json.loads(capsys.readouterr().out)["notes"]
+
+
+def test_a_score_that_has_no_value_on_any_node_is_noted(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.yaml").write_text(_with_filter("true", "double(node.metadata.labels['no'])"))
+    why = "has no value on any of 3 nodes for ml/train (on t4-1: no such key: 'no'): all nodes get 0 points from it"
+    assert f"Note: score p/s {why}." in run("train", "-n", "ml", *FILES)[1]
+    assert main(["simulate", *FILES, "--pods", "c.json"]) == 0
+    assert "Note: score p/s has no value on any of 3 nodes for ml/web" in capsys.readouterr().out
+    Path("p.yaml").write_text(_with_filter("true", "double(node.metadata.labels['gpu'].size())"))  # w-1 has none
+    assert "has no value" not in run("train", "-n", "ml", *FILES)[1]
+
+
+def test_bytes_are_written_as_kubernetes_writes_them(run: Run) -> None:
+    Path("p.yaml").write_text(_with_filter("free['memory'] - 1073741824.0 >= 137438953472.0", "free['memory']"))
+    _, out, _ = run("train", "-n", "ml", *FILES)
+    assert "free['memory'] - 1073741824.0 >= 137438953472.0   31Gi" in out
+    assert "e+" not in out
+    found = json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["rules"][0]["flips"][0]
+    assert (found["left"], found["unit"]) == (31 * 1024.0**3, "bytes")
+    one = run("train", "-n", "ml", *FILES, "--node", "t4-1")[1]
+    assert "p/s: 32Gi" in one
+    assert "    free['memory']   32Gi" in one
+
+
+PROTECT = """
+spec:
+  preemption:
+    protect:
+    - name: kept
+      expression: "'keep' in victim.metadata.labels && victim.spec.priority < pod.spec.priority"
+"""
+
+
+def test_pods_that_policies_protect_from_eviction_are_named(run: Run) -> None:
+    Path("p.yaml").write_text(HEAD.replace("some", "keep") + PROTECT.lstrip())
+    room = {"cpu": "4"}
+    there = [
+        *(node(name, room=room) for name in ("a", "b", "c", "d")),
+        pod("a1", on="a", asks={"cpu": "4"}, labels={"keep": ""}, priority=1),
+        pod("b1", on="b", asks={"cpu": "2"}, labels={"keep": ""}, priority=3),
+        pod("b2", on="b", asks={"cpu": "2"}, priority=2),
+        pod("c1", on="c", asks={"cpu": "4"}, priority=2000),
+        pod("d1", on="d", asks={"cpu": "2"}, priority=1),
+        pod("d2", on="d", asks={"cpu": "2"}, priority=2000),
+        pod("hi", asks={"cpu": "2"}, priority=1000),
+        pod("big", asks={"cpu": "4"}, priority=1000),
+    ]
+    Path("c.json").write_text(json.dumps(listed(*there)))
+    _, out, _ = run("hi", *FILES)
+    assert out.partition("PREEMPTION\n")[2].partition("\n\n")[0].splitlines() == [
+        "NODE   LOWER PRIORITY   WOULD BE EVICTED   OUTCOME",
+        "b      2                ml/b2              makes room",
+        "d      1                ml/d1              makes room",
+        "a      1                ml/a1              given up: keep/kept: a victim is protected",
+        "keep/kept protects from this pod: ml/a1 on a, ml/b1 on b",
+    ]
+    assert "the scheduler's own scores." in out  # preemption is simulated
+    _, out, _ = run("big", *FILES)
+    assert "b      2                ml/b1, ml/b2       given up: keep/kept: a victim is protected" in out
+    assert "d      1                -                  without all of them there is still no room" in out
+    found = json.loads(run("big", *FILES, "-o", "json")[1])["evictions"]
+    assert [(one["node"], one["possible"]) for one in found] == [("a", False), ("b", False), ("d", False)]
+    assert found[0]["protected"] == [{"pod": "ml/a1", "policy": "keep", "rule": "kept"}]
+    Path("c.json").write_text(
+        json.dumps(listed(*there[:-2], pod("hi", asks={"cpu": "2"}, priority=1000, preemptionPolicy="Never")))
+    )
+    assert "PREEMPTION" not in run("hi", *FILES)[1]
 
 
 READY = """
@@ -273,11 +412,25 @@ def _unkinded(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
 
 
+SYSTEM = "fairlead-system"
+OPERATOR_PODS = f"/api/v1/namespaces/{SYSTEM}/pods"
+SCHEDULER = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/kube-scheduler-fairlead"
+REVISIONS = f"/apis/apps/v1/namespaces/{SYSTEM}/controllerrevisions"
+
+
+def _of_scheduler(name: str) -> Object:
+    return status.pod(name, scheduler="fairlead")
+
+
 def _cluster(**changes: object) -> dict[str, object]:
     there: dict[str, object] = {
+        OPERATOR_PODS: items(status.pod("fairlead-a"), _of_scheduler("s-1"), _of_scheduler("s-2")),
+        SCHEDULER: status.deployment("fairlead"),
+        f"{status.LEASES}/kube-scheduler-fairlead": status.lease("kube-scheduler-fairlead", "s-1"),
+        REVISIONS: items(),
         "/version": {"gitVersion": "v1.37.1"},
         "/api/v1/nodes": items(*map(_unkinded, NODES)),
-        PODS: items(_unkinded(WEB), _unkinded(TRAIN)),
+        PODS: items(_unkinded(WEB), _unkinded(TRAIN), status.pod("fairlead-a")),
         "/api/v1/configmaps": items(),
         f"{NAMESPACE}/pods/train": TRAIN,
         NAMESPACE: namespace("ml", team="x"),
@@ -326,21 +479,65 @@ def test_a_live_pod_is_explained_by_the_policies_of_the_cluster(ask: Ask) -> Non
 )
 def test_which_generation_serves_is_said(ask: Ask, policy: Object, want: str) -> None:
     code, out, _ = ask(_cluster(LISTED=items(policy)))
-    assert code == 0
     assert f"Serving: {want}" in out
+    assert code == int("2: spec.scores" in want)  # what serves is not known then
 
 
-def test_a_policy_that_never_compiled_refuses_and_one_that_did_is_not_guessed(ask: Ask) -> None:
-    broken = POLICY.replace("free['cpu'] * 10.0", "fre['cpu']")
-    assert "gpu: policy gpu does not compile" in ask(_cluster(LISTED=items(_live(broken, serving=None))))[1]
-    _, out, _ = ask(_cluster(LISTED=items(_live(broken, serving=2))))
-    assert "No policy matches this pod." in out
-    assert "policy gpu does not compile" not in out
+BROKEN = POLICY.replace("free['cpu'] * 10.0", "fre['cpu']")
+STRICT = POLICY.replace("reason: wrong class", "reason: of generation 2")
+
+
+def _revision(text: str, generation: int) -> Object:
+    made = _live(text, generation=generation)
+    good = CompiledGeneration("gpu", "u", str(generation), made)
+    return revision_of(good, generation, "cluster")
+
+
+def test_a_policy_that_never_compiled_refuses(ask: Ask) -> None:
+    code, out, _ = ask(_cluster(LISTED=items(_live(BROKEN, serving=None))))
+    assert code == 0
+    assert "gpu: policy gpu does not compile" in out
+    assert "UNSCHEDULABLE: none of 5 nodes is possible" in out
+
+
+def test_the_last_good_generation_is_read_where_it_is_stored(ask: Ask) -> None:
+    code, out, _ = ask(_cluster(LISTED=items(_live(BROKEN, serving=2)), REVISIONS=items(_revision(STRICT, 2))))
+    assert code == 0
+    assert "policies: gpu\n2 of 5 nodes are possible" in out
+    assert "gpu/class: of generation 2" in out
+    assert "Serving: gpu: generation 3 does not compile, replicas still serve generation 2: spec.scores[0]" in out
+
+
+def test_the_newest_object_says_whether_the_last_good_generation_is_in_force(ask: Ask) -> None:
+    off = _live(BROKEN.replace("spec:", "spec:\n  mode: Disabled", 1), serving=2)
+    _, out, _ = ask(_cluster(LISTED=items(off), REVISIONS=items(_revision(STRICT, 2))))
+    assert "No policy matches this pod.\n3 of 5 nodes are possible" in out
+
+
+def test_replicas_that_refuse_what_compiles_here_serve_what_they_have_stored(ask: Ask) -> None:
+    slow = _live(generation=3, serving=2)
+    slow["status"]["observedGeneration"] = 3
+    _, out, _ = ask(_cluster(LISTED=items(slow), REVISIONS=items(_revision(STRICT, 2))))
+    assert "gpu/class: of generation 2" in out
+
+
+@pytest.mark.parametrize("revisions", [403, items(), items(_revision(STRICT, 1))], ids=["forbidden", "none", "older"])
+def test_a_generation_that_is_not_known_is_not_guessed(ask: Ask, revisions: object) -> None:
+    there = _cluster(LISTED=items(_live(BROKEN, serving=2))) | {REVISIONS: revisions}
+    code, out, _ = ask(there)
+    assert code == 1
+    assert "It is not known whether gpu matches this pod.\nUNKNOWN: 3 of 5 nodes cannot be judged, as gpu was" in out
+    assert "3       unknown" in out
+    assert "Note: not evaluated: gpu as a whole: replicas serve generation 2, which is not known here: " in out
+    found = json.loads(ask(there, "-o", "json")[1])
+    assert {one["verdict"] for one in found["nodes"]} == {"Unknown", "DoesNotFit"}
+    assert [one["passed"] for one in found["nodes"]] == [None] * 5
+    assert (found["preferred"], found["notEvaluated"]) == ([], [{"policy": "gpu", "rule": "", "data": []}])
 
 
 def test_what_runs_on_nodes_is_named_where_it_may_not_be_read_and_not_guessed(ask: Ask) -> None:
     code, out, _ = ask(_cluster(PODS=403))
-    assert code == 0
+    assert code == 1
     assert (
         "Note: pods on nodes are unknown, and free capacity is counted as if nodes were empty: pods is forbidden: "
         in out
@@ -348,14 +545,180 @@ def test_what_runs_on_nodes_is_named_where_it_may_not_be_read_and_not_guessed(as
     assert "Note: not evaluated: gpu/room: it reads the pods on nodes." in out
     assert "Note: not evaluated: gpu/roomy: it reads the pods on nodes." in out
     assert "gpu/class: wrong class" in out
+    assert "UNKNOWN: 2 of 5 nodes cannot be judged, as gpu/room was not evaluated; the others are not possible" in out
+
+
+def test_a_score_that_is_not_evaluated_leaves_nodes_possible_and_none_preferred(ask: Ask) -> None:
+    no_room = _live(POLICY.replace("  - {name: room, expression: \"free['cpu'] >= 2.0\", reason: too full}\n", ""))
+    code, out, _ = ask(_cluster(PODS=403, LISTED=items(no_room)))
+    assert code == 1
+    assert "2 of 5 nodes are possible; preferred ones are not known, as gpu/roomy was not evaluated" in out
+    assert "2       possible   t4-1, t4-2   not evaluated: gpu/roomy" in out
 
 
 def test_a_namespace_that_may_not_be_read_leaves_out_what_asks_for_it(ask: Ask) -> None:
     by_namespace = POLICY.replace("spec:", "spec:\n  match: {namespaceSelector: {matchLabels: {team: x}}}", 1)
     assert "policies: gpu" in ask(_cluster(LISTED=items(_live(by_namespace))))[1]
-    _, out, _ = ask(_cluster(LISTED=items(_live(by_namespace)), NAMESPACE=403))
+    code, out, _ = ask(_cluster(LISTED=items(_live(by_namespace)), NAMESPACE=403))
+    assert code == 1
     assert "Note: not evaluated: gpu as a whole: it reads the pod's namespace." in out
-    assert "No policy matches this pod." in out
+    assert "It is not known whether gpu matches this pod." in out
+
+
+MEASURED = """
+spec:
+  match: {podSelector: {matchLabels: {gpu: %s}}}
+  data: [{name: load, prometheus: {server: main, query: load}}]
+  filters: [{name: not-hot, expression: data.load < 0.8}]
+"""
+
+
+def test_a_value_that_is_not_given_makes_nodes_unknown_and_options_that_give_it_are_named(ask: Ask) -> None:
+    code, out, _ = ask(_cluster(LISTED=items(_live(HEAD.replace("some", "gpu") + (MEASURED % "t4").lstrip()))))
+    assert code == 1
+    assert "UNKNOWN: 3 of 5 nodes cannot be judged, as gpu/not-hot was not evaluated" in out
+    assert "preferred" not in out
+    how = "give it with --prometheus main=URL or --data FILE"
+    assert f"Note: not evaluated: gpu/not-hot: it reads data.load, which is not known: {how}." in out
+    assert "Note: the replicas' own values cannot be asked: " in out
+
+
+def test_what_does_not_match_the_pod_is_not_noted_for_it(ask: Ask) -> None:
+    code, out, _ = ask(_cluster(LISTED=items(_live(HEAD.replace("some", "gpu") + (MEASURED % "other").lstrip()))))
+    assert code == 0
+    assert "3 of 5 nodes are possible" in out
+    assert "Note: " not in out
+
+
+UNSCHEDULABLE = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/5 nodes are available: 5 nope.",
+    "lastTransitionTime": "2027-01-15T21:58:00Z",
+}
+
+
+def test_what_the_scheduler_said_and_who_is_alive_stand_first(ask: Ask) -> None:
+    tried = TRAIN | {"status": {"conditions": [UNSCHEDULABLE]}}
+    there = _cluster(PODS=items(WEB, tried, status.pod("fairlead-a")))
+    _, out, _ = ask(there, "--now", "2027-01-15T22:00:00Z")
+    assert out.splitlines()[1:5] == [
+        "PodScheduled: Unschedulable for 2m: 0/5 nodes are available: 5 nope.",
+        "scheduler fairlead: ready: 2 of 2 pods ready",
+        "operator: 1 of 1 replica ready in fairlead-system",
+        "policies: gpu",
+    ]
+    said = json.loads(ask(there, "-o", "json")[1])["scheduling"]
+    assert said["podScheduled"]["message"] == "0/5 nodes are available: 5 nope."
+    assert (said["scheduler"]["ready"], said["operator"]["ready"], said["answered"]) == (True, 1, True)
+    bare = _cluster()
+    assert "PodScheduled: no scheduler has reported on this pod." in ask(bare)[1]
+    lost = ask(bare | {OPERATOR_PODS: 403, SCHEDULER: 403})[1]
+    assert "scheduler fairlead: not known: " in lost
+    assert "operator: not known: " in lost
+
+
+@pytest.mark.parametrize("gone", [items(), items(status.pod("fairlead-a", ready=False))], ids=["none", "not ready"])
+def test_without_a_replica_that_answers_pods_wait_and_nothing_is_possible(ask: Ask, gone: Object) -> None:
+    there = _cluster() | {OPERATOR_PODS: items(_of_scheduler("s-1"), _of_scheduler("s-2"), *gone["items"])}
+    code, out, _ = ask(there)
+    assert code == 0
+    assert "operator: NO ANSWER: " in out
+    assert (
+        "UNSCHEDULABLE: no replica answers scheduler fairlead, and all its pods wait (failurePolicy Fail of gpu). "
+        "Otherwise 2 of 5 nodes would be possible: t4-1, t4-2" in out
+    )
+    assert "3       no answer      t4-2, t4-1, v100-1   the scheduler's call is not answered" in out
+    assert "Serving: gpu: generation 3; no replica serves it, as none is ready" in out
+    assert "which replicas serve" not in out
+    assert "CLOSEST" not in out
+    found = json.loads(ask(there, "-o", "json")[1])
+    assert [one["verdict"] for one in found["nodes"]] == ["NoAnswer"] * 3 + ["DoesNotFit"] * 2
+    assert (found["preferred"], found["scheduling"]["waits"], found["scheduling"]["answered"]) == ([], True, False)
+    assert "node t4-1: no answer" in ask(there, "--node", "t4-1")[1]
+
+
+def test_without_a_replica_policies_that_are_ignored_then_reject_nothing(ask: Ask) -> None:
+    ignored = _live(POLICY.replace("spec:", "spec:\n  failurePolicy: Ignore", 1))
+    there = _cluster(LISTED=items(ignored)) | {OPERATOR_PODS: items(_of_scheduler("s-1"), _of_scheduler("s-2"))}
+    code, out, _ = ask(there)
+    assert code == 0
+    assert "Policies are passed over while no replica answers." in out
+    assert "3 of 5 nodes are possible: no replica answers, and all policies of this scheduler have failurePolicy" in out
+
+
+def test_a_scheduler_that_is_not_ready_is_said_before_nodes_are_called_possible(ask: Ask) -> None:
+    pods = [status.pod(name, scheduler="fairlead", ready=False) for name in ("s-1", "s-2")]
+    there = _cluster() | {SCHEDULER: status.deployment("fairlead", ready=0)}
+    code, out, _ = ask(there | {OPERATOR_PODS: items(status.pod("fairlead-a"), *pods)})
+    assert code == 0
+    assert "scheduler fairlead: NOT READY: 0 of 2 pods are ready" in out
+    assert "NOT SCHEDULED: scheduler fairlead is not ready. Otherwise 2 of 5 nodes would be possible" in out
+    half = [_of_scheduler("s-1"), pods[1]]  # one is enough
+    _, out, _ = ask(there | {OPERATOR_PODS: items(status.pod("fairlead-a"), *half)})
+    assert "scheduler fairlead: ready: 1 of 2 pods are ready" in out
+    assert "\n2 of 5 nodes are possible" in out
+
+
+LEASES, WORKLOADS = (
+    "/apis/coordination.k8s.io/v1/leases",
+    {f"/apis/apps/v1/{plural}": items() for plural in ("deployments", "statefulsets", "daemonsets")},
+)
+TYPO = pod("train", labels=T4, asks={"cpu": "2"}, schedulerName="fairleed")
+
+
+def _typo(placed: Object | None = None, **changes: object) -> dict[str, object]:
+    there = _cluster(PODS=items(WEB, TYPO, status.pod("fairlead-a")), **changes)
+    there |= {f"{NAMESPACE}/pods/train": TYPO, LEASES: items(), **WORKLOADS}
+    placed_by = "spec.nodeName!=,spec.schedulerName=fairleed"
+    return there | {f"{PODS}?{placed_by}": items(*[placed] if placed else [])}
+
+
+def test_a_name_that_no_scheduler_has_is_named(ask: Ask) -> None:
+    code, out, _ = ask(_typo())
+    assert code == 0
+    assert (
+        "scheduler fairleed: no policy and no scheduler has this name: did you mean fairlead? "
+        "schedulerName cannot be changed, create the pod again." in out
+    )
+    assert "NOT SCHEDULED: there is no scheduler fairleed: did you mean fairlead?. Otherwise" not in out
+    assert "NOT SCHEDULED: there is no scheduler fairleed (did you mean fairlead?). Otherwise 3 of 5 nodes would" in out
+    said = json.loads(ask(_typo(), "-o", "json")[1])["scheduling"]["scheduler"]
+    assert (said["exists"], said["meant"]) == (False, "fairlead")
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    {
+        "it has placed pods": (_typo(WEB), "another scheduler named fairleed has placed pods"),
+        "it holds a Lease": (
+            _typo()
+            | {
+                LEASES: items(
+                    {
+                        "metadata": {"name": "fairleed", "namespace": "x"},
+                        "spec": {
+                            "holderIdentity": "a",
+                            "leaseDurationSeconds": 15,
+                            "renewTime": "2999-01-01T00:00:00.000000Z",
+                        },
+                    }
+                )
+            },
+            "another scheduler named fairleed holds Lease x/fairleed",
+        ),
+        "it has tried the pod": (
+            _typo() | {PODS: items(WEB, TYPO | {"status": {"conditions": [UNSCHEDULABLE]}})},
+            "it has tried this pod",
+        ),
+    }.values(),
+)
+def test_a_scheduler_of_others_is_no_typo(ask: Ask, there: dict[str, object], said: str) -> None:
+    _, out, _ = ask(there)
+    assert f"scheduler fairleed: not known: no policy names it; {said}" in out
+    assert "did you mean" not in out
+    assert "3 of 5 nodes are possible" in out
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,15 @@ def test_a_rule_whose_values_are_not_given_is_left_out() -> None:
     [kept], left_out = judgeable([one], [])
     assert [rule.name for rule in kept.filters] == ["any"]
     assert not kept.scores
-    assert [str(rule) for rule in left_out] == [
-        f"p/{name}: it reads data.load, which is not known: --data can give it" for name in ("idle", "s")
+    assert [rule.said() for rule in left_out] == [
+        f"p/{name}: it reads data.load, which is not known: give it with --data FILE" for name in ("idle", "s")
     ]
+    assert (
+        left_out[0]
+        .said(asks_prometheus=True)
+        .endswith("which is not known: give it with --prometheus default=URL or --data FILE")
+    )
+    assert [rule.filters for rule in left_out] == [True, False]
     assert judgeable([one], [], [POLL]) == ([one], [])
 
 
@@ -89,8 +95,9 @@ def test_all_three_commands_take_the_values(tmp_path: Path, capsys: pytest.Captu
     [found] = run(*simulate, "--data", values)["pods"]
     assert [one["passed"] for one in found["nodes"]] == [True, False]
     blind = run(*simulate)
-    assert [one["passed"] for one in blind["pods"][0]["nodes"]] == [True, True]
-    assert "not evaluated: p/f: it reads data.load, which is not known: --data can give it" in blind["notes"]
+    assert [one["passed"] for one in blind["pods"][0]["nodes"]] == [None, None]
+    assert blind["pods"][0]["preferred"] == []
+    assert "not evaluated: p/f: it reads data.load, which is not known: give it with --data FILE" in blind["notes"]
     assert [one["passed"] for one in run(*explain, "--data", values)["nodes"]] == [True, False]
     loose = (tmp_path / "p.json").read_text().replace("0.5", "0.95").replace("'", "")
     (tmp_path / "after.json").write_text(loose)

@@ -93,9 +93,11 @@ def test_without_an_answer_the_rule_is_left_out_and_the_error_told(
 ) -> None:
     asked = files(tmp_path)
     with server(moved=moved) as url:
-        assert main([*asked, "--prometheus", f"default={url}"]) == 0
+        assert main([*asked, "--prometheus", f"default={url}"]) == 1
     printed = capsys.readouterr()
     said = printed.out + printed.err
+    assert "UNKNOWN: " in said
+    assert "possible" not in said.partition("\n\n")[0].partition("UNKNOWN")[0]
     assert "not evaluated: p/idle: it reads data.load" in said
     assert "prometheus default: load" in said
     assert want in said

@@ -15,7 +15,7 @@ AT = (Element("pods", 0, "ml/web"),)
         "one is written out": (Change("a == 'x'", value=False, left="y", right="x"), "'y'"),
         "on the left": (Change("2.0 <= free['cpu']", value=False, left=2.0, right=1.5), "1.5"),
         "a number that is a part of a word": (Change("a1 == b1", value=False, left=1, right=2), "1 against 2"),
-        "neither is known": (Change("a == b", value=None), "unknown"),
+        "neither is known": (Change("a == b", value=None), "cannot be evaluated"),
         "it has no sides": (Change("node.spec.unschedulable", value=True), "true"),
         "in a loop": (Change("p.x == 'a'", value=False, left="b", right="a", at=AT), "'b', at pods[0] (ml/web)"),
         "for all of them": (

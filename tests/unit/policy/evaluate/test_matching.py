@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate.annotations import annotations
-from fairlead.policy.evaluate.evaluator import UNDECIDED
+from fairlead.policy.evaluate.evaluator import undecided
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
 from support.policy import NOW, SECOND, Cluster, node, placed, pod, policy
@@ -74,7 +74,7 @@ def test_where_a_condition_raises_the_filters_refuse_whatever_their_on_error() -
     cluster = _undecided(filters={"b": {"expression": "true", "onError": "Pass", "resolvable": True}, "a": "true"})
     why = cluster.refusal(pod())
     assert why is not None
-    assert (why.policy, why.rule, why.reason, why.resolvable) == ("doubtful", "a", UNDECIDED, False)
+    assert (why.policy, why.rule, why.reason, why.resolvable) == ("doubtful", "a", undecided("doubtful"), False)
 
 
 def test_where_a_condition_raises_scores_and_annotations_are_left_out() -> None:
@@ -133,7 +133,7 @@ def test_a_namespace_that_is_not_known_yet_leaves_its_selector_open() -> None:
     chosen = policy(match={"namespaceSelector": {"matchLabels": {"team": "ml"}}}, filters={"f": "true"})
     why = Cluster([chosen], [node()]).refusal(pod())
     assert why is not None
-    assert why.reason == UNDECIDED
+    assert why.reason == undecided("p")
 
 
 def test_the_generation_of_a_set_knows_names_uids_and_generations_and_no_order() -> None:

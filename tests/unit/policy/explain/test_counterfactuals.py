@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.policy.explain.counterfactuals import WAYS_MAX
 from fairlead.policy.explain.explanation import Change, Element
 from support.policy.explaining import ON_IT, OTHER, ZONE, Q, R, explained, flips_of
 
@@ -156,6 +157,52 @@ def test_the_closest_change_is(expression: str, want: list[Change]) -> None:
     assert flips_of(expression.replace("two.", "pods."), on_it) == want
 
 
+WAYS: dict[str, tuple[str, list[list[str]]]] = {
+    "of three each": (
+        "pod.spec.priority > 9 || free['cpu'] > 4.0 || has(node.spec.unschedulable)",
+        [["free['cpu'] > 4.0"], ["has(node.spec.unschedulable)"], ["pod.spec.priority > 9"]],
+    ),
+    "one of two beside one that must be": (
+        "pod.spec.priority > 9 && (free['cpu'] > 4.0 || has(node.spec.unschedulable))",
+        [
+            ["pod.spec.priority > 9", "free['cpu'] > 4.0"],
+            ["pod.spec.priority > 9", "has(node.spec.unschedulable)"],
+        ],
+    ),
+    "a condition, or its branch": (
+        "node.metadata.labels['zone'] == 'z1' ? free['cpu'] > 4.0 : true",
+        [["free['cpu'] > 4.0"], ["node.metadata.labels['zone'] == 'z1'"]],
+    ),
+    "neither of two must be": (
+        "!(free['cpu'] < 4.0 && pod.spec.priority < 9)",
+        [["free['cpu'] < 4.0"], ["pod.spec.priority < 9"]],
+    ),
+    "in a loop the element that lacks least stands for all": (
+        "pods.exists(q, q.spec.priority > 9 || q.metadata.name == 'z')",
+        [["q.spec.priority > 9"], ["q.metadata.name == 'z'"]],
+    ),
+    "on the engine, too": (
+        "free['cpu'] > 4.0 || node.metadata.name.format([1]) == 'x'",
+        [["free['cpu'] > 4.0"], ["node.metadata.name.format([1]) == 'x'"]],
+    ),
+    "the same twice is one": ("free['cpu'] > 4.0 || free['cpu'] > 4.0", [["free['cpu'] > 4.0"]]),
+}
+
+
+@pytest.mark.parametrize(("expression", "want"), WAYS.values(), ids=WAYS)
+def test_every_way_is_found(expression: str, want: list[list[str]]) -> None:
+    (rule,) = explained({"filters": [{"name": "rule", "expression": expression}]}).filters
+    ways = [rule.flips, *rule.alternatives]
+    assert [[change.text for change in way] for way in ways] == want
+
+
+def test_ways_are_bounded() -> None:
+    either = " && ".join(f"(free['cpu'] > {at + 4}.0 || pod.spec.priority > {at + 9})" for at in range(14))
+    (rule,) = explained({"filters": [{"name": "rule", "expression": either}]}).filters
+    assert len(rule.flips) == 14
+    assert len(rule.alternatives) == WAYS_MAX - 1
+
+
 LEAVES = [f"node.metadata.labels['l{at}'] == 'x'" for at in range(5)]
 FORMULAS = st.recursive(
     st.sampled_from(range(len(LEAVES))),
@@ -203,8 +250,14 @@ def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
     assert found.passed is decide(formula, list(now))
     if not found.passed:
         ways = [way for way in product([False, True], repeat=len(now)) if decide(formula, list(way))]
-        sizes = [sum(a != b for a, b in zip(way, now, strict=True)) for way in ways]
-        assert len(found.filters[0].flips) == min(sizes, default=0)
+        turned = [
+            frozenset(at for at, pair in enumerate(zip(way, now, strict=True)) if pair[0] != pair[1]) for way in ways
+        ]
+        (rule,) = found.filters
+        assert len(rule.flips) == min(map(len, turned), default=0)
+        irreducible = [one for one in turned if not any(other < one for other in turned)]
+        # leaves of one text are one for people
+        assert len([rule.flips, *rule.alternatives]) <= max(len(irreducible), 1)
 
 
 @settings(max_examples=100)

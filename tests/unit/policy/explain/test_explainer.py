@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.placeholder import placeholder_policy
-from fairlead.policy.evaluate.evaluator import UNDECIDED, Evaluator
+from fairlead.policy.evaluate.evaluator import Evaluator, undecided
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
@@ -46,8 +46,8 @@ def test_a_policy_whose_match_cannot_be_told_refuses_and_says_why() -> None:
     )
     assert not found.passed
     assert [(rule.rule, rule.outcome, rule.reason) for rule in found.filters] == [
-        ("a", "Rejected", UNDECIDED),
-        ("b", "Rejected", UNDECIDED),
+        ("a", "Rejected", undecided("policy")),
+        ("b", "Rejected", undecided("policy")),
     ]
     assert [(rule.rule, rule.outcome) for rule in found.scores] == [("s", "LeftOut")]
     (doubt,) = found.doubts

@@ -78,7 +78,7 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any], Sequence[str], list[st
         ["a"],
         [],
         None,
-        {"a": "cannot tell whether the policy applies to this pod"},
+        {"a": "cannot tell whether policy p applies to this pod"},
     ),
     "a policy that is off": ({"filters": {"f": "false"}, "mode": "Disabled"}, {}, ALL, ALL, None, None),
 }

@@ -1,0 +1,122 @@
+"""First lines of `fairlead explain`: the pod, its scheduler's last word, who is alive, how many nodes it has. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from fairlead.cli.console.output import clean, counted, painted
+from fairlead.cli.reports.explain_data import ExplainContext
+from fairlead.cli.reports.rows import some
+from fairlead.policy.views.measured_summary import age_text
+
+GREEN: Final = "\x1b[1;32m"
+RED: Final = "\x1b[1;31m"
+_SECOND: Final = 1_000_000_000
+
+
+def head(about: ExplainContext, *, colour: bool) -> Iterator[str]:
+    """Yield the lines about the pod, its scheduler and the operator."""
+    yield clean(f"pod {about.name}, scheduler {about.scheduler}, requests {about.asks}")
+    if about.gates:
+        yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: until then no scheduler tries it.")
+    if about.node:
+        yield clean(f"It is on {about.node}; this shows where it could go now, with its own capacity there free.")
+    last = about.scheduling.last
+    if last is not None:
+        yield clean(f"PodScheduled: {last.reason}{_since(last.last_transition_time, about.now)}: {last.message}")
+    elif about.scheduling.scheduler is not None and not (about.node or about.gates or about.scheduling.is_new):
+        yield "PodScheduled: no scheduler has reported on this pod."
+    yield from _alive(about, colour)
+    policies = about.judged.policies
+    unknown = list(dict.fromkeys(one.policy.name for one in about.judged.unevaluated if not one.rule))
+    if about.scheduling.is_unanswered and not about.scheduling.waits:
+        yield "Policies are passed over while no replica answers."
+    elif policies:
+        yield clean(f"policies: {', '.join(policies)}")
+    elif unknown:
+        yield clean(
+            f"It is not known whether {' and '.join(unknown)} {'matches' if len(unknown) == 1 else 'match'} this pod."
+        )
+    else:
+        yield "No policy matches this pod."
+    for doubt in about.doubts:
+        yield clean(doubt)
+
+
+def _since(written: str, now: int) -> str:
+    try:
+        at = datetime.fromisoformat(written)
+    except ValueError:
+        return ""
+    return f" for {age_text(now - int(at.timestamp() * _SECOND))}"
+
+
+def _alive(about: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    state, operator = about.scheduling.scheduler, about.scheduling.operator
+    if state is None:
+        return
+    if state.missing:
+        meant = f": did you mean {state.meant}? schedulerName cannot be changed, create the pod again" * bool(
+            state.meant
+        )
+        yield painted(clean(f"scheduler {state.name}: {state.message}{meant}."), RED, colour)
+    elif state.ready is False:
+        yield painted(clean(f"scheduler {state.name}: NOT READY: {state.message}"), RED, colour)
+    else:
+        yield clean(f"scheduler {state.name}: {'ready' if state.ready else 'not known'}: {state.message}")
+    if operator is None or not state.ours:
+        return
+    if operator.unread:
+        yield clean(f"operator: not known: {operator.unread}")
+    elif operator.is_silent:
+        there = (
+            f"none of {counted(operator.replicas, 'replica')} is ready" if operator.replicas else "it has no replicas"
+        )
+        yield painted(clean(f"operator: NO ANSWER: {there} in {operator.namespace}"), RED, colour)
+    else:
+        yield clean(
+            f"operator: {operator.ready} of {counted(operator.replicas, 'replica')} ready in {operator.namespace}"
+        )
+
+
+def summary(about: ExplainContext, *, colour: bool) -> Iterator[str]:
+    """Yield how many nodes are possible, or why the pod waits although some might be."""
+    left = [node.name for node in about.judged.left]
+    of = f"{len(left):,} of {counted(about.nodes, 'node')}"
+    would = f"Otherwise {of} would be {'possible' if not about.judged.is_open else 'unknown'}"
+    is_good = False
+    if not about.nodes:
+        said = "there are no nodes"
+    elif about.scheduling.waits:
+        said = f"UNSCHEDULABLE: {_unanswered(about)}"
+        if left:
+            said += f". {would}: {some(left)}"
+    elif about.unplaceable:
+        said = f"NOT SCHEDULED: {about.unplaceable}. {would}"
+    elif not left:
+        said = f"UNSCHEDULABLE: none of {counted(about.nodes, 'node')} is possible"
+    elif about.judged.is_open:
+        rules = ", ".join(one.name for one in about.judged.unevaluated if one.filters)
+        said = f"UNKNOWN: {of} cannot be judged, as {rules} {_was(rules)} not evaluated; the others are not possible"
+        if len(left) == about.nodes:
+            said = said.partition(";")[0]
+    else:
+        is_good = True
+        said = f"{of} {'are' if len(left) > 1 else 'is'} possible"
+        if about.judged.unevaluated:
+            scores = ", ".join(one.name for one in about.judged.unevaluated)
+            said += f"; preferred ones are not known, as {scores} {_was(scores)} not evaluated"
+        if about.scheduling.is_unanswered:
+            said += ": no replica answers, and all policies of this scheduler have failurePolicy Ignore"
+    yield painted(clean(said), GREEN if is_good else RED, colour)
+
+
+def _unanswered(about: ExplainContext) -> str:
+    fails = sorted(one.name for one in about.live if one.scheduler == about.scheduler and one.wiring.fails)
+    binds = sorted(one.name for one in about.live if one.scheduler == about.scheduler and one.wiring.binds)
+    why = f"failurePolicy Fail of {', '.join(fails)}" if fails else f"{', '.join(binds)} binds pods"
+    return f"no replica answers scheduler {about.scheduler}, and all its pods wait ({why})"
+
+
+def _was(names: str) -> str:
+    return "were" if ", " in names else "was"

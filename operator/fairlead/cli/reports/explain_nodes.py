@@ -1,0 +1,57 @@
+"""Tables of `fairlead explain`: a row for each node, and the evictions on nodes that lack room. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.cli.console.output import columns, counted
+from fairlead.cli.reports.rows import some
+from fairlead.simulation.evictions import Eviction
+from fairlead.simulation.explain_pod import Group, Verdict
+from fairlead.simulation.results import NodeResult, PodResult
+
+EVICTIONS_MAX: Final = 12
+"""Nodes whose evictions are shown; those that a policy keeps come first."""
+
+
+def node_rows(judged: PodResult, groups: Sequence[Group]) -> Iterator[tuple[str, Verdict, str, str]]:
+    """Yield the name of each node, its verdict, its score and the reasons, the best first."""
+    for group in groups:
+        for node in group.nodes:
+            score = judged.score(node)
+            points = "-" if score is None or node.unfit or node.rejections else f"{score:.4g}"
+            yield node.name, group.verdict, points, "; ".join(_reasons(judged, node))
+
+
+def _reasons(judged: PodResult, node: NodeResult) -> Iterator[str]:
+    if not judged.unanswered:
+        yield from dict.fromkeys(f"{one.policy}/{one.rule}: {one.reason}" for one in node.rejections)
+    yield from dict.fromkeys(map(str, node.unfit))
+    if not node.unfit and judged.unanswered:
+        yield "the scheduler's call is not answered"
+    elif not node.unfit and not node.rejections and judged.unevaluated:
+        yield f"not evaluated: {', '.join(one.name for one in judged.unevaluated)}"
+
+
+def eviction_lines(found: Sequence[Eviction]) -> Iterator[str]:
+    """Yield the lines about the pods that a scheduler may evict, and those that policies protect."""
+    ordered = sorted(found, key=lambda one: (not one.is_possible, not one.protected))
+    rows = [(one.node, f"{one.lower:,}", some(one.victims) or "-", _outcome(one)) for one in ordered[:EVICTIONS_MAX]]
+    yield from columns([("NODE", "LOWER PRIORITY", "WOULD BE EVICTED", "OUTCOME"), *rows])
+    if len(found) > EVICTIONS_MAX:
+        yield f"and {counted(len(found) - EVICTIONS_MAX, 'node')} more: -o json lists them"
+    protected: dict[str, list[str]] = defaultdict(list)
+    for one in found:
+        for each in one.protected:
+            protected[f"{each.policy}/{each.rule}"].append(f"{each.pod} on {one.node}")
+    for rule, pods in sorted(protected.items()):
+        yield f"{rule} protects from this pod: {some(pods)}"
+
+
+def _outcome(one: Eviction) -> str:
+    if not one.victims:
+        return "without all of them there is still no room"
+    if one.given_up is None:
+        return "makes room"
+    rule = f"{one.given_up.policy}/{one.given_up.rule}" if one.given_up.rule else one.given_up.policy
+    return f"given up: {rule}: {one.given_up.why}"

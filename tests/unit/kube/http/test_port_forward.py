@@ -1,0 +1,93 @@
+"""A port-forward to a server that speaks the protocol of the API server and the kubelet."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import WSMsgType, web
+
+from fairlead.kube.access.access import Access
+from fairlead.kube.access.credentials import StaticCredentials
+from fairlead.kube.errors import ForbiddenError, NotFoundError, UnreachableError
+from fairlead.kube.http.port_forward import port_forward
+
+_PORT = bytes([8443 & 255, 8443 >> 8])
+Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def _server(handle: Handle) -> AsyncIterator[Access]:
+    app = web.Application()
+    app.router.add_get("/api/v1/namespaces/ns/pods/p/portforward", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    try:
+        yield Access(f"http://{host}:{port}", StaticCredentials())
+    finally:
+        await runner.cleanup()
+
+
+async def _echo(request: web.Request) -> web.StreamResponse:
+    """Sends back in capitals what it gets; ends with an error of the port when it is told so."""
+    assert request.query["ports"] == "8443"
+    channel = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await channel.prepare(request)
+    assert channel.ws_protocol == "v4.channel.k8s.io"
+    for number in (0, 1):
+        await channel.send_bytes(bytes([number]) + _PORT)
+    async for message in channel:
+        assert message.type is WSMsgType.BINARY
+        assert message.data[0] == 0
+        data = message.data[1:]
+        if data == b"fail":
+            await channel.send_bytes(b"\x01connection refused")
+        else:
+            await channel.send_bytes(b"\x00" + data.upper())
+    return channel
+
+
+def _said(forwarded: socket.socket, data: bytes) -> bytes:
+    forwarded.sendall(data)
+    return forwarded.recv(1 << 16)
+
+
+def test_bytes_go_to_the_port_and_back() -> None:
+    async def run() -> None:
+        async with _server(_echo) as access, port_forward(access, "ns", "p", 8443, within_s=5) as forwarded:
+            assert await asyncio.to_thread(_said, forwarded, b"hello") == b"HELLO"
+            assert await asyncio.to_thread(_said, forwarded, b"\x00\x01") == b"\x00\x01"
+            assert await asyncio.to_thread(_said, forwarded, b"fail") == b"", "the port is closed"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_refusal_is_that_of_the_api_server(status: int) -> None:
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status)
+
+    async def run() -> None:
+        async with _server(refuse) as access, port_forward(access, "ns", "p", 8443, within_s=5):
+            pass
+
+    with pytest.raises(ForbiddenError if status == 403 else NotFoundError, match="get pods/portforward ns/p: "):
+        asyncio.run(run())
+
+
+def test_a_server_that_does_not_answer_is_given_up() -> None:
+    async def run() -> None:
+        async def hang(_: web.Request) -> web.StreamResponse:
+            await asyncio.sleep(60)
+            return web.Response()
+
+        async with _server(hang) as access:
+            with pytest.raises(UnreachableError, match="forwards no port"):
+                async with port_forward(access, "ns", "p", 8443, within_s=0.2):
+                    pass
+
+    asyncio.run(run())
