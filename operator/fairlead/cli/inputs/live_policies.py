@@ -152,5 +152,7 @@ def _wiring(spec: object, stands: CompiledPolicy) -> Wiring:
     """Return what a policy needs of its scheduler while replicas do not answer, whether it compiles or not."""
     if not stands.enforced:
         return Wiring()
-    binding = spec.get("binding") if isinstance(spec, Mapping) else None
-    return Wiring(fails=stands.rejects_on_failure, ignores=not stands.rejects_on_failure, binds=bool(binding))
+    written = spec.get("binding") if isinstance(spec, Mapping) else None
+    binding = written if isinstance(written, Mapping) else {}
+    binds = bool(binding.get("annotations") or binding.get("deviceShare"))
+    return Wiring(fails=stands.rejects_on_failure, ignores=not stands.rejects_on_failure, binds=binds)
