@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.console.output import columns, counted
-from fairlead.cli.reports.rows import some
+from fairlead.cli.reports.rows import score_text, some
 from fairlead.simulation.evictions import Eviction
 from fairlead.simulation.explain_pod import Group, Verdict
 from fairlead.simulation.results import NodeResult, PodResult
@@ -19,8 +19,8 @@ def node_rows(judged: PodResult, groups: Sequence[Group]) -> Iterator[tuple[str,
     for group in groups:
         for node in group.nodes:
             score = judged.score(node)
-            points = "-" if score is None or node.unfit or node.rejections else f"{score:.4g}"
-            yield node.name, group.verdict, points, "; ".join(_reasons(judged, node))
+            shown = "-" if score is None or node.unfit or node.rejections else score_text(score)
+            yield node.name, group.verdict, shown, "; ".join(_reasons(judged, node))
 
 
 def _reasons(judged: PodResult, node: NodeResult) -> Iterator[str]:

@@ -7,7 +7,7 @@ from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.explain_head import GREEN, RED, head, summary
 from fairlead.cli.reports.explain_nodes import eviction_lines, node_rows
-from fairlead.cli.reports.rows import some
+from fairlead.cli.reports.rows import score_text, some
 from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
@@ -120,7 +120,7 @@ def _why(about: ExplainContext, group: Group) -> str:
         return f"not evaluated: {unevaluated}"
     first, scores = group.first, sorted({node.score or 0.0 for node in group.nodes})
     if group.verdict in ("Preferred", "Possible"):
-        low, high = f"{scores[0]:.4g}", f"{scores[-1]:.4g}"
+        low, high = score_text(scores[0]), score_text(scores[-1])
         return f"{low} points" if low == high else f"{low} to {high} points"
     return "; ".join(_reasons(first) if group.verdict == "Rejected" else dict.fromkeys(one.what for one in first.unfit))
 

@@ -21,6 +21,11 @@ def alike(told: Iterable[tuple[PodView, T]]) -> Iterator[tuple[str, T]]:
         yield f"{pod.namespace}/{pod.name}{more}", said
 
 
+def score_text(value: float) -> str:
+    """Return a score with four digits, without an exponent."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def some(names: Sequence[str], most: int = NAMES_MAX) -> str:
     """Return a few names and the number of the others."""
     if len(names) <= most + 1:

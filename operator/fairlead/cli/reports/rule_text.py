@@ -16,6 +16,8 @@ OR: Final = ("or", "")
 _INDENT: Final = "    "
 _HEAD: Final = "COMPARED"
 _WIDTH_MAX: Final = 80
+_WHOLE_MAX: Final = 1e15
+"""Whole numbers below this are written without an exponent."""
 _MOMENTS: Final = frozenset({"now", "since", "until"})
 _DURATIONS: Final = frozenset({"holdOff"})
 
@@ -85,6 +87,8 @@ def value_of(value: object, unit: Unit = "") -> str:
             return "nothing"
         case bool():
             return "true" if value else "false"
+        case float() if value.is_integer() and abs(value) < _WHOLE_MAX:
+            return f"{value:.0f}"
         case float():
             return f"{value:.10g}"
         case str():

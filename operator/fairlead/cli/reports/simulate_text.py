@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fairlead.cli.console.output import clean, columns, counted, painted
-from fairlead.cli.reports.rows import alike, some
+from fairlead.cli.reports.rows import alike, score_text, some
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
@@ -42,7 +42,7 @@ def row(judged: PodResult) -> SimulateRow:
         ", ".join(judged.policies) or "none",
         len(left),
         "not known" if left and judged.unevaluated else _preferred(judged.preferred, has_scores=has_scores),
-        f"{best:.4g}" if best is not None and has_scores else "-",
+        score_text(best) if best is not None and has_scores else "-",
         _kept_by(judged.verdicts),
         tuple(judged.unsimulated),
         ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),

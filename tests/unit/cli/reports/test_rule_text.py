@@ -15,6 +15,8 @@ AT = (Element("pods", 0, "ml/web"),)
         "one is written out": (Change("a == 'x'", value=False, left="y", right="x"), "'y'"),
         "on the left": (Change("2.0 <= free['cpu']", value=False, left=2.0, right=1.5), "1.5"),
         "a number that is a part of a word": (Change("a1 == b1", value=False, left=1, right=2), "1 against 2"),
+        "nothing, compared with nothing": (Change("pods.size() > 0", value=False, left=0, right=0), "0"),
+        "bytes": (Change("a > b", value=False, left=3 * 1024.0**3, right=1024.0**4, unit="bytes"), "3Gi against 1Ti"),
         "neither is known": (Change("a == b", value=None), "cannot be evaluated"),
         "it has no sides": (Change("node.spec.unschedulable", value=True), "true"),
         "in a loop": (Change("p.x == 'a'", value=False, left="b", right="a", at=AT), "'b', at pods[0] (ml/web)"),
@@ -30,7 +32,16 @@ def test_a_comparison_shows_the_values_that_it_does_not_say_itself(flip: Change,
 
 @pytest.mark.parametrize(
     ("value", "want"),
-    [(None, "nothing"), (True, "true"), (0.1, "0.1"), (3, "3"), ("a", "'a'"), (["a", 1.0], "['a', 1]"), ((), "[]")],
+    [
+        (None, "nothing"),
+        (True, "true"),
+        (0.1, "0.1"),
+        (3, "3"),
+        (131910860800.0, "131910860800"),
+        ("a", "'a'"),
+        (["a", 1.0], "['a', 1]"),
+        ((), "[]"),
+    ],
 )
 def test_values_are_written_as_in_the_language(value: object, want: str) -> None:
     assert value_of(value) == want
@@ -47,8 +58,15 @@ def test_what_a_strategy_looked_at_is_told_in_the_terms_of_people() -> None:
     ]
 
 
+def test_amounts_of_memory_that_a_strategy_looked_at_are_told_as_kubernetes_writes_them() -> None:
+    items = Items({}, [("memory", {"requested": 2.0 * 1024**3, "share": 0.5}), ("cpu", {"requested": 2.0})])
+    assert [*of_items(items)] == [("memory", "requested 2Gi, share 0.5"), ("cpu", "requested 2")]
+
+
 def test_a_refusal_tells_what_would_have_to_be_otherwise_and_else_all_there_is() -> None:
     steps, flips = [Step("a", 1, AT)], [Change("b", value=False)]
+    either = RuleExplained("p", "r", "Rejected", flips=flips, alternatives=[[Change("c", value=True)]])
+    assert of_rejection(either) == [("b", "false"), ("or", ""), ("c", "true")]
     noted = Items({"x": 1}, [])
     assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, flips=flips, noted=noted)) == [("b", "false")]
     assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, noted=noted)) == [("x", "1")]
