@@ -86,6 +86,7 @@ class _Spec(msgspec.Struct, frozen=True):
 class _Metadata(msgspec.Struct, frozen=True):
     name: str = ""
     namespace: str = ""
+    deletionTimestamp: str | None = None  # noqa: N815
 
 
 class _Unplaced(msgspec.Struct, frozen=True):
@@ -121,9 +122,9 @@ async def _stray_pods(client: Client, namespace: str, served: AbstractSet[str]) 
     async for page in client.pages(PODS, _page, query=_UNPLACED, limit=_PAGE):
         for one in page.items or ():
             name, scheduled = one.spec.schedulerName, one.scheduled
-            if scheduled is None:
+            if scheduled is None and one.metadata.deletionTimestamp is None:
                 waiting.setdefault(name, []).append(f"{one.metadata.namespace}/{one.metadata.name}")
-            elif scheduled.reason != GATED:
+            elif scheduled is not None and scheduled.reason != GATED:
                 tried.add(name)  # a scheduler of that name is there
     names = sorted(waiting.keys() - tried - served - {""})
     objects = ObjectClient(client)
