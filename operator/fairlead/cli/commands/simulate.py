@@ -58,6 +58,7 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.inputs.live_values import add_read
     from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
     from fairlead.cli.reports import simulate_text
+    from fairlead.simulation.flat_scores import FlatScores
     from fairlead.simulation.results import shown
     from fairlead.simulation.rule_notes import RuleNotes
     from fairlead.simulation.simulation import Simulation
@@ -72,24 +73,25 @@ def _run(given: argparse.Namespace) -> int:
     notes = [*sight.notes(policies.policies, pods, given), *others, *data.notes, *of_skipped(blind)]
     world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, skipped=blind, each=with_progress)
     out = output()
-    of_rules = RuleNotes(world)
+    of_rules, flat = RuleNotes(world), FlatScores(world)
 
     def judge(pod: "Pod") -> "PodResult":
         found = world.judge(pod.raw, pod.file)
         of_rules.add(pod.raw, found)
+        flat.add(pod.raw, found)
         return found
 
     judged = map(judge, with_progress("pods", pods))
     if given.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
-        notes += of_rules.texts()
+        notes += [*of_rules.texts(), *flat.texts()]
         for line in simulate_text.simulate_lines(rows, len(world.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
     with ListWriter(given.output, "pods") as spool:
         for one in judged:
             spool.add(shown(one))
-        notes += of_rules.texts()
+        notes += [*of_rules.texts(), *flat.texts()]
         spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})
     for note in notes:
         complain(_NAME, note)

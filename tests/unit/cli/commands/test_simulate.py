@@ -93,6 +93,36 @@ def test_people_read_who_goes_nowhere_first_and_copies_once(run: Run) -> None:
     ]
 
 
+SCORED = """
+spec:
+  scores:
+  - {name: it, expression: "EXPRESSION"}
+"""
+FLAT: dict[str, tuple[str, str]] = {
+    "bytes": ("free['memory']", "all of the 3 possible nodes of ml/a get 100 of 100"),
+    "fractions of 1": (
+        "free['cpu'] / allocatable['cpu']",
+        "the 3 possible nodes of ml/a get 0.625 to 1 of 100, which the scheduler rounds to the same",
+    ),
+}
+
+
+@pytest.mark.parametrize(("expression", "said"), FLAT.values(), ids=FLAT)
+def test_a_score_that_tells_no_node_from_another_is_noted(run: Run, expression: str, said: str) -> None:
+    Path("p.yaml").write_text(HEAD.replace("some", "flat") + SCORED.lstrip().replace("EXPRESSION", expression))
+    _write("q.json", pod("a"), pod("b"))
+    code, out, _ = run()
+    assert (code, out.splitlines()[-1]) == (0, f"Note: flat/it tells no node from another: {said}.")
+    code, out, _ = run("-o", "json")
+    assert json.loads(out)["notes"] == [f"flat/it tells no node from another: {said}"]
+
+
+def test_a_score_that_tells_nodes_apart_is_not_noted(run: Run) -> None:
+    Path("p.yaml").write_text(HEAD.replace("some", "flat") + SCORED.lstrip().replace("EXPRESSION", "free['cpu'] * 9.0"))
+    _write("q.json", pod("a"), pod("b"))
+    assert "tells no node" not in run()[1]
+
+
 def test_programs_read_each_pod_on_each_node(run: Run) -> None:
     _write("q.json", pod("a", asks={"cpu": "2"}), pod("other", schedulerName="default-scheduler"))
     code, out, err = run("-o", "json")

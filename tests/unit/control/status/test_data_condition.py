@@ -119,6 +119,17 @@ def test_the_condition(told: DataEntryState, value: str, reason: str, message: s
     assert (found.value, found.reason, found.message) == (value, reason, message)
 
 
+def test_what_a_server_says_of_a_wrong_query_is_shown_from_the_first_poll_on() -> None:
+    said = 'http://p answers 400 Bad Request: bad_data: invalid parameter "query": 1:17: parse error: unclosed left'
+    wrong = entry(lacking("is missing", 40), error=said, failures=1, succeeded_s_ago=None, oldest_s=None, median_s=None)
+    found = data_condition(["load"], {"one": (wrong,)}, enforced=True)
+    assert found is not None
+    assert (found.value, found.reason) == ("False", "PollFailed")
+    assert said in found.message
+    (made,) = data_status({"one": (wrong,)}, NOW)
+    assert made["replicas"][0]["lastError"] == said
+
+
 def test_the_worst_replica_speaks() -> None:
     worse = (entry(ALL_STALE), entry(error=AWAY, succeeded_s_ago=None, name="heat"))
     found = data_condition(["load", "heat"], {"a": (entry(STALE),), "b": worse, "c": (entry(),)}, enforced=True)
