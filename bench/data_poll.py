@@ -28,7 +28,8 @@ from fairlead.policy.views.polls import Poll, Reading, poll_of
 from fairlead.process.replica import IdleTime
 from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.prometheus_reply import node_samples, reading
+from fairlead.webhook.data_sources.prometheus_reply import node_samples
+from fairlead.webhook.data_sources.samples import reading
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock
@@ -136,7 +137,7 @@ class _Process:
                     readings[poll] = reading(ended.value, None, sent, node_of)
                     del works[poll]
             yield
-        self.mirror.nodes.publish(readings, self.time())
+        yield from self.mirror.nodes.publication(readings, self.time())
 
     def call(self, body: bytes, *, scores: bool) -> None:
         """Answer a call of filter, or of prioritize."""

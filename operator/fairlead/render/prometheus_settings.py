@@ -134,7 +134,8 @@ class PrometheusServer(Params):
     timeout: Annotated[Duration, within("1s", "30s")] = Duration("5s")
     """Time after which a poll has failed; at most its interval."""
     max_entries: Annotated[int, Field(ge=1, le=512)] = 64
-    """Maximum number of different queries of all policies together. Policies with more do not compile."""
+    """Maximum number of entries of all policies together that differ in query, factor or round. Policies with more do
+    not compile."""
 
     @classmethod
     def checks(cls) -> tuple[Check, ...]:

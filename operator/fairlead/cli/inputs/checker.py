@@ -17,9 +17,9 @@ from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprint
 from fairlead.cooperative import Clock
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.device_rules import FILTER_PREFIX
+from fairlead.policy.compile.entry_limits import EntryLimits
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
-from fairlead.policy.compile.query_limits import QueryLimits
 from fairlead.policy.evaluate.annotations import conflicts
 from fairlead.policy.evaluate.device_grants import ShareCollision, layout_conflicts, share_collisions
 from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
@@ -149,7 +149,7 @@ class Checker:
     """Acceptances of warnings that only all policies together show."""
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
-    _queries: QueryLimits = field(init=False)
+    _entries: EntryLimits = field(init=False)
     _model: type[SchedulerExtenderPolicy] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ class Checker:
         if (known := self.settings) is not None:
             servers = {one.name: one.max_entries for one in known.prometheus}
             self._rules = replace(self._rules, annotation_prefixes=known.annotation_prefixes, servers=servers)
-        self._queries = QueryLimits(self._rules.servers)
+        self._entries = EntryLimits(self._rules.servers)
         self._model = policy_with(strategies.values())
 
     def check(self, file: str, data: bytes) -> None:
@@ -227,7 +227,7 @@ class Checker:
                 self.policies.append((place, data))
             if inspected.policy is not None and inspected.compiled is not None:
                 self.compiled.append(inspected.compiled)
-                if (beyond := self._queries.take(inspected.compiled)) is not None:
+                if (beyond := self._entries.take(inspected.compiled)) is not None:
                     report.findings.append(_fault(place, beyond))
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
                 self._across.remember(place, inspected.policy, inspected.compiled)

@@ -46,7 +46,7 @@ class CompileOptions:
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies, which rules name."""
     servers: Mapping[str, int] | None = None
-    """Prometheus servers that policies may name, each with the number of different queries that it answers at most;
+    """Prometheus servers that policies may name, each with the number of different entries of all policies;
     None if that is not known."""
     expression_cache: ExpressionCache | None = field(default=None, compare=False)
     """Cache of compiled expressions, for commands that compile many policies and then exit."""

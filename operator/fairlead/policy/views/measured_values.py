@@ -1,12 +1,14 @@
 """Table of the measured values of one poll: an array by slot, which all policies and evaluators share."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, NamedTuple
 
 from fairlead.cel.functions.quantity import rounded
+from fairlead.cooperative import Steps, finish
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading
 
 NAN: Final = float("nan")
@@ -15,6 +17,7 @@ NEVER: Final = (1 << 63) - 1
 AHEAD_NS: Final = 300 * 1_000_000_000
 """Time by which a value may be ahead of our clock; it counts as measured when it is heard, or when this is reached."""
 _SECOND: Final = 1_000_000_000
+_SLICE: Final = 1000  # values between two pauses: a millisecond
 _LATEST: Final = NEVER - (1 << 60)
 MISSING: Final = "is missing"
 STALE: Final = "is stale"
@@ -48,8 +51,41 @@ class Published(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class _Next:
+    """Content of a table once a publication is complete."""
+
+    values: "array[float]"
+    times: "array[int]"
+    faults: dict[int, str]
+    mask: bytearray
+    """Slots whose value differs for a rule."""
+    by_label: Mapping[str, float]
+    by_label_at: int
+    checked: int
+    expires: int = 0
+    is_cleared: bool = False
+    """Whether a slot got another node meanwhile."""
+
+    def grow(self, size: int) -> None:
+        """Make room for this many slots."""
+        if (more := size - len(self.values)) > 0:
+            self.values.extend([NAN] * more)
+            self.times.extend([NO_TIME] * more)
+            self.mask.extend(bytes(more))
+
+    def put_fault(self, slot: int, why: str) -> None:
+        """Note why a slot has no value."""
+        if self.faults.get(slot) != why:
+            self.values[slot], self.times[slot], self.faults[slot] = NAN, NO_TIME, why
+            self.mask[slot] = 1
+
+
+@dataclass(slots=True, eq=False)
 class MeasuredValues:
-    """Table of the values of one poll."""
+    """Table of the values of one poll.
+
+    A reading is prepared beside what rules see, with pauses, and seen in one step.
+    """
 
     key: TableKey
     values: "array[float]" = field(default_factory=lambda: array("d"))
@@ -70,6 +106,9 @@ class MeasuredValues:
     expires: int = 0
     """Next moment at which a value may become stale or valid; 0: not computed."""
     checked: int = 0
+    is_new: bool = True
+    """Whether no reading was ever stored."""
+    _next: _Next | None = None
 
     @property
     def sources(self) -> frozenset[Source]:
@@ -87,22 +126,50 @@ class MeasuredValues:
         if slot < len(self.values):
             self.values[slot], self.times[slot] = NAN, NO_TIME
         self.faults.pop(slot, None)
-        self.expires = 0
+        if (following := self._next) is not None and slot < len(following.values):
+            following.values[slot], following.times[slot], following.mask[slot] = NAN, NO_TIME, 1
+            following.faults.pop(slot, None)
+            following.is_cleared = True
+        if self.defaults:  # the node may be the next to lose one
+            self.expires = 0
 
-    def take(self, reading: Reading, slots: Mapping[str, int], created: Sequence[int], now: int) -> bytearray:
-        """Store a reading, and return a mask of the slots whose value differs for a rule."""
-        values, times, faults = self.values, self.times, self.faults
-        age_ns = min(self.ages, default=NEVER)
+    def prepare(
+        self,
+        reading: Reading,
+        slots: Mapping[str, int],
+        created: Sequence[int],
+        now: int,
+        names: Collection[str] | None = None,
+    ) -> Steps[None]:
+        """Prepare what `commit` stores: a reading, or what it says of these names."""
+        self.grow(len(created))
         one_time = bounded(reading.times) if isinstance(reading.times, int) else NO_TIME
+        following = self._next = _Next(
+            self.values[:],
+            self.times[:],
+            self.faults.copy(),
+            bytearray(len(self.values)),
+            reading.by_label,
+            one_time,
+            now,
+        )
+        faults, mask = following.faults, following.mask
+        # Rules may have heard of the value before when it was still ahead.
+        earliest = max(0, now - min(self.ages, default=NEVER))
+        latest_before, latest = self.checked + AHEAD_NS, now + AHEAD_NS
         each = reading.times if isinstance(reading.times, Mapping) else None
         document = self.key.poll if isinstance(self.key.poll, ConfigMapPoll) else None
         # A value that is looked up by a label, such as the price of an instance type, is not of an earlier node.
         # Nodes say in whole seconds when they were made.
         is_of_node, second = document is None or document.key_label is None, _SECOND if document is None else 0
-        changed = bytearray(len(values))
-        for name, measured in reading.values.items():
+        given = reading.values
+        if names is not None:
+            given = {name: given[name] for name in names if name in given}
+        for position, (name, measured) in enumerate(given.items(), start=1):
+            if position % _SLICE == 0:
+                yield
             slot = slots.get(name)
-            if slot is None:
+            if slot is None or slot >= len(mask):  # one that joins meanwhile is given what was measured later
                 continue
             at = one_time if each is None else bounded(each[name]) if name in each else NO_TIME
             if at != NO_TIME and is_of_node and at < created[slot] + second:
@@ -111,82 +178,119 @@ class MeasuredValues:
                 at = now
             value = self.key.changed(measured)
             if not isfinite(value):
-                changed[slot] |= self._put_fault(slot, NO_NUMBER)
+                following.put_fault(slot, NO_NUMBER)
                 continue
-            before = times[slot]
-            if value != values[slot] or (before != at and (_is_out(before, age_ns, now) or _is_out(at, age_ns, now))):
-                changed[slot] = 1
-            values[slot], times[slot] = value, at
-            if faults:
-                changed[slot] |= faults.pop(slot, None) is not None
-        for names, why in ((reading.several, SEVERAL), (reading.no_number, NO_NUMBER)):
-            for name in names:
+            before = following.times[slot]
+            if value != following.values[slot] or (
+                before != at and not (earliest <= before <= latest_before and earliest <= at <= latest)
+            ):
+                mask[slot] = 1
+            following.values[slot], following.times[slot] = value, at
+            if faults and faults.pop(slot, None) is not None:
+                mask[slot] = 1
+        for named, why in ((reading.several, SEVERAL), (reading.no_number, NO_NUMBER)):
+            for name in named if names is None else named & {*names}:
                 slot = slots.get(name)
-                if slot is not None:
-                    changed[slot] |= self._put_fault(slot, why)
-        if faults or document is not None:
-            self._forget_unnamed(reading, slots, changed, is_whole=document is not None)
-        self.by_label, self.by_label_at = reading.by_label, one_time
-        self.expires = 0
-        return changed
+                if slot is not None and slot < len(mask):
+                    following.put_fault(slot, why)
+        if names is None and (faults or document is not None):
+            yield
+            _forget_unnamed(reading, slots, following, is_whole=document is not None)
+        yield
+        following.expires = yield from self._due(following.values, following.times, mask, created, self.checked, now)
 
-    def _forget_unnamed(
-        self, reading: Reading, slots: Mapping[str, int], changed: bytearray, *, is_whole: bool
-    ) -> None:
-        """Forget faults of slots that a reading does not name; one that is whole, as a document is, has all values."""
-        named = {slots.get(name) for names in (reading.values, reading.several, reading.no_number) for name in names}
-        for slot in [slot for slot in self.faults if slot not in named]:
-            del self.faults[slot]
-            changed[slot] = 1
-        if is_whole:
-            for slot, value in enumerate(self.values):
-                if value == value and slot not in named:
-                    self.values[slot], self.times[slot], changed[slot] = NAN, NO_TIME, 1
+    def prepared_times(self) -> "array[int]":
+        """Return the times that `commit` will store."""
+        return self.times if self._next is None else self._next.times
 
-    def _put_fault(self, slot: int, why: str) -> bool:
-        """Note why a slot has no value, and return whether this is new."""
-        if self.faults.get(slot) == why:
-            return False
-        self.values[slot], self.times[slot], self.faults[slot] = NAN, NO_TIME, why
-        return True
+    def drop(self) -> None:
+        """Forget what was prepared."""
+        self._next = None
+
+    def commit(self) -> bytearray:
+        """Store what was prepared, and return a mask of the slots whose value differs for a rule."""
+        following, self._next = self._next, None
+        if following is None:
+            return bytearray(len(self.values))
+        following.grow(len(self.values))
+        self.values, self.times, self.faults = following.values, following.times, following.faults
+        self.by_label, self.by_label_at = following.by_label, following.by_label_at
+        self.checked, self.is_new = following.checked, False
+        self.expires = 0 if following.is_cleared and self.defaults else following.expires
+        return following.mask
 
     def expired(self, created: Sequence[int], now: int) -> bytearray:
         """Return a mask of the slots whose value became stale, or lost its default, since this was last asked."""
-        since, self.checked = self.checked, now
         changed = bytearray(len(self.values))
-        following = NEVER
-        ahead = {at for at in {*self.times} if now < at <= now + AHEAD_NS}
-        if ahead:
-            for slot, at in enumerate(self.times):
-                if at in ahead:
-                    self.times[slot], changed[slot] = now, 1
-        moments = {at: self._moments(at) for at in {*self.times} if at != NO_TIME}
-        for ends in moments.values():
-            following = min([following, *(end for end in ends if end > now)])
-        due = {at for at, ends in moments.items() if any(since < end <= now for end in ends)}
-        if due:
-            for slot, at in enumerate(self.times):
-                if at in due:
-                    changed[slot] = 1
-        for limit in self.defaults:
-            for slot, value in enumerate(self.values):
-                if value != value and slot < len(created):
-                    end = created[slot] + limit
-                    if since < end <= now:
-                        changed[slot] = 1
-                    elif end > now:
-                        following = min(following, end)
-        self.expires = following
+        self.expires = finish(self._due(self.values, self.times, changed, created, self.checked, now))
+        self.checked = now
+        if self._next is not None:
+            # Rules have heard that these changed, and would not hear that they change back.
+            self._next.grow(len(changed))
+            for slot in [slot for slot, is_changed in enumerate(changed) if is_changed]:
+                self._next.mask[slot] = 1
         return changed
 
-    def _moments(self, at: int) -> list[int]:
-        return [at - AHEAD_NS, *(at + age + 1 for age in self.ages)]
+    def _due(
+        self,
+        values: "array[float]",
+        times: "array[int]",
+        changed: bytearray,
+        created: Sequence[int],
+        since: int,
+        now: int,
+    ) -> Steps[int]:
+        """Mark what became stale, or lost its default, since a moment; return when the next one does."""
+        following = NEVER
+        distinct = {*times} - {NO_TIME}
+        ahead = {at for at in distinct if now < at <= now + AHEAD_NS}
+        if ahead:
+            for slot, at in enumerate(times):
+                if at in ahead:
+                    times[slot], changed[slot] = now, 1
+            distinct = (distinct - ahead) | {now}
+        ages, due = sorted(self.ages), set[int]()
+        for position, at in enumerate(distinct, start=1):
+            if position % _SLICE == 0:
+                yield
+            # It becomes valid at at - AHEAD_NS, and stale one nanosecond after each age.
+            ended = bisect_left(ages, now - at)
+            if ended < len(ages):
+                following = min(following, at + ages[ended] + 1)
+            if ended > bisect_left(ages, since - at) or since < at - AHEAD_NS <= now:
+                due.add(at)
+            if at - AHEAD_NS > now:
+                following = min(following, at - AHEAD_NS)
+        if due:
+            for slot, at in enumerate(times):
+                if at in due:
+                    changed[slot] = 1
+        if limits := sorted(self.defaults):
+            for slot, value in enumerate(values):
+                if slot % _SLICE == 0:
+                    yield
+                if value != value and slot < len(created):
+                    at = created[slot]
+                    ended = bisect_right(limits, now - at)
+                    if ended > bisect_right(limits, since - at):
+                        changed[slot] = 1
+                    if ended < len(limits):
+                        following = min(following, at + limits[ended])
+        return following
+
+
+def _forget_unnamed(reading: Reading, slots: Mapping[str, int], following: _Next, *, is_whole: bool) -> None:
+    """Forget faults of slots that a reading does not name; one that is whole, as a document is, has all values."""
+    named = {slots.get(name) for names in (reading.values, reading.several, reading.no_number) for name in names}
+    for slot in [slot for slot in following.faults if slot not in named]:
+        del following.faults[slot]
+        following.mask[slot] = 1
+    if is_whole:
+        for slot, value in enumerate(following.values):
+            if value == value and slot not in named:
+                following.values[slot], following.times[slot], following.mask[slot] = NAN, NO_TIME, 1
 
 
 def bounded(at: int) -> int:
     """Return a time that fits into 64 bits: RFC 3339 ends with the year 9999, nanoseconds do with 2262."""
     return min(max(at, 0), _LATEST)
-
-
-def _is_out(at: int, age_ns: int, now: int) -> bool:
-    return at == NO_TIME or now - at > age_ns or at - now > AHEAD_NS

@@ -5,11 +5,12 @@ are read with the time of the call, so that none is believed past its age; `expi
 stopped having a default, since the last call.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fairlead.api.data import DataEntry
+from fairlead.cooperative import Steps
 from fairlead.policy.views.measured_values import (
     AHEAD_NS,
     FUTURE,
@@ -26,9 +27,7 @@ from fairlead.policy.views.measured_values import (
 )
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading, poll_of
 from fairlead.strategies.facts import Unknown
-
-if TYPE_CHECKING:
-    from array import array
+from fairlead.strategies.reads import Reads
 
 _SECOND: Final = 1_000_000_000
 
@@ -98,6 +97,12 @@ class MeasuredEntry:
         return None if at == NO_TIME else at
 
 
+def table_key(entry: DataEntry) -> TableKey | None:
+    """Return the key of the table that an entry reads; None if it is not measured."""
+    poll = poll_of(entry)
+    return None if poll is None else TableKey(poll, entry.factor, entry.round)
+
+
 class Measurements:
     """All tables. `created` has the creation time of the node in each slot, NO_TIME if it is not known."""
 
@@ -114,17 +119,25 @@ class Measurements:
         """Return the measured ones of a policy's entries, with their tables."""
         found = list[MeasuredEntry]()
         for entry in entries:
-            if (poll := poll_of(entry)) is not None:
-                key = TableKey(poll, entry.factor, entry.round)
+            if (key := table_key(entry)) is not None:
                 table = self.tables.setdefault(key, MeasuredValues(key))
                 found.append(MeasuredEntry(entry, key, table))
                 self.expires = min(self.expires, table.expires)
         return found
 
-    def keep(self, polls: Iterable[Poll]) -> None:
-        """Drop the tables of all other polls."""
-        kept = {*polls}
-        for key in [key for key in self.tables if key.poll not in kept]:
+    def keep(self, asked: Iterable[tuple[Iterable[DataEntry], Reads]]) -> None:
+        """Drop the tables, ages and lags that none of these entries has, which are read as their policies read them."""
+        kept = dict[TableKey, MeasuredValues]()
+        for entries, reads in asked:
+            for entry in entries:
+                if (key := table_key(entry)) is None or (table := self.tables.get(key)) is None:
+                    continue
+                if key not in kept:
+                    kept[key] = table
+                    table.ages, table.defaults, table.lags = set(), set(), set()
+                MeasuredEntry(entry, key, table)
+                table.lags |= {lag_s for name, lag_s in reads.fresh if name == entry.name}
+        for key in self.tables.keys() - kept.keys():
             del self.tables[key]
 
     def clear(self, slot: int) -> None:
@@ -134,17 +147,39 @@ class Measurements:
         self.expires = 0
         self.version += 1
 
-    def publish(
-        self, readings: Mapping[Poll, Reading], slots: Mapping[str, int], created: Sequence[int], now: int
-    ) -> Iterator[tuple[MeasuredValues, "array[int]", bytearray]]:
-        """Store readings; yield each table, the times before, and a mask of the slots whose value differs."""
-        for key, table in self.tables.items():
-            if (reading := readings.get(key.poll)) is not None:
-                table.grow(len(created))
-                self.version += 1
-                before = table.times[:]
-                yield table, before, table.take(reading, slots, created, now)
-        self.expires = 0
+    def prepare(
+        self,
+        readings: Mapping[Poll, Reading],
+        slots: Mapping[str, int],
+        created: Sequence[int],
+        now: int,
+        names: Collection[str] | None = None,
+    ) -> Steps[list[MeasuredValues]]:
+        """Prepare tables for readings, or for what they say of some names, and return these tables.
+
+        A table that has no reading yet takes all of it.
+        """
+        prepared = list[MeasuredValues]()
+        try:
+            for table in [*self.tables.values()]:
+                reading = readings.get(table.key.poll)
+                if reading is not None and (names is None or names or table.is_new):
+                    prepared.append(table)
+                    yield from table.prepare(reading, slots, created, now, None if table.is_new else names)
+                    yield
+        except BaseException:
+            for table in prepared:
+                table.drop()
+            raise
+        return prepared
+
+    def commit(self, prepared: Iterable[MeasuredValues], now: int) -> Iterator[tuple[MeasuredValues, bytearray]]:
+        """Store what was prepared; yield each table and a mask of the slots whose value differs."""
+        for table in prepared:
+            self.version += 1
+            yield table, table.commit()
+        self.expires = min((table.expires for table in self.tables.values()), default=NEVER)
+        self.checked = max(self.checked, now)
 
     def expire(self, created: Sequence[int], now: int) -> list[Published]:
         """Return which slots changed because time has passed."""

@@ -5,12 +5,13 @@ later what has changed since. What is measured of all nodes changes at once: tha
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
+from fairlead.cooperative import Steps, finish
 from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.data_views import DataViews, measured
 from fairlead.policy.views.measured_values import NO_TIME, Published, Source, bounded
@@ -21,6 +22,7 @@ from fairlead.strategies.reads import EVERY, Change, Reads
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _NO_DATA: Final = Data()
+_SLICE: Final = 500  # nodes between two pauses: a millisecond
 _SECOND: Final = 1_000_000_000
 
 
@@ -47,6 +49,7 @@ class Nodes:
     measured_for: "Nodes | None" = None
     """Nodes that are measured, if these are a simulation's; a node that is not among them has no measurements."""
     _created: "array[int]" = field(default_factory=lambda: array("q"))
+    _joined: set[str] = field(default_factory=set)
     _unused: list[int] = field(default_factory=list)
     _with_data: "WeakValueDictionary[tuple[object, ...], DataViews]" = field(default_factory=WeakValueDictionary)
     """Views that some rule uses, by the policy, its entries and their tables."""
@@ -70,6 +73,7 @@ class Nodes:
             self._created[slot] = NO_TIME if view.created is None else bounded(view.created)
             if self.measured_for is None:
                 self.measurements.clear(slot)
+                self._joined.add(view.name)
         self.views[slot] = view
         self._note(JournalEntry(slot, change))
 
@@ -79,6 +83,7 @@ class Nodes:
         if slot is None:
             return
         self.removals += 1
+        self._joined.discard(name)
         self.views[slot] = None
         for values in self.data.values():
             if slot < len(values):
@@ -103,14 +108,43 @@ class Nodes:
 
     def publish(self, readings: Mapping[Poll, Reading], now: int) -> None:
         """Store what was measured of the nodes, in one step."""
-        created = self._created
-        for table, before, mask in self.measurements.publish(readings, self.slots, created, now):
+        finish(self.publication(readings, now))
+
+    def publication(
+        self, readings: Mapping[Poll, Reading], now: int, names: Collection[str] | None = None
+    ) -> Steps[None]:
+        """Store what was measured of the nodes, or of some: prepared with pauses, and then seen all at once.
+
+        Only one may be in progress.
+        """
+        measurements, created = self.measurements, self._created
+        prepared = yield from measurements.prepare(readings, self.slots, created, now, names)
+        moved = dict[Source, bytearray]()
+        for table in prepared:
+            for lag_s in [*table.lags]:
+                lag = table.key, lag_s
+                moved[lag] = yield from self._placed_meanwhile(table.times, table.prepared_times(), lag_s)
+        kept = [table for table in prepared if measurements.tables.get(table.key) is table]
+        before = {table.key: table.times for table in kept}
+        for table, mask in measurements.commit(kept, now):
             if 1 in mask:
                 self._note(Published(table.sources, bytes(mask)))
             for lag_s in table.lags:
-                moved = self._placed_meanwhile(before, table.times, lag_s * _SECOND)
-                if 1 in moved:
-                    self._note(Published(frozenset({(table.key, lag_s)}), bytes(moved)))
+                lag = table.key, lag_s
+                if lag not in moved:  # asked for since
+                    moved[lag] = finish(self._placed_meanwhile(before[table.key], table.times, lag_s))
+                if 1 in moved[lag]:
+                    self._note(Published(frozenset({lag}), bytes(moved[lag])))
+
+    def take_joined(self) -> Collection[str]:
+        """Return the nodes that have joined, or are other ones now, since this was last called."""
+        joined, self._joined = self._joined, set()
+        return joined
+
+    @property
+    def has_joined(self) -> bool:
+        """Return whether `take_joined` would return any."""
+        return bool(self._joined)
 
     def expire(self, now: int) -> None:
         """Note which measured values became stale, or lost their default, since the last call."""
@@ -185,10 +219,12 @@ class Nodes:
                 slot = -1
         return measured(found, data, slot, view, now)
 
-    def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_ns: int) -> bytearray:
+    def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_s: int) -> Steps[bytearray]:
         """Return a mask of the slots on which pods were placed that were not in the values, and now are."""
-        mask = bytearray(len(after))
-        for slot, (old, new) in enumerate(zip(before, after, strict=True)):
+        mask, lag_ns = bytearray(len(after)), lag_s * _SECOND
+        for slot, (old, new) in enumerate(zip(before, after)):  # noqa: B905 - nodes join meanwhile
+            if slot % _SLICE == 0:
+                yield
             view = self.views[slot]
             if old != new and view is not None and view.placed_between(old - lag_ns, new - lag_ns):
                 mask[slot] = 1

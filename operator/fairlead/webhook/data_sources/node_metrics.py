@@ -11,7 +11,7 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.prometheus_reply import TEXT_MAX, one_line
+from fairlead.webhook.data_sources.samples import TEXT_MAX, one_line
 
 API_SERVICE: Final = "v1beta1.metrics.k8s.io"
 BODY_BYTES_MAX: Final = 16 << 20

@@ -17,7 +17,7 @@ from fairlead.policy.views.node_data import moment
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.prometheus_reply import one_line
+from fairlead.webhook.data_sources.samples import one_line
 
 _SLICE: Final = 50  # nodes between two pauses; to read the capacity of a node for the first time takes 30 us
 _NO_NODES: Final = (

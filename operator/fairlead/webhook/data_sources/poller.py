@@ -1,8 +1,9 @@
 """Poller of measured values: when each poll is due, and what is published to the nodes.
 
 A poll is asked for the first time at once. From then on all polls of one interval are asked together. What is answered
-promptly is published in one step, and each straggler when it comes, so that a source that hangs keeps back no values of
-others. A failed poll changes no value: values keep their times, and grow stale by these.
+promptly is published together, and each straggler when it comes, so that a source that hangs keeps back no values of
+others. A publication takes turns with calls, and is seen in one step. A failed poll changes no value: values keep their
+times, and grow stale by these.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading, poll_name
+from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.poll_error import PollError
 
 LOG: Final = logging.getLogger(__name__)
@@ -81,14 +83,16 @@ class Poller:
         now: Callable[[], int],
         clock: Callable[[], float],
         is_synced: Callable[[], bool],
+        turns: LoopTurns | None = None,
     ) -> None:
         """Begin once `is_synced`, when the nodes are known; `now` is the time of day in nanoseconds."""
         self._nodes, self._ask, self._now, self._clock, self._is_synced = nodes, ask, now, clock, is_synced
+        self._turns = turns or LoopTurns()
+        self._publishing = asyncio.Lock()
         self._polls: dict[Poll, _Scheduled] = {}
         self._phases: dict[int, float] = {}
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
-        self._seen_nodes = (0, 0)
         self._begun: float | None = None
 
     @property
@@ -107,7 +111,6 @@ class Poller:
             else:
                 held.greatest_age_s = greatest_age_s
         self._progress.set()
-        self._publish_again()  # there may be new entries of known polls
         self._wake.set()
 
     def ask_now(self, polls: Collection[Poll]) -> None:
@@ -157,12 +160,14 @@ class Poller:
     async def run(self) -> NoReturn:
         """Poll until cancelled."""
         async with asyncio.TaskGroup() as group:
+            joined: asyncio.Task[None] | None = None
             while True:
                 self._wake.clear()
                 if not self._is_synced():
                     await asyncio.sleep(_TOGETHER_S)
                     continue
-                self._give_to_new_nodes()
+                if self._nodes.has_joined and (joined is None or joined.done()):
+                    joined = group.create_task(self.publish_last())
                 now = self._clock()
                 self._begun = now if self._begun is None else self._begun
                 due = {poll: one for poll, one in self._polls.items() if one.due <= now and not one.is_running}
@@ -188,17 +193,18 @@ class Poller:
             while done or waiting:
                 if done:
                     found = {poll: outcome for one in done for poll, outcome in one.result().items()}
-                    self._finish(found, due, begun)
+                    await self._finish(found, due, begun)
                 if not waiting:
                     return
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    def _finish(self, found: Mapping[Poll, Outcome | None], due: Mapping[Poll, _Scheduled], begun: float) -> None:
+    async def _finish(self, found: Mapping[Poll, Outcome | None], due: Mapping[Poll, _Scheduled], begun: float) -> None:
         """Publish what came, and schedule its polls again."""
         readings = {poll: one for poll, one in found.items() if isinstance(one, Reading)}
         kept = {poll: one for poll, one in readings.items() if self._polls.get(poll) is due[poll]}
         if kept:
-            self._nodes.publish(kept, self._now())
+            async with self._publishing:
+                await self._turns.run(self._nodes.publication(kept, self._now()))
         for poll, outcome in found.items():
             one = due[poll]
             if outcome is None:
@@ -251,16 +257,13 @@ class Poller:
             return min(retry, following)
         return following
 
-    def _give_to_new_nodes(self) -> None:
-        seen = (len(self._nodes.slots), self._nodes.removals)
-        if seen != self._seen_nodes:
-            self._seen_nodes = seen
-            self._publish_again()
-
-    def _publish_again(self) -> None:
-        readings = {poll: one.last for poll, one in self._polls.items() if one.last is not None}
-        if readings:
-            self._nodes.publish(readings, self._now())
+    async def publish_last(self) -> None:
+        """Give what the last polls said to nodes that have joined, and to new entries of known polls."""
+        async with self._publishing:
+            names = self._nodes.take_joined()
+            readings = {poll: one.last for poll, one in self._polls.items() if one.last is not None}
+            if readings:
+                await self._turns.run(self._nodes.publication(readings, self._now(), names))
 
 
 async def _outcomes(question: Question) -> Mapping[Poll, Outcome | None]:

@@ -8,7 +8,7 @@ from http.client import responses
 from pathlib import Path
 from time import monotonic, time_ns
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
@@ -21,16 +21,9 @@ from fairlead.policy.views.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.prometheus_reply import (
-    TEXT_MAX,
-    NodeOf,
-    NodeSamples,
-    ReplyReader,
-    one_line,
-    reading,
-    refusal_text,
-)
-from fairlead.webhook.data_sources.query_places import AT_ONCE, QueryPlaces
+from fairlead.webhook.data_sources.prometheus_reply import ReplyReader, refusal_text
+from fairlead.webhook.data_sources.query_places import AT_ONCE, QueryConnections, QueryPlaces
+from fairlead.webhook.data_sources.samples import TEXT_MAX, NodeOf, NodeSamples, one_line, reading
 from fairlead.webhook.data_sources.server_access import FOLDER, ServerAccess
 
 BODY_BYTES_MAX: Final = 16 << 20
@@ -66,20 +59,6 @@ class _Answer(NamedTuple):
     """When the query was sent, in nanoseconds."""
     waited_s: float
     """How long it waited for a place."""
-
-
-class _Connections(aiohttp.TCPConnector):
-    """Connections that are kept, except those on which something came that was not asked for: it is no answer."""
-
-    async def connect(
-        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.connector.Connection:
-        for _ in range(AT_ONCE + 1):
-            made = await super().connect(req, traces, timeout)
-            if made.protocol is not None and not made.protocol.should_close:
-                return made
-            made.close()
-        raise aiohttp.ServerDisconnectedError("it sends what was not asked for")
 
 
 class PrometheusClient:
@@ -120,7 +99,7 @@ class PrometheusClient:
 
     async def __aenter__(self) -> Self:
         self._open_session = aiohttp.ClientSession(
-            connector=_Connections(limit=0),  # the places are the limit
+            connector=QueryConnections(limit=0),  # the places are the limit
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={
                 "User-Agent": f"fairlead/{__version__}",

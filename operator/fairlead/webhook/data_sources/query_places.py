@@ -1,4 +1,4 @@
-"""Places for queries at a server, which those who ask get in turn.
+"""Places for queries at a server, which those who ask get in turn, and the connections to it.
 
 One that asks much waits for itself, and one that asks little does not wait for others. A query that was not answered in
 time, or was never answered, gets one of a part of the places only: queries that hang leave room for those that do not.
@@ -8,7 +8,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
+
+import aiohttp
 
 AT_ONCE: Final = 20
 """Queries that a server runs at the same time if its query.max-concurrency is the default; others would wait there."""
@@ -17,7 +19,7 @@ UNANSWERED_AT_ONCE: Final = 10
 
 
 class _Lane:
-    """Those who wait for one kind of places, by owner."""
+    """Queries that wait for one kind of places, by owner."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -70,3 +72,18 @@ class QueryPlaces:
         while sum(lane.taken for lane in self._lanes.values()) < AT_ONCE:
             if not any(lane.give() for lane in self._lanes.values()):
                 return
+
+
+class QueryConnections(aiohttp.TCPConnector):
+    """Connections that are kept, except those on which something came that was not asked for: it is no answer."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """Return a connection on which nothing has come yet."""
+        for _ in range(AT_ONCE + 1):
+            made = await super().connect(req, traces, timeout)
+            if made.protocol is not None and not made.protocol.should_close:
+                return made
+            made.close()
+        raise aiohttp.ServerDisconnectedError("it sends what was not asked for")

@@ -1,11 +1,11 @@
-"""Policies whose queries are within the limits of the Prometheus servers, and what serves in place of the others."""
+"""Policies whose measured entries are within the limits, and what serves in place of the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from fairlead.policy.compile.entry_limits import EntryLimits
 from fairlead.policy.compile.mode import in_mode
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
-from fairlead.policy.compile.query_limits import QueryLimits
 from fairlead.webhook.serving.policy_status import Obj, PolicyStatus, Reason
 
 
@@ -20,8 +20,8 @@ class LimitedPolicies:
     def select(
         self, policies: Iterable[tuple[CompiledPolicy, Obj]], limits: Mapping[str, int] | None
     ) -> list[CompiledPolicy]:
-        """Return what serves of policies with their objects; `limits` are the queries by server, None if not known."""
-        taken, served, refused = QueryLimits(limits), dict[str, CompiledPolicy](), dict[str, PolicyStatus]()
+        """Return what serves of policies with their objects; `limits` are the entries by server, None if not known."""
+        taken, served, refused = EntryLimits(limits), dict[str, CompiledPolicy](), dict[str, PolicyStatus]()
         selected = list[CompiledPolicy]()
         # The oldest first, so that a new policy takes no room from another one.
         for policy, obj in sorted(policies, key=lambda one: (_created(one[1]), one[0].order)):
@@ -29,7 +29,7 @@ class LimitedPolicies:
                 served[policy.name] = policy
                 selected.append(policy)
                 continue
-            # The generation before it serves as for any policy that does not compile, if its own queries find room.
+            # The generation before it serves as for any policy that does not compile, if its own entries find room.
             before = next((one for one in self._before(policy) if taken.take(one) is None), None)
             if before is not None:
                 served[policy.name] = before

@@ -45,7 +45,8 @@ class NodeDataFeed:
         self.prometheus: Final = PrometheusClient(settings_folder, now, turns)
         self._documents = ConfigMapSource(client, namespace, self._document_changed)
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents, turns)
-        self._poller = Poller(nodes, self._sources.ask, now=now, clock=monotonic, is_synced=is_synced)
+        self._poller = Poller(nodes, self._sources.ask, now=now, clock=monotonic, is_synced=is_synced, turns=turns)
+        self._followed: Collection[CompiledPolicy] = ()
 
     @property
     def poll_states(self) -> Mapping[Poll, PollStatus]:
@@ -76,8 +77,9 @@ class NodeDataFeed:
 
     async def follow(self, policies: Collection[CompiledPolicy]) -> None:
         """Poll for these policies from now on; return when each new poll succeeded once, or after a while."""
-        # The set that serves until now reads the polls of this moment, and no others.
-        self._nodes.measurements.keep(self._poller.states)
+        # The set that serves until now reads what was followed last, and nothing else.
+        self._nodes.measurements.keep((policy.data, policy.reads) for policy in self._followed)
+        self._followed = policies
         ages = dict[Poll, int]()
         for policy in policies:
             self._nodes.measure(policy.data)
@@ -90,6 +92,7 @@ class NodeDataFeed:
         self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
         self._poller.want(ages)
         if ages:
+            await self._poller.publish_last()
             await self._poller.first_values(FIRST_S)
 
     async def run(self) -> None:

@@ -67,7 +67,7 @@ def test_settings_say_how_many_queries_there_may_be(capsys: pytest.CaptureFixtur
     for most, code, said in ((2, 0, False), (1, 1, True)):
         Path("values.yaml").write_text(f"prometheus: [{{name: default, url: 'https://x', maxEntries: {most}}}]\n")
         found, out, _ = _lint(capsys, "--settings", "values.yaml", "a.yaml")
-        assert (found, "spec.data[1].prometheus" in out and "at most 1 different queries" in out) == (code, said)
+        assert (found, "spec.data[1].prometheus" in out and "at most 1 different entries" in out) == (code, said)
 
 
 def test_warnings_do_not_fail(capsys: pytest.CaptureFixture[str], here: Path) -> None:

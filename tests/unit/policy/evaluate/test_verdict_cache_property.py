@@ -1,9 +1,11 @@
 """Whatever happens to nodes, pods and time: cached results equal those computed from nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -11,16 +13,18 @@ from pydantic import Field
 
 from fairlead.api.params import DataName, Params
 from fairlead.api.parse import parse_policy
+from fairlead.cooperative import Steps, finish
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
+from fairlead.policy.views import measured_values, node_table
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, PrometheusPoll, Reading
+from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.contract import Reads, Score, Strategy, Use
 from fairlead.strategies.reads import Change
 from fairlead.strategies.registry import policy_with
@@ -94,6 +98,13 @@ MEASURED = compile_policy(
             data=[
                 {"name": "load", "prometheus": {"query": "load"}, "maxAge": "20s", "default": 0.5},
                 {"name": "steps", "prometheus": {"query": "load"}, "maxAge": "40s", "round": 0.5, "factor": 2.0},
+                {
+                    "name": "young",
+                    "nodeMetrics": {"resource": "cpu"},
+                    "maxAge": "300s",
+                    "default": 5.0,
+                    "defaultFor": "20s",
+                },
                 {"name": "heat", "nodeMetrics": {"resource": "cpu"}, "maxAge": "30s"},
                 {"name": "price", "configMap": {"name": "prices"}},
                 {"name": "told", "nodeAnnotation": {"key": "load", "timeKey": "load-time"}, "maxAge": "25s"},
@@ -102,6 +113,7 @@ MEASURED = compile_policy(
                 "idle": "data.load < 0.8",
                 "calm": "data.load < 0.3 || pod.metadata.labels[?'gpu'].orValue('') != 'a'",
                 "even": {"expression": "data.steps < 1.2", "onError": "Pass"},
+                "new": "!has(data.young) || data.young != 5.0",
                 "known": "!has(data.price) || data.price < 3.0",
             },
             scores={
@@ -151,7 +163,10 @@ class Comparison(RuleBasedStateMachine):
             self.nodes.put(self._seen(name, {}))
 
     def _seen(self, name: str, changed: dict[str, Any]) -> NodeView:
-        held = self.objects.setdefault(name, {"labels": {"gpu": "a", "zone": "z1"}, "annotations": {}, "used": 1.0})
+        made: dict[str, Any] = {"labels": {"gpu": "a", "zone": "z1"}, "annotations": {}, "used": 1.0}
+        if name in NAMES[3:]:  # not long ago
+            made["created"] = f"{datetime.fromtimestamp(self.now // SECOND - 5, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        held = self.objects.setdefault(name, made)
         held.update(changed)
         plain = {key: value for key, value in held.items() if key != "placed"}
         seen = node(name, cpu=6.0, **plain)
@@ -265,9 +280,46 @@ class MeasuredEqualsFresh(Comparison):
 
     policies = (MEASURED,)
 
+    publication: Steps[None] | None = None
+    """Whatever happens meanwhile, rules see all of it or nothing."""
+
+    def _publish(self, readings: Mapping[Poll, Reading]) -> None:
+        """Publish at once what comes after the publication in progress."""
+        if self.publication is not None:
+            finish(self.publication)
+            self.publication = None
+        self.nodes.publish(readings, self.now)
+
+    @rule(values=readings, price=numbers, ages=st.lists(st.integers(-310, 40), min_size=6, max_size=6))
+    def a_publication_begins(self, values: dict[str, float], price: float, ages: list[int]) -> None:
+        if self.publication is None:
+            times = {name: self.now - age * SECOND for name, age in zip([*NAMES, "stranger"], ages, strict=True)}
+            one = Reading(values, self.now - min(ages) * SECOND)
+            read: Mapping[Poll, Reading] = {
+                LOAD: one,
+                HEAT: Reading(values, times),
+                PRICE: Reading({"n1": price}, None),
+            }
+            self.publication = self.nodes.publication(read, self.now)
+
+    @rule(steps=st.integers(1, 40))
+    def it_goes_on(self, steps: int) -> None:
+        for _ in range(steps):
+            if self.publication is not None:
+                try:
+                    next(self.publication)
+                except StopIteration:
+                    self.publication = None
+
+    @rule()
+    def it_is_given_up(self) -> None:
+        if self.publication is not None:
+            self.publication.close()
+            self.publication = None
+
     @rule(values=readings)
     def everything_is_measured(self, values: dict[str, float]) -> None:
-        self.nodes.publish({LOAD: Reading(values, self.now), HEAT: Reading(values, self.now)}, self.now)
+        self._publish({LOAD: Reading(values, self.now), HEAT: Reading(values, self.now)})
         self._compare(PODS[0], NAMES)
 
     @rule(seconds=st.sampled_from([10, 21]))
@@ -282,16 +334,16 @@ class MeasuredEqualsFresh(Comparison):
     )
     def load_is_measured(self, values: dict[str, float], several: set[str], age: int) -> None:
         reading = Reading(values, self.now - age * SECOND, several=frozenset(several))
-        self.nodes.publish({LOAD: reading}, self.now)
+        self._publish({LOAD: reading})
 
     @rule(values=readings, ages=st.lists(st.integers(-310, 40), min_size=6, max_size=6))
     def heat_is_measured(self, values: dict[str, float], ages: list[int]) -> None:
         times = {name: self.now - age * SECOND for name, age in zip([*NAMES, "stranger"], ages, strict=True)}
-        self.nodes.publish({HEAT: Reading(values, times)}, self.now)
+        self._publish({HEAT: Reading(values, times)})
 
     @rule(values=readings, bad=st.sets(st.sampled_from(NAMES), max_size=1))
     def prices_are_written(self, values: dict[str, float], bad: set[str]) -> None:
-        self.nodes.publish({PRICE: Reading(values, None, no_number=frozenset(bad))}, self.now)
+        self._publish({PRICE: Reading(values, None, no_number=frozenset(bad))})
 
     @rule(name=st.sampled_from(NAMES), load=st.sampled_from(["0.1", "0.9"]), age=st.integers(0, 30))
     def an_annotation_tells(self, name: str, load: str, age: int) -> None:
@@ -304,6 +356,12 @@ class MeasuredEqualsFresh(Comparison):
         before = self.objects.get(name, {}).get("placed", ())
         one = on_node("new", self.now - age * SECOND).pod
         self._change(name, Change(pods=(one,)), placed=(*before, self.now - age * SECOND))
+
+
+@pytest.fixture(autouse=True)
+def _many_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (measured_values, node_table):
+        monkeypatch.setattr(module, "_SLICE", 1)
 
 
 TestMeasuredEqualsFresh = MeasuredEqualsFresh.TestCase

@@ -1,14 +1,19 @@
 """Tables of measured values, at the edges that a cluster can have."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fairlead.policy.views.measured_values import Published
+from fairlead.cooperative import Steps, finish
+from fairlead.policy.views.measured_values import AHEAD_NS, NEVER, NO_TIME, MeasuredValues, Published, TableKey
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
+from fairlead.strategies.reads import Reads
 from support.policy import NOW, SECOND, node, on_node, policy
 
 LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)
@@ -131,6 +136,14 @@ def test_a_value_of_far_ahead_counts_from_when_the_clock_is_nearer() -> None:
     seen = nodes.with_measured(NodeView(node("a").node, entries=entries), POLICY.data, NOW + 12 * SECOND)
     assert seen.fresh("load", 0).request("cpu") == 1.0
     assert [value(nodes, second) for second in (70, 71)] == [0.4, "is stale"]
+
+
+def test_a_value_that_was_ahead_and_is_measured_anew_is_told_although_it_is_the_same() -> None:
+    nodes = measured((0, Reading({"a": 0.4}, NOW + 301 * SECOND)))
+    nodes.expire(NOW)
+    head = nodes.head
+    nodes.publish({LOAD: at(1, a=0.4)[1]}, NOW + SECOND)
+    assert nodes.head > head
 
 
 @pytest.mark.parametrize(("label", "want"), [(None, "is missing"), ("type", 0.4)])
@@ -257,3 +270,173 @@ def test_a_value_of_the_second_in_which_a_node_was_made_may_be_of_the_one_before
     nodes.put(node("a", created="2027-01-15T08:00:00Z"))
     nodes.publish({LOAD: Reading({"a": 0.4}, NOW + late_ns)}, NOW + SECOND)
     assert value(nodes, 1) == want
+
+
+# publications
+
+
+def _some(steps: Steps[None], count: int) -> None:
+    """Let a publication go on by some pauses, which do not end it."""
+    for _ in range(count):
+        next(steps)
+
+
+def _length(nodes: Nodes, readings: Mapping[Poll, Reading]) -> int:
+    """Return the number of pauses of a publication that is given up in the end."""
+    steps = nodes.publication(readings, NOW)
+    return len([*zip(range(10_000), steps, strict=False)])
+
+
+HEAT: Poll = PrometheusPoll("default", "heat", "instance", None, 15)
+TWO = policy(
+    data=[
+        {"name": "load", "prometheus": {"query": "load"}},
+        {"name": "double", "prometheus": {"query": "load"}, "factor": 2.0},
+        {"name": "heat", "prometheus": {"query": "heat"}},
+    ],
+    filters={"f": "data.load < 1.0"},
+).data
+
+
+def test_a_publication_is_seen_in_one_step_of_all_its_polls() -> None:
+    nodes = Nodes()
+    nodes.measure(TWO)
+    nodes.put(node("a"))
+
+    def seen() -> list[float | None]:
+        data = nodes.with_measured(node("a"), TWO, NOW).data
+        return [data.get(name) for name in ("load", "double", "heat")]
+
+    steps, views = (
+        nodes.publication({LOAD: Reading({"a": 1.0}, NOW), HEAT: Reading({"a": 70.0}, NOW)}, NOW),
+        list[Any](),
+    )
+    for _ in steps:
+        views.append(seen())
+    assert len(views) > 3
+    assert {*map(tuple, views)} == {(None, None, None)}
+    assert seen() == [1.0, 2.0, 70.0]
+
+
+def test_a_publication_pauses_after_so_many_nodes_of_each_table() -> None:
+    """So that calls are answered between any two of its stretches, whatever the number of tables and nodes."""
+    nodes = Nodes()
+    data = [{"name": f"e{at}", "prometheus": {"query": "load"}, "factor": 1.0 + at} for at in range(16)]
+    nodes.measure(policy(data=data, filters={"f": "true"}).data)
+    for at in range(3000):
+        nodes.put(node(f"n{at}"))
+    reading = Reading({f"n{at}": 0.5 for at in range(3000)}, {f"n{at}": NOW - at for at in range(3000)})
+    taken, changed = list[int](), TableKey.changed
+
+    def counting(key: TableKey, measured: float) -> float:
+        taken[-1] += 1
+        return changed(key, measured)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TableKey, "changed", counting)
+        taken.append(0)
+        for _ in nodes.publication({LOAD: reading}, NOW):
+            taken.append(0)
+    assert sum(taken) == 16 * 3000
+    assert max(taken) <= 1000
+
+
+@pytest.mark.parametrize("pauses", range(4))
+def test_a_node_that_comes_meanwhile_has_no_value_of_the_one_before_in_its_slot(pauses: int) -> None:
+    nodes = measured()
+    reading = Reading({"a": 0.4, "b": 0.5}, NOW)
+    assert pauses < _length(nodes, {LOAD: reading})
+    steps = nodes.publication({LOAD: reading}, NOW)
+    _some(steps, pauses)
+    nodes.remove("a")
+    nodes.put(node("c", created=OLD))
+    finish(steps)
+    assert [value(nodes, 0, name=name) for name in "cb"] == ["is missing", 0.5]
+    assert nodes.take_joined() == {"b", "c"}
+
+
+def test_nodes_that_join_are_given_what_was_read_and_no_others() -> None:
+    nodes = measured(at(0, a=0.4, b=0.5))
+    nodes.take_joined()
+    nodes.put(node("c"))
+    later = Reading({"a": 7.0, "b": 7.0, "c": 0.6}, NOW)
+    finish(nodes.publication({LOAD: later}, NOW, nodes.take_joined()))
+    assert [value(nodes, 0, name=name) for name in "abc"] == [0.4, 0.5, 0.6]
+    assert not nodes.has_joined
+
+
+def test_a_new_entry_of_a_known_poll_is_given_all_of_what_was_read() -> None:
+    nodes = measured(at(0, a=0.4))
+    nodes.take_joined()
+    nodes.measure(TWO)
+    finish(nodes.publication({LOAD: Reading({"a": 0.4}, NOW)}, NOW, ()))
+    assert nodes.with_measured(node("a"), TWO, NOW).data("double") == 0.8
+
+
+def test_a_publication_that_is_given_up_leaves_nothing() -> None:
+    nodes = measured(at(0, a=0.4))
+    steps = nodes.publication({LOAD: Reading({"a": 7.0}, NOW)}, NOW)
+    _some(steps, 2)
+    steps.close()
+    assert value(nodes, 0) == 0.4
+    nodes.publish({}, NOW)
+    assert value(nodes, 0) == 0.4
+
+
+# what nothing asks for any more
+
+
+def _entry(**fields: Any) -> Any:
+    return policy(data=[{"name": "load", "prometheus": {"query": "load"}} | fields], filters={"f": "true"}).data
+
+
+def test_ages_defaults_and_lags_that_nothing_asks_for_any_more_go() -> None:
+    nodes = Nodes()
+    nodes.put(node("a"))
+    reads = Reads(fresh=frozenset({("load", 10)}))
+    for second in range(100, 2100):
+        before = _entry(maxAge=f"{second}s", default=1.0, defaultFor=f"{second}s")
+        nodes.measurements.keep([(before, reads)])
+        after = _entry(maxAge=f"{second + 1}s", default=1.0, defaultFor=f"{second + 1}s")
+        nodes.measure(after)
+        nodes.sources(after, Reads(fresh=frozenset({("load", second % 60)})))
+    (table,) = nodes.measurements.tables.values()
+    assert table.ages == {2099 * SECOND, 2100 * SECOND}
+    assert table.defaults == table.ages
+    assert table.lags <= {10, 2099 % 60}
+
+
+def test_tables_that_nothing_asks_for_any_more_go_although_their_poll_is_wanted() -> None:
+    nodes = Nodes()
+    nodes.measure([*_entry(factor=2.0), *_entry(factor=3.0)])
+    nodes.measurements.keep([(_entry(factor=3.0), Reads())])
+    assert [key.factor for key in nodes.measurements.tables] == [3.0]
+
+
+_times = st.integers(0, 60)
+
+
+@given(
+    st.sets(_times, max_size=5),
+    st.lists(_times | st.just(NO_TIME), max_size=8),
+    st.sets(_times, max_size=4),
+    _times,
+    _times,
+)
+def test_what_is_due_is_found_without_a_look_at_each_age_of_each_value(
+    ages: set[int], times: list[int], defaults: set[int], since: int, passed: int
+) -> None:
+    """With what AHEAD_NS allows out of reach."""
+    now, ahead = since + passed, AHEAD_NS
+    times = [at if at == NO_TIME else min(at, now) + ahead for at in times]
+    since, now = since + ahead, now + ahead
+    created = [ahead + at % 7 for at in range(len(times))]
+    table = MeasuredValues(TableKey(LOAD, 1.0, None), ages=ages, defaults=defaults, checked=since)
+    table.values.extend(0.5 if at != NO_TIME else float("nan") for at in times)
+    table.times.extend(times)
+    ends = [
+        [at - ahead, *(at + age + 1 for age in ages)] if at != NO_TIME else [made + limit for limit in defaults]
+        for at, made in zip(times, created, strict=True)
+    ]
+    assert [*table.expired(created, now)] == [int(any(since < end <= now for end in each)) for each in ends]
+    assert table.expires == min([end for each in ends for end in each if end > now], default=NEVER)

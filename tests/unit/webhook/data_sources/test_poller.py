@@ -1,10 +1,11 @@
 """When polls are asked, and what becomes of their answers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from fairlead.cooperative import Steps
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
@@ -32,9 +33,11 @@ class _Counted(Nodes):
 
     published = 0
 
-    def publish(self, readings: Mapping[Poll, Reading], now: int) -> None:
+    def publication(
+        self, readings: Mapping[Poll, Reading], now: int, names: Collection[str] | None = None
+    ) -> Steps[None]:
+        yield from super().publication(readings, now, names)
         self.published += 1
-        super().publish(readings, now)
 
 
 class Ground:
@@ -88,7 +91,7 @@ class Ground:
             await asyncio.sleep(0.005)
 
     async def settle(self) -> None:
-        for _ in range(20):
+        for _ in range(100):
             await asyncio.sleep(0)
 
     async def advance(self, *moments: float) -> None:
@@ -252,6 +255,7 @@ async def test_an_edited_entry_has_the_values_that_the_last_poll_did_not_repeat(
         ).data
         ground.nodes.measure(edited)
         ground.poller.want({LOAD: 60})
+        await ground.poller.publish_last()
         view = ground.nodes.view_of("a")
         assert view is not None
         assert ground.nodes.with_measured(view, edited, NOW + 15 * SECOND).data("load") == 4.0

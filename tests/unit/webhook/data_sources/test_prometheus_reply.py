@@ -10,14 +10,8 @@ from fairlead.policy.views.polls import Reading
 from fairlead.webhook.data_sources import prometheus_reply
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError
-from fairlead.webhook.data_sources.prometheus_reply import (
-    NodeSamples,
-    ReplyReader,
-    node_samples,
-    reading,
-    refusal_text,
-    series_max,
-)
+from fairlead.webhook.data_sources.prometheus_reply import ReplyReader, node_samples, refusal_text, series_max
+from fairlead.webhook.data_sources.samples import NodeSamples, reading
 from support.webhook.polled import nodes, reply, series
 
 SENT = 1_800_000_000_000_000_000

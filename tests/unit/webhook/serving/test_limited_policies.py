@@ -1,5 +1,6 @@
-"""Queries of all policies together: who takes precedence, who does not compile, and what serves meanwhile."""
+"""Measured entries of all policies together: who takes precedence, who does not compile, and what serves meanwhile."""
 
+from collections.abc import Sequence
 from itertools import permutations
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ import msgspec
 import pytest
 
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.entry_limits import OTHERS_MAX
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.policy_watch import decode
 from support.policy import INSTALLED, MODEL, obj
@@ -14,11 +16,21 @@ from support.policy import INSTALLED, MODEL, obj
 LIMITS: Final = {"default": 3, "other": 1}
 
 
-def asking(name: str, *queries: str, priority: int = 0, generation: int = 1, **more: Any) -> dict[str, Any]:
-    data = []
+def asking(
+    name: str,
+    *queries: str,
+    priority: int = 0,
+    generation: int = 1,
+    factors: Sequence[float] = (),
+    round: float | None = None,  # noqa: A002 - called as in the API
+    **more: Any,
+) -> dict[str, Any]:
+    data = list[dict[str, Any]]()
     for at, query in enumerate(queries):
         server, _, text = query.rpartition("/")
         data.append({"name": f"e{at}", "prometheus": {"query": text, **({"server": server} if server else {})}})
+        data[-1] |= {"factor": factors[at]} if factors else {}
+        data[-1] |= {"round": round} if round is not None else {}
     return obj(name, generation=generation, uid=name, priority=priority, data=data, **more)
 
 
@@ -45,8 +57,9 @@ def said(policies: PolicyStore) -> dict[str, str]:
 
 
 FULL: Final = (
-    "NothingServes spec.data[{}].prometheus: the server {} answers at most {} different queries of all policies;"
-    " share queries between policies, or raise maxEntries of {} in the settings"
+    "NothingServes spec.data[{0}].prometheus: all policies together may have at most {2} different entries of"
+    " prometheus {1}, by what is asked, factor and round; share entries between policies, or raise maxEntries of {1} in"
+    " the settings"
 )
 
 
@@ -55,12 +68,24 @@ def test_the_last_in_precedence_does_not_compile_whichever_came_first(order: tup
     objs = [asking("b", "x", "y"), asking("c", "x", "p", "q"), asking("a", "z")]
     policies = store(*(objs[at] for at in order))
     assert serving(policies) == {"a": "1", "b": "1", "c": "NotCompiled"}
-    assert said(policies) == {"a": "Compiled", "b": "Compiled", "c": FULL.format(1, "default", 3, "default")}
+    assert said(policies) == {"a": "Compiled", "b": "Compiled", "c": FULL.format(1, "default", 3)}
 
 
 CASES: Final[dict[str, tuple[list[dict[str, Any]], dict[str, str]]]] = {
     "as many as there may be": ([asking("a", "x", "y"), asking("b", "z")], {"a": "1", "b": "1"}),
     "equal queries count once": ([asking("a", "x", "y", "z"), asking("b", "z", "x")], {"a": "1", "b": "1"}),
+    "one query with several factors": (
+        [asking("a", "x"), asking("b", "x", "x", "x", factors=(2.0, 3.0, 4.0))],
+        {"a": "1", "b": "NotCompiled"},
+    ),
+    "one query rounded": (
+        [asking("a", "x", "y", "z"), asking("b", "x", factors=(1.0,), round=0.1)],
+        {"a": "1", "b": "NotCompiled"},
+    ),
+    "equal factors count once": (
+        [asking("a", "x", "x", "x", factors=(2.0, 3.0, 4.0)), asking("b", "x", "x", factors=(4.0, 2.0))],
+        {"a": "1", "b": "1"},
+    ),
     "by priority": ([asking("a", "x", "y"), asking("b", "p", "q", priority=1)], {"a": "NotCompiled", "b": "1"}),
     "a smaller one fits after all": (
         [asking("a", "x", "y"), asking("b", "p", "q"), asking("c", "r")],
@@ -76,9 +101,26 @@ CASES: Final[dict[str, tuple[list[dict[str, Any]], dict[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_queries_are_counted(name: str) -> None:
+def test_entries_are_counted(name: str) -> None:
     objs, want = CASES[name]
     assert serving(store(*objs)) == want
+
+
+@pytest.mark.parametrize("source", ["nodeMetrics", "configMap"])
+def test_sources_that_no_setting_limits_have_a_limit_too(source: str) -> None:
+    given = {"nodeMetrics": {"resource": "cpu"}, "configMap": {"name": "prices"}}[source]
+
+    def of(name: str, first: int, count: int) -> dict[str, Any]:
+        data = [{"name": f"e{at}", source: given, "factor": float(at)} for at in range(first, first + count)]
+        return obj(name, uid=name, data=data)
+
+    full = [of(f"a{at}", 16 * at + 1, 16) for at in range(OTHERS_MAX // 16)]
+    policies = store(*full, of("b", 1, 1), of("c", OTHERS_MAX + 1, 1))
+    assert {name for name, one in serving(policies).items() if one == "NotCompiled"} == {"c"}
+    assert said(policies)["c"] == (
+        f"NothingServes spec.data[0].{source}: all policies together may have at most 128 different entries of"
+        f" {source}, by what is asked, factor and round; share entries between policies"
+    )
 
 
 @pytest.mark.parametrize("priority", [0, 9])
