@@ -12,6 +12,10 @@ from fairlead.policy.views.measured_summary import age_text
 GREEN: Final = "\x1b[1;32m"
 RED: Final = "\x1b[1;31m"
 _SECOND: Final = 1_000_000_000
+_LAST_TRY: Final = (
+    "The message above is of the scheduler's last try: it tries again when something changes, or it refuses these "
+    "nodes for what is not simulated."
+)
 
 
 def head(about: ExplainContext, *, colour: bool) -> Iterator[str]:
@@ -109,6 +113,8 @@ def summary(about: ExplainContext, *, colour: bool) -> Iterator[str]:
         if about.scheduling.is_unanswered:
             said += ": no replica answers, and all policies of this scheduler have failurePolicy Ignore"
     yield painted(clean(said), GREEN if is_good else RED, colour)
+    if is_good and about.scheduling.last is not None:
+        yield _LAST_TRY
 
 
 def _unanswered(about: ExplainContext) -> str:

@@ -85,17 +85,17 @@ def all_changes(expression: CompiledExpression, values: PartValues) -> list[list
         places: dict[int, tuple[Node, list[At]]] = {}
         for node, at in way:
             places.setdefault(node.id, (node, []))[1].append(at)
-        changes = [_change(node, at, values) for node, at in places.values()]
+        changes = [_change(expression, node, at, values) for node, at in places.values()]
         if changes and changes not in found:
             found.append(changes)
     return found
 
 
-def _change(node: Node, places: Sequence[At], values: PartValues) -> Change:
+def _change(expression: CompiledExpression, node: Node, places: Sequence[At], values: PartValues) -> Change:
     at = places[-1]
     operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
     left, right = [*(values.value(operand, at) for operand in operands), None, None][:_OPERANDS]
-    elements, unit = values.elements(node, at), compared_unit(node)
+    elements, unit = values.elements(node, at), compared_unit(node, expression)
     return Change(text(node), values.value(node, at), left, right, elements, len(places) > 1, unit)
 
 

@@ -197,7 +197,7 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
         outcome,
         _why(value),
         value=_number(value),
-        unit="" if rule.expression is None else unit_of(rule.expression.expression.checked.root),
+        unit="" if rule.expression is None else unit_of(rule.expression.expression.checked.root, rule.expression),
         steps=parts,
         noted=notes.taken(),
         raised=next((str(step.value) for step in parts if step.text == RAISED_STEP), ""),

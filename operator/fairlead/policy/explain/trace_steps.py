@@ -42,7 +42,7 @@ def steps(expression: CompiledExpression, pod: Any, view: Any, now: int) -> Iter
         key = text(node), traced.elements(node, at)
         if traced.has_value(node, at) and key not in seen:
             seen.add(key)
-            yield Step(key[0], traced.value(node, at), key[1], unit=unit_of(node))
+            yield Step(key[0], traced.value(node, at), key[1], unit=unit_of(node, expression))
     if isinstance(result, Exception):
         yield Step(RAISED_STEP, with_values(result))
 
@@ -191,7 +191,7 @@ class EngineTrace:
             value = None if written in seen else self.value(node, at)
             seen.add(written)
             if value is not None:
-                yield Step(written, value, unit=unit_of(node))
+                yield Step(written, value, unit=unit_of(node, self.expression))
         if isinstance(found := self.held(self._checked.root, {}), Exception):
             yield Step(RAISED_STEP, with_values(found))
 

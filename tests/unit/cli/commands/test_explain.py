@@ -271,6 +271,11 @@ def test_bytes_are_written_as_kubernetes_writes_them(run: Run) -> None:
     assert (found["left"], found["unit"]) == (31 * 1024.0**3, "bytes")
     one = run("train", "-n", "ml", *FILES, "--node", "t4-1")[1]
     assert "p/s: 32Gi" in one
+    named = _with_filter("variables.room >= 137438953472.0")
+    Path("v.yaml").write_text(
+        named.replace("spec:", "spec:\n  variables: [{name: room, expression: \"free['memory']\"}]")
+    )
+    assert "variables.room >= 137438953472.0   32Gi" in run("train", "-n", "ml", "--policies", "v.yaml", *FILES[2:])[1]
     assert "    free['memory']   32Gi" in one
 
 
@@ -609,6 +614,7 @@ def test_what_the_scheduler_said_and_who_is_alive_stand_first(ask: Ask) -> None:
         "operator: 1 of 1 replica ready in fairlead-system",
         "policies: gpu",
     ]
+    assert "2 of 5 nodes are possible\nThe message above is of the scheduler's last try: it tries again when" in out
     said = json.loads(ask(there, "-o", "json")[1])["scheduling"]
     assert said["podScheduled"]["message"] == "0/5 nodes are available: 5 nope."
     assert (said["scheduler"]["ready"], said["operator"]["ready"], said["answered"]) == (True, 1, True)
