@@ -113,7 +113,7 @@ def _fields(select: Select | None, nears: tuple[str, ...], otherwise: str) -> Hi
     for near in filter(None, nears):
         if select is not None:
             made = f"{operand_text(select.operand)}.{near}"
-            yield Rewriting(_meaning(near), f"has({made})" if select.test_only else made, select)
+            yield Rewriting(_meaning(near), f"has({made})" if select.test_only else made, select, is_name=True)
     yield otherwise
 
 
@@ -162,7 +162,7 @@ def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, a
     if node is not None:
         for holder, declared in (("variables", names.variables), ("data", names.data)):
             if root in declared:
-                yield Rewriting(_meaning(f"{holder}.{root}"), f"{holder}.{root}", node)
+                yield Rewriting(_meaning(f"{holder}.{root}"), f"{holder}.{root}", node, is_name=True)
         yield from write(_LITERALS.get(root, ""), node)
         if compared is not None:
             for other in compared.args:
@@ -173,7 +173,7 @@ def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, a
         return
     if node is not None:
         near = closest_name(root, [*names.scope.roots, "variables"])
-        yield from (Rewriting(_meaning(near), near, node),) if near else ()
+        yield from (Rewriting(_meaning(near), near, node, is_name=True),) if near else ()
         quoted = f"'{root}'"
         if name == root:
             yield Rewriting(f"a string needs quotes: `{quoted}`", quoted, node)
@@ -205,7 +205,7 @@ def _functions(call: Call, names: Names) -> Hints:
     close = closest_name(name, FUNCTION_NAMES | MACRO_NAMES, cutoff=0.75)
     for near in filter(None, (_SYNONYMS.get(name, ""), *sorted(meant), close)):
         for code in with_name(call, near, ROOTS):
-            yield Rewriting(_meaning(near), code, call)
+            yield Rewriting(_meaning(near), code, call, is_name=True)
 
 
 def part_of_time(name: str) -> str:
