@@ -10,7 +10,7 @@ from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.calls import of_another_library, with_name
 from fairlead.cel.hints.rewrites import Hints, Rewriting, presence, write
 from fairlead.cel.hints.time_hints import COUNTED, of_word
-from fairlead.cel.syntax.ast import Call, Const, Node, Select
+from fairlead.cel.syntax.ast import Call, Const, ListExpr, Node, Select
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import PACKAGE, messages
 
@@ -175,9 +175,17 @@ def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, a
         near = closest_name(root, [*names.scope.roots, "variables"])
         yield from (Rewriting(_meaning(near), near, node, is_name=True),) if near else ()
         quoted = f"'{root}'"
-        if name == root:
+        if name == root and _may_be_text(around):
             yield Rewriting(f"a string needs quotes: `{quoted}`", quoted, node)
     yield available
+
+
+def _may_be_text(around: Sequence[Node]) -> bool:
+    """Report whether a name stands where a text may be meant: it is compared, a key, or in a list."""
+    match around:
+        case [Call(function="_==_" | "_!=_" | "@in" | "_[_]") | ListExpr(), *_]:
+            return True
+    return False
 
 
 def unknown_function(call: Call, names: Names) -> tuple[str, Hints]:

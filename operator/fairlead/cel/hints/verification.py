@@ -11,7 +11,7 @@ from fairlead.cel.hints.rewrites import Hints, Rewriting, substituted
 from fairlead.cel.syntax.ast import Checked
 from fairlead.cooperative import Steps
 
-_TRIED_MAX: Final = 24
+_TRIED_MAX: Final = 16
 """Rewrites of one expression that are checked; each takes as long as checking the expression."""
 _LENGTH_MAX: Final = 1_024
 """Characters of an expression whose hints can be checked quickly enough."""
