@@ -82,7 +82,11 @@ CASES = {
         measured(10, requested=2, limits=3, mean=0.9, deviation=0.02), ONE, {"riskLoad": 1.0}, 50.0, CPU
     ),
     "whose load varies a lot": Case(
-        measured(10, requested=2, limits=2, mean=0.9, deviation=0.05), ONE, {"riskLoad": 0.999952}, 50.0024, CPU
+        measured(10, requested=2, limits=2, mean=0.9, deviation=0.05), ONE, {"riskLoad": 0.0}, 100.0, CPU
+    ),
+    "whose load varies a lot, with a pod without a limit": Case(
+        measured(10, requested=2, limits=2, unlimited=1, mean=0.9, deviation=0.05), ONE,
+        {"riskLoad": 0.999952}, 50.0024, CPU,
     ),
     # Limits that bound the load.
     "a node full of limits that bound the load to what is requested": Case(

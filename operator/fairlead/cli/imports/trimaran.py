@@ -223,6 +223,10 @@ def _low_risk(args: Mapping[str, Any], weight: int | None, sources: LoadSources)
     others = [name for name in found.risk_limit_weights if name not in _RESOURCES]
     if others:
         comments.append(f"Not imported: {listed(others)} of riskLimitWeights, which {plugin} does not read.")
+    comments.append(
+        "A load beyond the limits of a node's pods counts as impossible, as in Trimaran; where a pod has no limit it "
+        "counts, unlike in Trimaran."
+    )
     rule = {"resources": resources, "windows": _within(windows, 1, _WINDOWS_MAX, "smoothingWindowSize", comments)}
     _add(sources, plugin, "low-risk-over-commitment", weight, {"lowRisk": rule}, comments)
     sources.note(plugin, found)

@@ -97,9 +97,10 @@ def _rating(resource: CommittedResource, root: float) -> Callable[[float, float]
             within = 1.0  # without pods nothing is used that was not requested
             if requested or limits or unlimited:
                 within = _probability(mu, shape, requested / total)
-                # Limits bound the load only if every pod has one, and if nothing else uses more.
+                # Limits bound what pods use only if every pod has one. A load beyond them is not the pods' own, and no
+                # risk that they use more than they request: as in Trimaran, it is taken for impossible.
                 is_bounded = not unlimited and limits < total and at_most(requested, limits)
-                if is_bounded and shape is not None and at_most(mu, limits / total):
+                if is_bounded and shape is not None:
                     bounded = incomplete_beta(limits / total, *shape)
                     within = min(within / bounded, 1.0) if bounded > 0.0 else within
             risk = min(weight * over + (1.0 - weight) * (1.0 - within), 1.0)

@@ -110,6 +110,7 @@ def test_low_risk_over_commitment() -> None:
     assert found.spec["scores"] == [
         {"name": "low-risk-over-commitment", "weight": 12, "lowRisk": {"resources": resources, "windows": 7}}
     ]
+    assert "A load beyond the limits of a node's pods counts as impossible, as in Trimaran" in found.comments
     check(found.policy)
 
 
