@@ -25,6 +25,7 @@ _FULL: Final = 100.0
 _SMALL_SHARE: Final = 0.01 * (1 << 32)
 """A hundredth of a small node's memory, in bytes."""
 _LONGEST: Final = 80
+_PRODUCT: Final = 5  # how tightly `*` binds
 _CONVERSIONS: Final = ("double", "int", "uint")
 
 
@@ -108,18 +109,23 @@ def check_score_range(path: FieldPath, expression: CompiledExpression) -> Iterat
         hint = "set normalize: MinMax or Rank, which scale any values to 0 to 100"
     elif found.resource and in_bytes(found.resource) and _SMALL_SHARE * found.high >= _FULL:
         message = "scores range from 0 to 100, and this is a number of bytes: every node gets 100"
-        hint = f"set normalize: MinMax, or write a share such as `{_share(root, found.resource)}`"
+        hint = f"set normalize: MinMax, or write a share such as `{_share(root, found)}`"
     elif not found.resource and found.is_known and found.low >= -1 and found.high <= 1:
         message = "scores range from 0 to 100, and this is never above 1: every node gets 0 or 1, which the scheduler "
         message += "rounds to the same"
         factor = "100" if expression.expression.type.name != "double" else "100.0"
-        hint = f"write `{factor} * {operand_text(root)}`, or set normalize: MinMax"
+        hint = f"write `{factor} * {operand_text(root, _PRODUCT)}`, or set normalize: MinMax"
     else:
         return
     yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
 
 
-def _share(root: Node, resource: str) -> str:
-    written = operand_text(root, 5)
+def _share(root: Node, found: Range) -> str:
+    resource = found.resource
+    written = operand_text(root, _PRODUCT)
     whole = f"100.0 * {written} / allocatable['{resource}']"
-    return whole if len(whole) <= _LONGEST else f"100.0 * free['{resource}'] / allocatable['{resource}']"
+    return (
+        whole
+        if found.high == 1 and len(whole) <= _LONGEST
+        else f"100.0 * free['{resource}'] / allocatable['{resource}']"
+    )

@@ -1,5 +1,6 @@
 """Warnings about policies that compile, and policies without warnings."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,24 @@ SCORES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize(("expression", "more", "want"), SCORES.values(), ids=SCORES)
 def test_of_a_score_it_is_said(expression: str, more: dict[str, Any], want: list[str]) -> None:
     assert reasons(of_score(expression, **more)) == want
+
+
+@pytest.mark.parametrize(("expression", "more", "want"), SCORES.values(), ids=SCORES)
+def test_a_score_that_follows_its_hint_is_within_its_range(
+    expression: str, more: dict[str, Any], want: list[str]
+) -> None:
+    shown = [re.search("`([^`]+)`", one.hint) for one in of_score(expression, **more) if one.reason == want[0]]
+    for found in filter(None, shown):
+        assert "ScoreOutOfRange" not in reasons(of_score(found[1]))
+
+
+@pytest.mark.parametrize(("expression", "want"), FILTERS.values(), ids=FILTERS)
+def test_an_amount_that_follows_its_hint_has_its_unit(expression: str, want: list[str]) -> None:
+    for one in of_filter(expression):
+        if one.reason == "WrongUnit" and one.hint.startswith("write `"):
+            number = re.search(r"\d+\.0\b", expression)
+            code = one.hint.split("`")[1]
+            assert number is None or "WrongUnit" not in reasons(of_filter(expression.replace(number[0], code)))
 
 
 CONDITIONS: dict[str, tuple[str, list[str]]] = {
