@@ -98,7 +98,7 @@ def _run(given: argparse.Namespace) -> int:
     data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now, noted=concerned)
     add_asked(data, servers, given.prometheus_token, policies.policies, sight.snapshot, now, wanted=concerned)
     add_read(data, given, sight, concerned, now)
-    if sight.is_live:
+    if sight.is_live and in_files is None:  # an entry of a file may measure something else under its name
         add_replica_values(data, given, concerned)
     judgeable, skipped = judgeable_policies(policy_set(policies.policies), sight, data.readings)
     if in_files is None and not scheduling.is_unanswered:

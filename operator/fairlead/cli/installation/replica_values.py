@@ -68,7 +68,7 @@ def add_replica_values(found: GivenData, given: argparse.Namespace, policies: Se
         found.notes.append(f"the replicas' own values cannot be asked: {error}")
         return
     for poll, (path, entry) in wanted.items():
-        if path in pages:
+        if pages.get(path, {}).get("source") == poll_name(poll):  # it may serve another generation
             found.readings[poll] = reading_of(pages[path], entry)
             found.notes.append(f"{poll_name(poll)}: values of the replica {replica}")
 

@@ -1,6 +1,8 @@
 """Values of a replica's page, as the sources gave them."""
 
+import argparse
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.data import DataEntry
-from fairlead.cli.installation.replica_values import reading_of
+from fairlead.cli.inputs.data_file import GivenData
+from fairlead.cli.installation import replica_values
+from fairlead.cli.installation.replica_values import Pages, add_replica_values, reading_of
 from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, TableKey
 from fairlead.policy.views.polls import poll_of
+from support.policy import policy
 
 AT = "2027-01-15T08:00:00Z"
 AT_NS = 1_800_000_000 * 10**9
@@ -52,3 +57,26 @@ def test_what_was_multiplied_and_rounded_comes_out_the_same(measured: float, fac
     shown = key.changed(measured)
     found = reading_of({"nodes": {"n": {"value": shown}}}, entry)
     assert math.isclose(key.changed(found.values["n"]), shown, rel_tol=1e-15, abs_tol=1e-300)
+
+
+def test_only_values_of_what_the_entry_asks_for_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [{"name": "load", "prometheus": {"query": "load"}}, {"name": "heat", "prometheus": {"query": "heat"}}]
+    one = policy("p", data=data)
+    asked = list[str]()
+
+    async def ask(_: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pages]:
+        asked.extend(paths)
+        told = {"nodes": {"n": {"value": 0.5}}}
+        return "fairlead-a", {
+            "/data/p/load": told | {"source": "prometheus default: load"},
+            "/data/p/heat": told | {"source": "prometheus default: an_earlier_query"},
+        }
+
+    monkeypatch.setattr(replica_values, "_ask", ask)
+    found = GivenData()
+    add_replica_values(found, argparse.Namespace(), [one])
+    assert asked == ["/data/p/load", "/data/p/heat"]
+    assert [(poll_of(one.data[0]) in found.readings), (poll_of(one.data[1]) in found.readings)] == [True, False]
+    assert found.notes == ["prometheus default: load: values of the replica fairlead-a"]
+    add_replica_values(found, argparse.Namespace(), [policy("p", data=data[:1])])
+    assert len(asked) == 2, "what is known already is not asked for"
