@@ -313,3 +313,26 @@ def test_an_edit_that_turns_a_policy_off_is_taken_though_its_rules_do_not_compil
     assert "patched" in said
     state = operating.until("it to be off", lambda one: one.policies["bad"].enforced is False)
     assert state.policies["bad"].reason == "NotCompiled"
+
+
+def test_where_there_are_more_policies_than_may_be_the_oldest_serve(
+    operating: Operating, ground: Cluster, kwok_nodes: MakeNodes
+) -> None:
+    nodes = kwok_nodes(2)
+    operating.settings = "maxPolicies: 2"
+    operating.start()
+    operating.put("z-oldest", filters=only(nodes[0]))
+    operating.put("y-second", filters=[{"name": "all", "expression": "true"}])
+    time.sleep(1.1)  # what the API server writes of a time has no fractions
+    operating.put("a-newest", filters=only(nodes[1]), failurePolicy="Ignore")
+    said = operating.state().policies
+    assert {name: one.serving for name, one in said.items()} == {"z-oldest": "1", "y-second": "1", "a-newest": ""}
+    assert (said["a-newest"].reason, said["a-newest"].message.partition(",")[0]) == (
+        "NothingServes",
+        "there are more than 2 policies",
+    )
+    assert filtered(operating, *nodes)["NodeNames"] == [nodes[0]], "its failure policy is Ignore"
+    operating.put("z-oldest", filters=only(nodes[1]))
+    assert filtered(operating, *nodes)["NodeNames"] == [nodes[1]], "edits of the older ones count"
+    ground.api.delete(f"{POLICIES}/y-second")
+    operating.until("the newest to serve", lambda one: one.policies["a-newest"].serving == "1")

@@ -77,7 +77,8 @@ class Expression:
     text: str
     type: Type
     checked: Checked
-    compiled: cel.Expression
+    compiled: cel.Expression | None
+    """For the engine; None to compile it again if it has to run there. It keeps its environment, which is large."""
 
 
 def check(text: str, environment: Environment, want: Want) -> Expression:

@@ -6,6 +6,7 @@ next one. The kernel clears those pages, which takes a third of the time of such
 
 import ctypes
 import gc
+from contextlib import suppress
 from typing import Final
 
 _TRIM_THRESHOLD: Final = -1
@@ -27,6 +28,15 @@ def keep_heap() -> None:
         return
     for what, size in ((_TRIM_THRESHOLD, _TRIM_BYTES), (_TOP_PAD, _PAD_BYTES), (_MMAP_THRESHOLD, _MMAP_BYTES)):
         set_option(what, size)
+
+
+def give_back() -> None:
+    """Give free memory within the C library's heap back to the kernel: 0.1 s for 100 MiB.
+
+    The engine allocates while policies are compiled, and frees most of it, between objects that stay.
+    """
+    with suppress(AttributeError, OSError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def collect_in_small_steps() -> None:

@@ -126,6 +126,7 @@ class OperatorReplica:
         self.settings, self.file = settings, file
         self.core = core = ServingCore(settings, client, "cluster")
         core.policies.set_compile_options(self._compile_options())
+        core.policies.set_max_policies(file.settings.max_policies)
         core.node_data.set_servers(file.settings.prometheus)
         self.own = CertificateRefresher(settings, client) if settings.tls is None else None
         certificates = self.own or CertificateFiles(Tls(settings.tls))  # type: ignore[arg-type]
@@ -218,9 +219,10 @@ class OperatorReplica:
     def _settings_changed(self) -> None:
         policies = self.core.policies
         self.core.node_data.set_servers(self.file.settings.prometheus)
+        policies.set_max_policies(self.file.settings.max_policies)
         if self._compile_options() != policies.options:
             policies.set_compile_options(self._compile_options())
-            self.core.reloader.wake()
+        self.core.reloader.wake()
 
     def operator_context(self) -> ssl.SSLContext:
         """Return the TLS context with which the operator calls its replicas. Thread-safe. Raises TlsError."""

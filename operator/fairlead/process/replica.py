@@ -18,7 +18,7 @@ from fairlead import __version__
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.logs import FaultError
-from fairlead.process.gc_tuning import collect_in_small_steps, keep_heap, tidy_up, tidy_up_all
+from fairlead.process.gc_tuning import collect_in_small_steps, give_back, keep_heap, tidy_up, tidy_up_all
 from fairlead.process.health import Components, Probes, checks, register_gauges
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.tasks import (
@@ -45,6 +45,8 @@ _IDLE_S: Final = 0.05
 _COLLECT_S: Final = 60.0
 _COLLECT_ALL_S: Final = 6 * 3600.0
 _COLLECT_MAX: Final = 10_000
+_MANY_CHANGES: Final = 50
+"""Policies that were compiled or deleted before memory is given back."""
 _IDLE_NS: Final = 2_000_000
 
 
@@ -226,10 +228,14 @@ class Replica:
         gc.collect()
         gc.freeze()
         collect_in_small_steps()
+        policies, changes = core.policies, core.policies.changes
         while True:
             for _ in range(round(_COLLECT_ALL_S / _COLLECT_S)):
                 await asyncio.sleep(_COLLECT_S)
                 tidy_up(_COLLECT_MAX)
+                if policies.changes - changes >= _MANY_CHANGES and not policies.waits:
+                    changes = policies.changes
+                    give_back()
             tidy_up_all()
 
     async def _precompute(self) -> None:

@@ -43,7 +43,7 @@ class StandaloneReplica:
     """Components of `fairlead serve`."""
 
     def __init__(self, settings: Settings, client: Client, file: SettingsFile | None = None) -> None:
-        """`file`: the settings, of which only the Prometheus servers apply; None for none."""
+        """`file`: the settings, of which `prometheus` and `maxPolicies` apply; None for none."""
         self.file = file or SettingsFile(None)
         self.core = ServingCore(settings, client, "files")
         self._use_servers()
@@ -63,8 +63,9 @@ class StandaloneReplica:
         self.core.reloader.wake()
 
     def _use_servers(self) -> None:
-        """Ask the servers of the settings, and compile the policies against their names."""
+        """Ask the servers of the settings, and compile as many policies as they allow against their names."""
         servers, policies = self.file.settings.prometheus, self.core.policies
+        policies.set_max_policies(self.file.settings.max_policies)
         self.core.node_data.set_servers(servers)
         options = replace(policies.options, servers={one.name: one.max_entries for one in servers})
         if options != policies.options:

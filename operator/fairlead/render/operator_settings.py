@@ -222,8 +222,9 @@ class OperatorSettings(Params):
     """Whether policies may name schedulers that are not listed. Deny: such policies are not accepted, and a scheduler
     that runs for them is deleted after 10 minutes."""
     max_unlisted_schedulers: Annotated[int, Field(ge=0, le=200)] = 10
-    """Maximum number of schedulers that are not listed. Running schedulers are never stopped for it; new ones start in
-    the order of their oldest policies."""
+    """Maximum number of schedulers that are not listed. It stops none; new ones start by their oldest policies."""
+    max_policies: Annotated[int, Field(ge=1, le=5_000)] = 500
+    """Maximum number of policies that serve. The oldest come first; of a newer one, its failurePolicy decides."""
     assigned_user_ids: bool = False
     """true: the pods of schedulers do not set a user, because the cluster assigns one. The chart detects OpenShift."""
     tls: TlsSettings = TlsSettings()
@@ -283,8 +284,7 @@ def parse_values(text: str) -> ChartValues:
     for part, chart_only in CHART_ONLY_OF.items():
         if isinstance(message := fields.get(part), dict):
             fields[part] = {key: value for key, value in message.items() if key not in chart_only}
-    fullname = read.get("fullnameOverride") or OPERATOR_NAME
-    if not isinstance(fullname, str):
+    if not isinstance(fullname := read.get("fullnameOverride") or OPERATOR_NAME, str):
         raise InvalidObjectError([FieldError(("fullnameOverride",), "must be a string")])
     return ChartValues(parse_params(fields, OperatorSettings), fullname)
 

@@ -3,9 +3,10 @@
 import gc
 import weakref
 
+import psutil
 import pytest
 
-from fairlead.process.gc_tuning import collect_in_small_steps, tidy_up, tidy_up_all
+from fairlead.process.gc_tuning import collect_in_small_steps, give_back, tidy_up, tidy_up_all
 
 
 class Connection:
@@ -53,3 +54,15 @@ def test_the_collector_never_walks_much_at_once() -> None:
     assert len(kept) == 100_000
     assert len(walked) > 10
     assert max(walked) <= 10_000
+
+
+def test_free_memory_between_what_stays_goes_back_to_the_kernel() -> None:
+    stays, goes = list[bytearray](), list[bytearray]()
+    for _ in range(400):
+        goes.append(bytearray(100_000))
+        stays.append(bytearray(1_000))
+    before = psutil.Process().memory_info().rss
+    goes.clear()
+    give_back()
+    assert before - psutil.Process().memory_info().rss > 20_000_000
+    assert len(stays) == 400

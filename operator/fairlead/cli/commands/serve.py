@@ -30,7 +30,7 @@ def add_to(commands: "Commands") -> None:
         "--settings",
         metavar="FILE",
         type=Path,
-        help="settings of the operator, of which only the Prometheus servers apply here; the credentials for a server "
+        help="settings of the operator, of which only `prometheus` and `maxPolicies` apply; credentials of a server "
         "are files in the folder prometheus/SERVER beside it (default: no servers)",
     )
     parser.add_argument(

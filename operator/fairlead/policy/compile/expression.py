@@ -168,7 +168,7 @@ class CompiledExpression:
     def _for_engine(self) -> cel.Expression:
         """Compile the expression with its variables bound in it, so that the engine computes only those it needs."""
         if not self.variables:
-            return self.expression.compiled
+            return self.expression.compiled or environment(PROTECTION, {}).compile(self.expression.text)
         text = f"({replace_references(self.expression.text, _bound_name)}\n)"
         for name in reversed(_in_order(self.variables)):
             held = replace_references(self.variables[name].expression.text, _bound_name)

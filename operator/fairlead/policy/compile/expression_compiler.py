@@ -1,7 +1,7 @@
 """Compiler of one policy's expressions: variables first, each after those that it uses, then the rules."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -88,7 +88,9 @@ class ExpressionCompiler:
             fault = f"has {parts:,} parts with its variables written out, {PARTS_MAX:,} are allowed"
             self.faults.append(in_field(path, fault, "use variables less often"))
             return None
-        made = CompiledExpression(expression, self._used(expression.checked.names.values()))
+        # What is lowered needs nothing of the engine, and the rest is compiled in an environment that all share.
+        used = self._used(expression.checked.names.values())
+        made = CompiledExpression(replace(expression, compiled=None), used)
         self.made.append(made)
         patterns = _patterns(made)
         if (count := len(patterns)) > PATTERNS_MAX:

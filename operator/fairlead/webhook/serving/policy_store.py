@@ -8,7 +8,6 @@ of the newest object decides whether any of this is applied, before that object 
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 from operator import is_
 from typing import Any, Final
 
@@ -24,16 +23,20 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.webhook.serving.compile_queue import Compilation, CompileQueue, PolicyEntry, uid_of, written_in
 from fairlead.webhook.serving.limited_policies import LimitedPolicies
-from fairlead.webhook.serving.policy_entry import PolicyEntry, length_of, uid_of, written_in
 from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus, Reason
 
 LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
 _OFTEN: Final = 200
-"""Stretches after which compiled policies serve, whatever else is pending."""
+"""Stretches after which compiled policies serve, whatever else is pending. It doubles each time for policies that never
+served: a set takes the longer to build, the more policies it has."""
 _LONG: Final = 10_000
-"""The same while last good generations are still compiling."""
+"""The most stretches, also while last good generations are still compiling."""
+_BEYOND: Final = (
+    "there are more than {} policies, of which the oldest serve; delete policies, or raise maxPolicies in the settings"
+)
 _ANY: Final[Obj] = {
     "apiVersion": API_VERSION,
     "kind": KIND,
@@ -50,21 +53,6 @@ _FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
 
 
 @dataclass(slots=True, eq=False)
-class _Work:
-    """Compilation of one generation of a policy."""
-
-    name: str
-    entry: PolicyEntry
-    steps: Steps[None]
-    expressions: list[CompiledExpression]
-    """Expressions compiled so far."""
-
-
-_Queue = list[tuple[float, int, _Work]]
-"""Heap ordered by the time taken, then by arrival."""
-
-
-@dataclass(slots=True, eq=False)
 class PolicyStore:
     """Policies with their compiled generations and their status."""
 
@@ -76,14 +64,19 @@ class PolicyStore:
     """Called with every generation that compiles."""
     on_removed: Callable[[str], None] = lambda _: None
     """Called with the name of every policy that was deleted."""
+    max_policies: int = 1_000_000
+    """Policies that are compiled and serve, the oldest first."""
+    changes: int = 0
+    """Policies that were compiled or removed so far."""
     serving: PolicySet = field(default_factory=PolicySet)
     _entries: dict[str, PolicyEntry] = field(default_factory=dict)
     _within_limits: LimitedPolicies = field(default_factory=LimitedPolicies)
     _changed: bool = False
+    _edited: bool = False
+    """Whether an edit of a policy that had compiled is about to serve."""
     _requeue: bool = False
-    """Whether something changed since the queue was last built."""
+    """Whether something changed since the queue was last filled."""
     _stretches: int = 0
-    _works_started: int = 0
 
     def warm(self) -> None:
         """Compile a sample policy: the first one takes several times as long, and no call waits for it yet."""
@@ -97,6 +90,11 @@ class PolicyStore:
             entry.waits = entry.waits or not entry.is_too_long
         self._requeue = True
 
+    def set_max_policies(self, count: int) -> None:
+        """Set how many policies serve."""
+        self._requeue |= count != self.max_policies
+        self.max_policies = count
+
     def put(self, obj: Obj) -> None:
         """Add or replace a policy, to be compiled by `compile_pending`."""
         name = str(obj.get("metadata", {}).get("name", ""))
@@ -105,12 +103,15 @@ class PolicyStore:
             self._entries[name], self._requeue = PolicyEntry(obj, mode_of(obj)), True
         elif written_in(entry.obj) != written_in(obj):
             self._requeue = True
-            self._changed |= entry.replace(obj)
+            is_in_another_mode = entry.replace(obj)
+            self._changed |= is_in_another_mode
+            self._edited |= is_in_another_mode
 
     def remove(self, name: str) -> None:
         """Remove a policy."""
         if self._entries.pop(name, None) is not None:
             self._changed = self._requeue = True
+            self.changes += 1
             self.on_removed(name)
 
     @property
@@ -158,94 +159,96 @@ class PolicyStore:
         serve is represented by a placeholder with its failure policy.
         """
         if last_good := self._last_good_work():
-            yield from self._run(last_good, _LONG)
+            yield from self._run(last_good, _LONG, only=True)
             self._serve()
-        yield from self._run([], _OFTEN)
+        yield from self._run(CompileQueue(), _OFTEN)
         if self._changed:
             self._serve()
 
-    def _run(self, works: list[_Work], limit: int) -> Iterator[float]:
-        """Compile these, or everything that is pending or comes meanwhile.
-
-        The policy that has taken the least time is next, so that none waits for a slow one.
-        """
-        only = bool(works)
-        queue = [(0.0, at, work) for at, work in enumerate(works)]
+    def _run(self, queue: CompileQueue, limit: int, *, only: bool = False) -> Iterator[float]:
+        """Compile what is in the queue, and everything that is pending or comes meanwhile unless `only` that."""
         try:
             while True:
                 if self._requeue and not only:
-                    queue, dropped = self._queued(queue)
-                    for _ in released(dropped):
+                    for _ in released(self._fill(queue)):
                         yield 0.0
                 if not queue:
                     return
-                taken, at, work = heappop(queue)
+                work = queue.take()
                 began = self.options.clock()
                 try:
                     next(work.steps)
                 except StopIteration:
                     self._changed = True
+                    self._edited |= work.is_edit
+                    self.changes += 1
                 else:
-                    work.entry.taken = taken = taken + self.options.clock() - began
-                    heappush(queue, (taken, at, work))
+                    work.taken += self.options.clock() - began
+                    work.entry.taken = work.taken
+                    queue.put_back(work)
                 if self._is_due(limit):
-                    limit = _OFTEN
-                yield taken
+                    limit = min(2 * limit, _LONG)
+                yield work.taken
         finally:  # after a fault the others are compiled at the next call
-            for _, _, work in queue:
+            for work in queue.rest():
                 work.entry.waits = self._requeue = True
 
-    def _queued(self, queue: _Queue) -> tuple[_Queue, list[Any]]:
-        """Return the queue with new policies, short ones first, and the expressions of those that changed meanwhile."""
+    def _fill(self, queue: CompileQueue) -> list[Any]:
+        """Add what waits to the queue, and return the expressions of policies that changed meanwhile."""
         self._requeue = False
-        after, dropped = list[tuple[float, int, _Work]](), list[Any]()
-        for taken, at, work in queue:
-            if work.entry.waits or self._entries.get(work.name) is not work.entry:
-                work.steps.close()
-                dropped += work.expressions
-            else:
-                after.append((taken, at, work))
-        waiting = sorted((one for one in self._entries.items() if one[1].waits), key=lambda one: one[1].length)
-        for name, entry in waiting:
-            entry.waits = False
-            self._works_started += 1
-            after.append((entry.taken / 2, self._works_started, self._work(name, entry)))
-        heapify(after)
-        return after, dropped
+        self._limit_policies()
+        dropped = queue.drop(
+            lambda one: one.entry.waits or one.entry.is_beyond or self._entries.get(one.name) is not one.entry
+        )
+        for name, entry in self._entries.items():
+            if entry.waits and not entry.is_beyond:
+                entry.waits = False
+                queue.add(self._compilation(name, entry))
+        return dropped
 
-    def _work(self, name: str, entry: PolicyEntry) -> _Work:
+    def _limit_policies(self) -> None:
+        """Let the oldest policies serve where there are more than may be, and compile no others."""
+        oldest = sorted(self._entries.values(), key=lambda one: one.age)
+        for at, entry in enumerate(oldest):
+            if at >= self.max_policies and (entry.waits or not entry.is_beyond):
+                entry.leave_out(_BEYOND.format(self.max_policies))
+                self._changed = True
+            elif at < self.max_policies and entry.is_beyond:
+                entry.compiled, entry.waits, entry.is_beyond = None, True, False
+
+    def _compilation(self, name: str, entry: PolicyEntry) -> Compilation:
         expressions = list[CompiledExpression]()
-        return _Work(name, entry, self._update_entry(entry, entry.obj, expressions), expressions)
+        steps = self._update_entry(entry, entry.obj, expressions)
+        return Compilation(name, entry, steps, expressions, entry.is_edit, entry.taken / 2)
 
     def _is_due(self, limit: int) -> bool:
-        """Let compiled policies serve after `limit` stretches; return whether they do now."""
+        """Let compiled policies serve after `limit` stretches, and edits after a few; return whether they do now."""
         self._stretches += 1
-        if not self._changed or self._stretches < limit:
+        if not self._changed or self._stretches < (_OFTEN if self._edited else limit):
             return False
         self._serve()
         return True
 
     def _serve(self) -> None:
-        self._changed, self._stretches = False, 0
+        self._changed, self._edited, self._stretches = False, False, 0
         made = [(one.serving(self._mode(name, one)), one.obj) for name, one in self._entries.items()]
         self.serving = policy_set(self._within_limits.select(made, self.options.servers))
 
-    def _last_good_work(self) -> list[_Work]:
-        """Return the compilations of last good generations, the short ones first."""
-        found = [
-            (entry, stored)
-            for name, entry in self._entries.items()
-            if entry.compiled is None
-            and entry.waits
-            and (stored := self.last_good.get((name, uid_of(entry.obj)))) is not None
-        ]
-        return [self._last_good_work_of(*each) for each in sorted(found, key=lambda one: length_of(one[1].obj))]
+    def _last_good_work(self) -> CompileQueue:
+        """Return the compilations of last good generations."""
+        self._limit_policies()
+        queue = CompileQueue()
+        for name, entry in self._entries.items():
+            stored = self.last_good.get((name, uid_of(entry.obj)))
+            if entry.compiled is None and entry.waits and stored is not None:
+                queue.add(self._last_good_compilation(entry, stored))
+        return queue
 
-    def _last_good_work_of(self, entry: PolicyEntry, stored: CompiledGeneration) -> _Work:
+    def _last_good_compilation(self, entry: PolicyEntry, stored: CompiledGeneration) -> Compilation:
         if written_in(stored.obj) == written_in(entry.obj):
             entry.waits = False
-            return self._work(stored.name, entry)
-        return _Work(stored.name, entry, self._restore_entry(stored.name, entry), [])
+            return self._compilation(stored.name, entry)
+        return Compilation(stored.name, entry, self._restore_entry(stored.name, entry), [])
 
     def _restore_entry(self, name: str, entry: PolicyEntry) -> Steps[None]:
         entry.compiled = yield from self._compile_stored(name, entry.obj)
