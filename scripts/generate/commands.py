@@ -17,8 +17,8 @@ command also runs as `kubectl fairlead COMMAND`.
 `fairlead help COMMAND` prints the help of a command, `fairlead --version` the version. Where a command takes FILE as an
 argument, it also takes `-f FILE`, as kubectl does.
 
-An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same object; later
-versions may add fields to it but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
+An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same [object](json.md);
+later versions may add fields but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
 only `fairlead operate`, `serve` and `uninstall` ever write to a cluster. A long run says on standard error how far it
 is: at a terminal in a line that goes at the end, elsewhere in a line every 10 s.
 
@@ -26,9 +26,9 @@ is: at a terminal in a line that goes at the end, elsewhere in a line every 10 s
 the directory that the environment variable `FAIRLEAD_STRATEGIES` names
 ([write a strategy](../guide/write-a-strategy.md)).
 
-**Completion**: add `source <(fairlead completion bash)` (or `zsh`), or `fairlead completion fish | source`, to the
-shell's startup file. kubectl completes `kubectl fairlead` through `kubectl_complete-fairlead`, which is installed with
-it.
+**Completion**, also of pods, nodes, namespaces and policies: add `source <(fairlead completion bash)` (or `zsh`), or
+`fairlead completion fish | source`, to the shell's startup file. kubectl completes `kubectl fairlead` through
+`kubectl_complete-fairlead`, which is installed with it.
 """
 
 

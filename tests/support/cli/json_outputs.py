@@ -1,0 +1,182 @@
+"""Outputs of commands for programs, as real runs print them, with all fields that they can have."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from fairlead.cli.main import main
+from fairlead.grants.entry import Entry, GrantedDevice
+from fairlead.grants.ledger import create_body
+from policies.good import device_share, policy
+from support.cli.status import SCENES
+from support.cli.status_api import api_server, items
+from support.kube.crd import POLICIES
+from support.simulation.snapshot import Object, listed, node, pod
+
+Path_ = tuple[str, ...]
+_CHECKOUT: Final = Path(__file__).parents[3]
+_EXAMPLES: Final = _CHECKOUT / "examples"
+_GPU: Final = (str(_EXAMPLES / "gpu-class.yaml"), str(_EXAMPLES / "clusters" / "gpus.yaml"))
+_MEMORY: Final = "aliyun.com/gpu-mem"
+_FAILING: Final = f"""
+policies: [{_EXAMPLES / "gpu-class.yaml"}]
+nodes: [{{metadata: {{name: a}}}}]
+cases:
+- {{name: fails, pod: {{metadata: {{labels: {{example.com/gpu: a100}}}}}}, expect: {{rejected: {{a: never}}}}}}
+"""
+
+
+def _run(*arguments: str) -> Any:
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        main([*arguments, "-o", "json"])
+    return json.loads(out.getvalue())
+
+
+def fields(value: object, at: Path_ = ()) -> Iterator[Path_]:
+    """Yield the paths of all fields; items of a list are in `name[]`."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            here = (*at, f"{key}[]" if isinstance(below, list) else str(key))
+            yield here
+            yield from fields(below, here)
+    elif isinstance(value, list):
+        for item in value:
+            yield from fields(item, at)
+
+
+def outputs(folder: Path) -> dict[str, Sequence[Any]]:
+    """Return the outputs of each command, by its name."""
+    policies, cluster = _GPU
+    simulated = ("--policies", policies, "--snapshot", cluster)
+    other = folder / "other.yaml"
+    other.write_text(Path(policies).read_text().replace("wrong class of GPU", "another").replace("== ", "!= "))
+    (folder / "bad.yaml").write_text("apiVersion: fairlead.dev/v1alpha1\nkind: SchedulerExtenderPolicy\n")
+    (folder / "a.test.yaml").write_text(_FAILING)
+    return {
+        "lint": [_run("lint", policies, str(folder / "bad.yaml"))],
+        "test": [_run("test", str(folder / "a.test.yaml"), policies)],
+        "simulate": [_run("simulate", *simulated, "--pods", cluster)],
+        "explain": [*(_run("explain", name, *simulated) for name in ("train", "new-model")), *_explained(folder)],
+        "explain --node": [
+            _run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")
+        ],
+        "diff": [
+            _run("diff", "--from", policies, "--to", str(other), "--snapshot", cluster, "--pods", cluster),
+            _run("diff", "--from", str(other), "--to", policies, "--snapshot", cluster, "--pods", cluster),
+        ],
+        "status": [*_statuses(folder)],
+        "data POLICY": [*_data(folder)][:1],
+        "data": [*_data(folder)][1:],
+        "devices": [*_devices(folder)],
+        "version": [_run("version")],
+    }
+
+
+_KEEP: Final = """
+apiVersion: fairlead.dev/v1alpha1
+kind: SchedulerExtenderPolicy
+metadata: {name: keep}
+spec:
+  data: [{name: load, prometheus: {query: load}}]
+  filters: [{name: cool, expression: data.load < 0.5}]
+  preemption:
+    protect: [{name: kept, expression: "'keep' in victim.metadata.labels"}]
+"""
+
+
+def _explained(folder: Path) -> Iterator[Any]:
+    """Yield what is known of a pod that lacks room, without a cluster and of one whose scheduler does not exist."""
+    (folder / "keep.yaml").write_text(_KEEP)
+    waits = pod("waits", asks={"cpu": "4"}, priority=1000)
+    waits["spec"]["schedulerName"] = "fairlead"
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
+    waits["status"] = {"conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    there = [
+        *(node(name, room={"cpu": "4"}) for name in ("a", "b")),
+        pod("a1", on="a", asks={"cpu": "4"}, labels={"keep": ""}, priority=1),
+        pod("b1", on="b", asks={"cpu": "4"}, priority=1),
+        waits,
+    ]
+    (folder / "room.json").write_text(json.dumps(listed(*there)))
+    files = ("--policies", str(folder / "keep.yaml"), "--snapshot", str(folder / "room.json"))
+    yield _run("explain", "waits", *files)
+    keep = yaml.safe_load(_KEEP)
+    keep["metadata"] |= {"uid": "keep", "generation": 2}
+    lost = {**waits, "spec": {**waits["spec"], "schedulerName": "fairleed"}}
+    namespace = {"metadata": {"name": "ml"}}
+    answers = {
+        "/version": {},
+        POLICIES: items(keep),
+        "/api/v1/nodes": items(*there[:2]),
+        "/api/v1/namespaces/ml": namespace,
+        "/api/v1/configmaps": items(),
+    }
+    for pods in (there[2:], [*there[2:4], lost]):
+        with api_server({**answers, "/api/v1/pods": items(*pods)}, folder) as file:
+            yield _run("explain", "waits", "-n", "ml", "--kubeconfig", str(file))
+
+
+def _statuses(folder: Path) -> Iterator[Any]:
+    for answers, _ in SCENES.values():
+        with api_server(answers, folder) as file:
+            yield _run("status", "--kubeconfig", str(file))
+
+
+def _data(folder: Path) -> Iterator[Any]:
+    replica = {
+        "name": "fairlead-a",
+        **dict.fromkeys(("nodes", "withValue", "onDefault", "oldestAgeSeconds", "medianAgeSeconds", "failedPolls"), 1),
+        "withoutValue": [{"reason": "Stale", "nodes": 1, "names": "a"}],
+        "lastSuccess": "2026-01-01T00:00:00Z",
+        "lastError": "refused",
+        "note": "look",
+    }
+    entry = {
+        "name": "load",
+        "source": "prometheus default: load",
+        "intervalSeconds": 15,
+        "maxAgeSeconds": 60,
+        "observedTime": "2026-01-01T00:00:00Z",
+        "replicas": [replica],
+    }
+    ready = {"type": "DataReady", "status": "False", "reason": "DataStale", "message": "load"}
+    hot = {
+        "metadata": {"name": "hot"},
+        "spec": {"data": [{"name": "load", "prometheus": {"query": "load"}}]},
+        "status": {"conditions": [ready], "data": [entry]},
+    }
+    with api_server({POLICIES: items(hot), f"{POLICIES}/hot": hot}, folder) as file:
+        yield _run("data", "hot", "--kubeconfig", str(file))
+        yield _run("data", "--kubeconfig", str(file))
+
+
+def _devices(folder: Path) -> Iterator[Any]:
+    (folder / "shares.yaml").write_text(yaml.safe_dump(policy(binding={"deviceShare": [device_share()]})))
+    (folder / "devices.json").write_text(json.dumps(listed(*_granted())))
+    yield _run("devices", "--policies", str(folder / "shares.yaml"), "--snapshot", str(folder / "devices.json"))
+
+
+def _granted() -> Iterator[Object]:
+    for name in ("g1", "g2", "g3"):
+        made = node(name, room={_MEMORY: "16", "aliyun.com/gpu-count": "2"})
+        made["status"]["capacity"] = dict(made["status"]["allocatable"])
+        if name == "g3":  # it is not known which of its devices is sick
+            made["status"]["allocatable"][_MEMORY] = "8"
+        yield made
+    for name, on in (("a", "g1"), ("stray", "g2")):
+        made = pod(name, on=on, asks={_MEMORY: "5"})
+        made["metadata"] |= {"resourceVersion": "5", "annotations": {"fairlead.dev/devices.gpu": "1"}}
+        made["spec"]["schedulerName"] = "fairlead"
+        yield made
+    grant = Entry("ml/a", "5", "some", {"gpu": (GrantedDevice("0", {_MEMORY: 5}),)})
+    for name, entries in (("g1", {"u-a": grant}), ("g2", {})):
+        made = create_body(name, entries)
+        made["metadata"] |= {"namespace": "fairlead-system", "uid": name, "resourceVersion": "9"}
+        made["data"] |= {"u_x": "{}", "u_y": '{"v": 7}'} if name == "g2" else {}
+        yield made
