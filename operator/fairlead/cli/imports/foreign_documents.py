@@ -11,7 +11,7 @@ from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.names import KIND
 from fairlead.cli.imports.crane import import_crane_policy
 from fairlead.cli.imports.draft import PolicyDraft, PolicyNames
-from fairlead.cli.imports.scheduler_config import import_scheduler_configuration
+from fairlead.cli.imports.scheduler_config import REPLACING_EXTENDERS, import_scheduler_configuration
 from fairlead.cli.imports.tas_policy import import_tas_policy
 from fairlead.cli.inputs.files import BYTES_MAX, File
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
@@ -23,6 +23,7 @@ TAS: Final = "TASPolicy"
 SCHEDULER: Final = "KubeSchedulerConfiguration"
 CRANE: Final = "DynamicSchedulerPolicy"
 _SCHEDULER_GROUP: Final = "kubescheduler.config.k8s.io"
+_OLD_POLICY: Final = "Policy"
 VERSIONS: Final = {
     TAS: ("telemetry.intel.com/v1alpha1",),
     SCHEDULER: tuple(f"{_SCHEDULER_GROUP}/{version}" for version in ("v1", "v1beta3", "v1beta2", "v1beta1")),
@@ -128,7 +129,7 @@ class ForeignDocuments:
         place = PolicyLocation(file, source, document, "")
         if kind not in VERSIONS:
             line, _ = place.of(())
-            self.skipped.append(f"{file}:{line}: {_why_not(kind)}")
+            self.skipped.append(f"{file}:{line}: {_why_not(kind, text_at(document, 'apiVersion'))}")
             return
         data, misread = to_data(document, source)
         for fault in misread[:_MISREAD_MAX]:
@@ -138,6 +139,8 @@ class ForeignDocuments:
         version = text_at(document, "apiVersion")
         if version not in versions:
             hint = f"write {' or '.join(versions)}"
+            if version.startswith(f"{_SCHEDULER_GROUP}/v1alpha"):
+                hint = f"write its plugins as profiles of {versions[0]}; for its extenders write {REPLACING_EXTENDERS}"
             self.findings.append(_finding(place, FieldError(("apiVersion",), f"{version!r} is not known", hint)))
         elif not misread:
             self._documents.append(_Document(kind, place, data))
@@ -158,9 +161,13 @@ def _items(document: yaml_documents.Node) -> Iterator[yaml_documents.Node]:
             yield from items.items
 
 
-def _why_not(kind: str) -> str:
+def _why_not(kind: str, version: str) -> str:
     if kind == KIND:
         return f"is a {KIND} already"
+    if kind == _OLD_POLICY and (version == "v1" or version.startswith(_SCHEDULER_GROUP)):
+        return (
+            f"is not imported: kube-scheduler reads no {kind} since 1.23; for its extenders write {REPLACING_EXTENDERS}"
+        )
     hint = "; write the text that its data holds into a file of its own" if kind == "ConfigMap" else ""
     return f"is not imported: its kind is {kind or 'missing'}, not one of {', '.join(sorted(VERSIONS))}{hint}"
 

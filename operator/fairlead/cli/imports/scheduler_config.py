@@ -16,8 +16,10 @@ from fairlead.cli.imports.foreign import Foreign, ObjectHead, below, listed
 from fairlead.cli.imports.trimaran import IMPORTERS, LoadSources
 
 CRANE: Final = "Dynamic"
+REPLACING_EXTENDERS: Final = "policies in their place, as docs/guide/replacing-an-extender.md says"
+_EXTENDERS: Final = "extenders"
 _ELSEWHERE: Final = {
-    "extenders": "policies in their place, as docs/guide/replacing-an-extender.md says",
+    _EXTENDERS: REPLACING_EXTENDERS,
     "percentageOfNodesToScore": "schedulers[].nodeSample in the operator's settings",
     "podMaxBackoffSeconds": "schedulers[].podMaxBackoffSeconds in the operator's settings",
 }
@@ -66,10 +68,14 @@ class SchedulerProfile(Foreign):
         return found[-1] if found else None
 
     @property
-    def names(self) -> list[str]:
-        """Plugins that are enabled or have arguments, each once."""
-        enabled = (one.name for point in self.plugins.values() for one in point.enabled)
-        return [*dict.fromkeys([*enabled, *(one.name for one in self.plugin_config)])]
+    def enabled(self) -> frozenset[str]:
+        """Plugins that are enabled at any extension point."""
+        return frozenset(one.name for point in self.plugins.values() for one in point.enabled)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Plugins that are enabled or have arguments."""
+        return self.enabled.union(one.name for one in self.plugin_config)
 
 
 class SchedulerConfiguration(ObjectHead):
@@ -97,7 +103,7 @@ def import_scheduler_configuration(
     found = parse_params(data, SchedulerConfiguration)
     result, errors = ProfileImport(), list[FieldError]()
     for at, profile in enumerate(found.profiles):
-        if CRANE in profile.names:
+        if CRANE in profile.enabled:
             result.crane_schedulers.append(profile.scheduler_name)
         try:
             draft = _profile(profile, ("profiles", at), where, names)
@@ -116,24 +122,18 @@ def import_scheduler_configuration(
 
 def _profile(profile: SchedulerProfile, path: FieldPath, where: str, names: PolicyNames) -> PolicyDraft:
     name = profile.scheduler_name
-    plugins = [one for one in IMPORTERS if one in profile.names]
+    weights = {one: weight for one in IMPORTERS if (weight := profile.given_weight(one)) is not None}
     draft = PolicyDraft(
-        names.take(name, f"{name}-load") if plugins else "",
+        names.take(name, f"{name}-load") if weights else "",
         [f"From the profile {name} of the KubeSchedulerConfiguration ({where})."],
     )
-    if plugins:
+    if weights:
         draft.scheduler(name)
     sources, errors = LoadSources(draft), list[FieldError]()
-    weights = {plugin: profile.given_weight(plugin) for plugin in plugins}
     has_weights = any(weights.values())
     for plugin, weight in weights.items():
         given = profile.arguments(plugin)
         at: FieldPath = (*path, "pluginConfig", given[0], "args") if given else path
-        if weight is None:
-            draft.note(
-                f"{plugin} is not enabled at score, so kube-scheduler does not call it there. Remove its rule if that "
-                "is intended."
-            )
         try:
             # No weight is 1 for kube-scheduler. If no plugin has one, they stay equal with a greater one.
             IMPORTERS[plugin](given[1].args if given else {}, (weight or 1) if has_weights else None, sources)
@@ -146,7 +146,12 @@ def _profile(profile: SchedulerProfile, path: FieldPath, where: str, names: Poli
 
 def _notes(profile: SchedulerProfile, draft: PolicyDraft, *, has_crane_policy: bool) -> Iterator[str]:
     """Yield what a profile has that its policy does not."""
-    has_crane = CRANE in profile.names
+    has_crane = CRANE in profile.enabled
+    uncalled = [one for one in (*IMPORTERS, CRANE) if one in profile.named and not _is_called(profile, one)]
+    if uncalled:
+        yield f"Not imported: {listed(uncalled)}, because the profile does not enable it at score."
+    if _EXTENDERS in profile.unread:
+        yield f"Not imported: {_EXTENDERS} of the profile. Write {REPLACING_EXTENDERS}."
     if not draft.has_rules and not has_crane:
         yield "It has no plugin that reads load, so there is nothing to import."
         return
@@ -162,8 +167,14 @@ def _notes(profile: SchedulerProfile, draft: PolicyDraft, *, has_crane_policy: b
             f"Not imported: {'; '.join(kept)}. Write what is still wanted as schedulers[].profile into the operator's "
             "settings; plugins that kube-scheduler does not contain need an image that does."
         )
-    if profile.unread:
-        yield f"Not imported: {listed(profile.unread)} of the profile."
+    unread = [one for one in profile.unread if one != _EXTENDERS]
+    if unread:
+        yield f"Not imported: {listed(unread)} of the profile."
+
+
+def _is_called(profile: SchedulerProfile, plugin: str) -> bool:
+    """Return whether kube-scheduler calls a plugin: crane's at any point, the others where they score."""
+    return plugin in profile.enabled if plugin == CRANE else profile.given_weight(plugin) is not None
 
 
 def _kept(profile: SchedulerProfile) -> Iterator[str]:

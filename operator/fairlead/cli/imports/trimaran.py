@@ -43,6 +43,8 @@ _LIMIT_WEIGHT: Final = 0.5
 _RISK_MAX: Final = 10
 _ROUNDED: Final = 1e-6
 _SERVER: Final = re.compile(r"(?:https?://)?[-\w.:\[\]]++(?=[/?#]|$)", re.ASCII | re.IGNORECASE)
+_FIRST_REQUESTS: Final = "defaultCPURequests"
+_FIRST_NAMES: Final = {"targetCPUUtilization": "targetUtilization", _FIRST_REQUESTS: "defaultRequests"}
 _Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -160,8 +162,9 @@ def _address(text: str) -> str:
 
 
 def _target_load(args: Mapping[str, Any], weight: int | None, sources: LoadSources) -> None:
-    found = parse_params(args, TargetLoadPackingArguments)
     plugin, comments = "TargetLoadPacking", list[str]()
+    args = _renamed(args, comments)
+    found = parse_params(args, TargetLoadPackingArguments)
     request = quantity_text(found.default_requests.get("cpu", "1"), ("defaultRequests", "cpu"))
     target = found.target_utilization
     if target <= 0:
@@ -185,6 +188,18 @@ def _target_load(args: Mapping[str, Any], weight: int | None, sources: LoadSourc
         comments.append(f"Not imported: {listed(others)} of defaultRequests, which {plugin} does not read.")
     _add(sources, plugin, "target-load-packing", weight, {"targetLoad": rule}, comments)
     sources.note(plugin, found)
+
+
+def _renamed(args: Mapping[str, Any], comments: list[str]) -> Mapping[str, Any]:
+    """Return arguments with today's names for those of the first versions; where both are given, today's count."""
+    found = dict(args)
+    for first, name in _FIRST_NAMES.items():
+        if first in found and name not in found:
+            value = found.pop(first)
+            # It was an amount of cores before it was a list of resources.
+            found[name] = {"cpu": value} if first == _FIRST_REQUESTS and not isinstance(value, Mapping) else value
+            comments.append(f"{first} is what {name} was called first.")
+    return found
 
 
 def _load_risk(args: Mapping[str, Any], weight: int | None, sources: LoadSources) -> None:

@@ -104,6 +104,25 @@ FAILING: dict[str, tuple[dict[str, str], list[str], int, str]] = {
             "KubeSchedulerConfiguration, TASPolicy; write the text that its data holds into a file of its own\n"
         ),
     ),
+    "the old Policy of kube-scheduler": (
+        {"a.yaml": "kind: Policy\napiVersion: v1\nextenders: [{urlPrefix: x}]\n"},
+        ["a.yaml"],
+        1,
+        (
+            "fairlead import: a.yaml:1: is not imported: kube-scheduler reads no Policy since 1.23; for its extenders "
+            "write policies in their place, as docs/guide/replacing-an-extender.md says\n"
+        ),
+    ),
+    "the first version of the configuration": (
+        {"a.yaml": "apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration\n"},
+        ["a.yaml"],
+        1,
+        (
+            "a.yaml:1:13: error: apiVersion: 'kubescheduler.config.k8s.io/v1alpha1' is not known; write its plugins as "
+            "profiles of kubescheduler.config.k8s.io/v1; for its extenders write policies in their place, as "
+            "docs/guide/replacing-an-extender.md says\n"
+        ),
+    ),
     "another version": (
         {"a.yaml": TAS.replace("v1alpha1", "v2")},
         ["a.yaml"],

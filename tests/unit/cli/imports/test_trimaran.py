@@ -151,6 +151,27 @@ ARGUMENTS: dict[str, tuple[str, str, dict[str, Any], str]] = {
         {"targetPercent": 99},
         "targetUtilization is 100; 99 is the greatest.",
     ),
+    "the first names of arguments": (
+        "TargetLoadPacking",
+        "targetCPUUtilization: 70, defaultCPURequests: {cpu: 500m}",
+        {"targetPercent": 70, "defaultRequest": "500m"},
+        (
+            "targetCPUUtilization is what targetUtilization was called first. defaultCPURequests is what "
+            "defaultRequests was called first."
+        ),
+    ),
+    "an amount under its first name": (
+        "TargetLoadPacking",
+        "defaultCPURequests: 2",
+        {"targetPercent": 40, "defaultRequest": "2"},
+        "defaultCPURequests is what defaultRequests was called first.",
+    ),
+    "first and later names": (
+        "TargetLoadPacking",
+        "targetCPUUtilization: 70, targetUtilization: 50",
+        {"targetPercent": 50},
+        "Not imported: targetCPUUtilization of TargetLoadPacking, which it does not know.",
+    ),
     "a multiplier that is no percent": (
         "TargetLoadPacking",
         "defaultRequestsMultiplier: '1.234'",
@@ -305,10 +326,23 @@ def test_the_weight_at_score_counts_more_than_that_at_all_points() -> None:
     assert [score["weight"] for score in found.spec["scores"]] == [8]
 
 
-def test_a_plugin_that_is_not_enabled_is_imported_with_a_comment() -> None:
-    found = imported(f"{HEAD}profiles: [{{schedulerName: a, pluginConfig: [{{name: TargetLoadPacking}}]}}]")
-    assert [score["name"] for score in found.spec["scores"]] == ["target-load-packing"]
-    assert "TargetLoadPacking is not enabled at score" in found.comments
+def test_arguments_of_a_plugin_that_is_not_enabled_are_not_imported() -> None:
+    configs = "[{name: TargetLoadPacking, args: {targetUtilization: many}}, {name: Dynamic}]"
+    found = imported(f"{HEAD}profiles: [{{schedulerName: a, pluginConfig: {configs}}}]")
+    assert found.faults == ()
+    assert found.policies == []
+    said = "Not imported: TargetLoadPacking, Dynamic, because the profile does not enable it at score."
+    assert said in found.comments
+
+
+def test_extenders_of_a_profile_are_named() -> None:
+    scoring = "plugins: {score: {enabled: [{name: TargetLoadPacking}]}}"
+    for plugins in (scoring, "plugins: {}"):
+        found = imported(f"{HEAD}profiles: [{{schedulerName: a, extenders: [{{urlPrefix: x}}], {plugins}}}]")
+        said = (
+            "Not imported: extenders of the profile. Write policies in their place, as docs/guide/replacing-an-extender"
+        )
+        assert said in found.comments
 
 
 @pytest.mark.parametrize(
@@ -324,9 +358,8 @@ def test_a_plugin_of_all_points_may_be_disabled_at_score(disabled: str, enabled:
     scoring = f"disabled: [{{name: {disabled}}}]" + (f", enabled: [{{name: {enabled}, weight: 9}}]" if enabled else "")
     plugins = f"{{multiPoint: {{enabled: [{{name: TargetLoadPacking, weight: 9}}]}}, score: {{{scoring}}}}}"
     found = imported(f"{HEAD}profiles: [{{schedulerName: a, plugins: {plugins}}}]")
-    assert ("TargetLoadPacking is not enabled at score" not in found.comments) == is_called
-    [score] = found.spec["scores"]
-    assert (score["weight"] == 9) == is_called
+    assert ("Not imported: TargetLoadPacking, because" not in found.comments) == is_called
+    assert [score["weight"] for policy in found.policies for score in policy["spec"]["scores"]] == [9] * is_called
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta3", "v1beta2", "v1beta1"])
@@ -423,7 +456,8 @@ WRONG: dict[str, tuple[str, str]] = {
 def test_errors_name_the_field_and_the_fix(case: str) -> None:
     config, want = WRONG[case]
     name, _, args = config.partition(": ")
-    text = f"{HEAD}profiles: [{{schedulerName: a, pluginConfig: [{{name: {name}, args: {args}}}]}}]"
+    enabled = f"plugins: {{score: {{enabled: [{{name: {name}}}]}}}}"
+    text = f"{HEAD}profiles: [{{schedulerName: a, {enabled}, pluginConfig: [{{name: {name}, args: {args}}}]}}]"
     [fault] = imported(text).faults
     assert want in fault
 
