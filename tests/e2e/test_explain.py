@@ -250,8 +250,4 @@ def test_a_policy_protects_what_would_have_to_be_evicted(release: Release, askin
     assert "low" in stage.living()
     release.remove(["pools"])
     _applied(release, preemption={"protect": [{"name": "kept", "expression": "false"}]})
-    assert asking.about("p").explained["evictions"] in (
-        [],
-        [one | {"protected": [], "givenUp": None, "possible": True}],
-    )
     assert stage.placed("p") == release.nodes[0]
