@@ -1,6 +1,6 @@
-"""ConfigMaps: watched one by one, by name."""
+"""ConfigMaps: all of a namespace in one watch, of which the data of some are kept."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -8,8 +8,9 @@ import msgspec
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.kube.watch.store import Meta, Sink
+from fairlead.kube.watch.store import Meta, Sink, partial_object
 
+_PAGE: Final = 20  # each may have a MiB
 CONFIG_MAPS: Final = ObjectRef(Resource("", "v1", "configmaps"))
 
 
@@ -24,10 +25,19 @@ class ConfigMap(msgspec.Struct, frozen=True):
 _decode: Final = msgspec.json.Decoder(ConfigMap).decode
 
 
-def follow_config_map(
-    client: Client, namespace: str, name: str, sink: Sink[ConfigMap], *, clock: Clock | None = None
+def follow_config_maps(
+    client: Client,
+    namespace: str,
+    is_wanted: Callable[[str], bool],
+    sink: Sink[ConfigMap],
+    *,
+    clock: Clock | None = None,
 ) -> Reflector[ConfigMap]:
-    """Return a reflector of one ConfigMap. A Role with its resourceName suffices."""
+    """Return a reflector of all ConfigMaps of a namespace; those whose name is not wanted come without their data."""
+
+    def decode(raw: msgspec.Raw) -> ConfigMap:
+        meta = partial_object.decode(raw).metadata
+        return _decode(raw) if is_wanted(meta.name) else ConfigMap(meta)
+
     where = ObjectRef(CONFIG_MAPS.resource, namespace)
-    query = {"fieldSelector": f"metadata.name={name}"}
-    return Reflector(client, where, decode=_decode, sink=sink, query=query, clock=clock)
+    return Reflector(client, where, decode=decode, sink=sink, clock=clock, page=_PAGE)

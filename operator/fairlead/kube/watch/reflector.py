@@ -22,7 +22,7 @@ from fairlead.kube.errors import (
     refusal,
     status_of,
 )
-from fairlead.kube.http.client import Client, Clock
+from fairlead.kube.http.client import PAGE, Client, Clock
 from fairlead.kube.http.retry import LONGEST_S, Backoff
 from fairlead.kube.resources import ObjectRef, Page
 from fairlead.kube.watch import store
@@ -59,13 +59,15 @@ class Reflector(Generic[T]):
         sink: Sink[T],
         query: Mapping[str, str] = _NONE,
         clock: Clock | None = None,
+        page: int = PAGE,
     ) -> None:
-        """`query` selects the objects: a `fieldSelector`, a `labelSelector`."""
+        """`query` selects the objects: a `fieldSelector`, a `labelSelector`. `page`: those listed at a time."""
         self.where = where
         self.state = ReflectorStatus()
         self._client = client
         self._decode = decode
         self._query = query
+        self._page = page
         self._clock = clock or Clock()
         self._store = Store(sink, store.identify)
         self._backoff = Backoff(self._clock.random)
@@ -123,7 +125,7 @@ class Reflector(Generic[T]):
         self._store.begin(replay=why in _REPLAY or self._asked.is_set())
         self._asked.clear()
         version = ""
-        async with aclosing(self._client.pages(self.where, _page.decode, query=self._query)) as pages:
+        async with aclosing(self._client.pages(self.where, _page.decode, query=self._query, limit=self._page)) as pages:
             async for page in pages:
                 version = version or page.metadata.resource_version
                 await self._take(page.items or [])

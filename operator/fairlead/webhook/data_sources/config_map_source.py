@@ -1,6 +1,7 @@
-"""ConfigMaps that policies name: watched in the operator's namespace, each by its name.
+"""ConfigMaps that policies name: read from one watch of the operator's namespace.
 
-Who may write there decides on the values, so that a policy gives its author no view of other namespaces.
+The data of others are not kept. Who may write there decides on the values, so that a policy gives its author no view of
+other namespaces.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, NoReturn
 
 from fairlead.kube.http.client import Client, Clock
-from fairlead.kube.watch.config_maps import ConfigMap, follow_config_map
+from fairlead.kube.watch.config_maps import ConfigMap, follow_config_maps
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key
 from fairlead.policy.views.polls import ConfigMapPoll
@@ -103,45 +104,77 @@ class NamedConfigMap(EventSink):
         return f"{self.where} does not exist: create it with the key {key} and a document such as {EXAMPLE}"
 
 
-class _Watch(NamedTuple):
-    sink: NamedConfigMap
-    reflector: Reflector[ConfigMap]
+@dataclass(slots=True, eq=False)
+class NamedConfigMaps:
+    """ConfigMaps that policies name, among all of the namespace."""
+
+    by_name: dict[str, NamedConfigMap] = field(default_factory=dict)
+    _listed: set[NamedConfigMap] = field(default_factory=set)
+    """Those that were wanted when the list began."""
+
+    def begin(self) -> None:
+        """Note which of them the list tells of."""
+        self._listed = {*self.by_name.values()}
+
+    def put(self, item: ConfigMap, /) -> None:
+        """Read the documents of one."""
+        if (found := self.by_name.get(item.metadata.name)) is not None:
+            found.put(item)
+
+    def remove(self, key: Key, /) -> None:
+        """Note that one was deleted."""
+        if (found := self.by_name.get(key[1])) is not None:
+            found.remove(key)
+
+    def end(self) -> None:
+        """Note which of them do not exist."""
+        for one in self._listed:
+            one.end()
+        self._listed = set()
 
 
 class ConfigMapSource:
-    """Documents in the ConfigMaps that policies name."""
+    """Documents in the ConfigMaps that policies name: one watch for all of them, as long as there are any."""
 
     def __init__(
         self, client: Client, namespace: str, changed: Callable[[str], None], *, clock: Clock | None = None
     ) -> None:
         """Call `changed` with the name of a ConfigMap when one of its documents, or what is wrong with it, changes."""
         self._client, self._namespace, self._changed, self._clock = client, namespace, changed, clock
-        self._watches: dict[str, _Watch] = {}
+        self._named = NamedConfigMaps()
+        self._reflector: Reflector[ConfigMap] | None = None
         self._wake = asyncio.Event()
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
-        """Return the watches, by the name of the ConfigMap."""
-        return {name: one.reflector for name, one in self._watches.items()}
+        """Return the watch, if there is one, by what it watches."""
+        return {} if self._reflector is None else {"ConfigMaps": self._reflector}
 
     def want(self, polls: Iterable[ConfigMapPoll]) -> None:
-        """Set which documents are watched; others are forgotten."""
+        """Set which documents are read; others are forgotten."""
         keys: dict[str, set[str]] = {}
         for poll in polls:
             keys.setdefault(poll.name, set()).add(poll.key)
-        self._watches = {name: self._watches.get(name) or self._watch(name) for name in keys}
-        for name, (sink, reflector) in self._watches.items():
-            if sink.want(frozenset(keys[name])):
-                reflector.relist()
+        before = self._named.by_name
+        self._named.by_name = {name: before.get(name) or self._config_map(name) for name in keys}
+        are_new = [one.want(frozenset(keys[name])) for name, one in self._named.by_name.items()]
+        if not keys:
+            self._reflector = None
+        elif self._reflector is None:
+            self._reflector = follow_config_maps(
+                self._client, self._namespace, self._is_wanted, self._named, clock=self._clock
+            )
+        elif any(are_new):
+            self._reflector.relist()
         self._wake.set()
 
     def state(self, poll: ConfigMapPoll) -> DocumentState:
         """Return the document of a poll, and why it is not up to date."""
-        if (watch := self._watches.get(poll.name)) is None:
+        if (one := self._named.by_name.get(poll.name)) is None or self._reflector is None:
             return NOT_READ
-        found, reflector = watch.sink.state(poll.key), watch.reflector.state
+        found, watch = one.state(poll.key), self._reflector.state
         # A watch that has begun is resumed by itself; what keeps it from beginning, or will not pass, is an error.
-        lost = reflector.missing_permission or (reflector.last_error if not reflector.synced else "")
+        lost = watch.missing_permission or ("" if found.is_answered else watch.last_error)
         return found._replace(error=found.error or lost)
 
     async def run(self) -> NoReturn:
@@ -150,13 +183,15 @@ class ConfigMapSource:
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
-                wanted = {one.reflector for one in self._watches.values()}
+                wanted = {*filter(None, [self._reflector])}
                 for reflector in wanted - running.keys():
                     running[reflector] = group.create_task(reflector.run())
                 for reflector in running.keys() - wanted:
                     running.pop(reflector).cancel()
                 await self._wake.wait()
 
-    def _watch(self, name: str) -> _Watch:
-        sink = NamedConfigMap(f"ConfigMap {self._namespace}/{name}", lambda: self._changed(name))
-        return _Watch(sink, follow_config_map(self._client, self._namespace, name, sink, clock=self._clock))
+    def _is_wanted(self, name: str) -> bool:
+        return name in self._named.by_name
+
+    def _config_map(self, name: str) -> NamedConfigMap:
+        return NamedConfigMap(f"ConfigMap {self._namespace}/{name}", lambda: self._changed(name))

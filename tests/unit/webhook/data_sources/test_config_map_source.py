@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from fairlead.kube.http.client import Client
-from fairlead.kube.watch.config_maps import ConfigMap
-from fairlead.kube.watch.store import Meta
+from fairlead.kube.watch.config_maps import ConfigMap, follow_config_maps
+from fairlead.kube.watch.store import EventSink, Meta
 from fairlead.policy.views.polls import ConfigMapPoll
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource, DocumentState, NamedConfigMap
 from fairlead.webhook.data_sources.config_map_values import ValuesDocument
 from scripted.clock import Wound
-from scripted.loop import in_loop
+from scripted.loop import in_loop, run_to_its_end
 from scripted.server import Server, Step
 from scripted.steps import answer, line, page, refuse, watch
 
@@ -149,24 +149,24 @@ def test_each_key_has_a_document_of_its_own() -> None:
 
 
 class World:
-    """The ConfigMaps of a namespace, served by name; each watch goes on until it is closed."""
+    """The ConfigMaps of a namespace; each watch goes on until it is closed."""
 
     def __init__(self, *objects: dict[str, Any]) -> None:
-        self.objects = {one["metadata"]["name"]: one for one in objects}
-        self.watched: list[str] = []
-        self.ended: list[str] = []
-        self.events: dict[str, list[bytes]] = {}
+        self.objects = objects
+        self.listed = self.watches = self.ended = 0
+        self.events: list[bytes] = []
 
     def handle(self) -> Step:
         async def step(request: Any) -> Any:
-            name = request.query["fieldSelector"].removeprefix("metadata.name=")
-            if "watch" in request.query:
-                self.watched.append(name)
-                try:
-                    return await watch(*self.events.pop(name, []), then="hold")(request)
-                finally:
-                    self.ended.append(name)
-            return await page(*(one for key, one in self.objects.items() if key == name), version=5)(request)
+            if "watch" not in request.query:
+                self.listed += 1
+                return await page(*self.objects, version=5)(request)
+            self.watches += 1
+            events, self.events = self.events, []
+            try:
+                return await watch(*events, then="hold")(request)
+            finally:
+                self.ended += 1
 
         return step
 
@@ -207,27 +207,57 @@ async def following(server: Server) -> AsyncIterator[Following]:
 
 
 @in_loop
-async def test_only_the_named_ones_are_watched_each_by_its_name() -> None:
-    world = World(config_map({KEY: text(1)}), config_map({KEY: text(7)}, name="secret"))
+async def test_all_are_in_one_watch_whatever_their_number_and_only_the_named_ones_are_kept() -> None:
+    """Ten policies may name 160: each was a connection to the API server, of every replica."""
+    strangers = [config_map({KEY: "x" * 1000}, name=f"stranger-{number}") for number in range(50)]
+    names = [f"prices-{number}" for number in range(160)]
+    world = World(*strangers, *(config_map({KEY: text(number)}, name=name) for number, name in enumerate(names)))
+    polls = [PRICES._replace(name=name) for name in names]
     async with Server(handler=world.handle()) as server, following(server) as one:
-        assert one.source.state(PRICES) == DocumentState(None, "", is_answered=False)
-        one.source.want([PRICES, OTHERS, PRICES._replace(key_label="zone")])
-        await one.until(lambda: one.source.state(OTHERS).is_answered and sorted(world.watched) == ["others", "prices"])
-        assert one.value(PRICES) == 1
+        assert one.source.state(polls[0]) == DocumentState(None, "", is_answered=False)
+        assert one.source.reflectors == {}
+        one.source.want([*polls, OTHERS, polls[0]._replace(key_label="zone")])
+        await one.until(lambda: one.source.state(OTHERS).is_answered and world.watches == 1)
+        assert [one.value(poll) for poll in polls] == [*range(160)]
         assert one.source.state(OTHERS).error.startswith("ConfigMap here/others does not exist: create it")
         assert {seen.path for seen in server.seen} == {PATH}
-        assert {seen.query["fieldSelector"] for seen in server.seen} == {"metadata.name=prices", "metadata.name=others"}
-        assert sorted(one.changed) == ["others", "prices"]
-        assert sorted(one.source.reflectors) == ["others", "prices"]
+        assert sorted(one.changed) == sorted([*names, "others"])
+        assert (world.listed, world.watches) == (1, 1)
+        assert {*one.source._named.by_name} == {*names, "others"}
+
+
+def test_the_data_of_others_are_not_decoded() -> None:
+    async def decoded() -> list[ConfigMap]:
+        put = list[ConfigMap]()
+
+        class Putting(EventSink):
+            def put(self, item: ConfigMap, /) -> None:
+                put.append(item)
+
+            def remove(self, key: object, /) -> None:
+                raise AssertionError
+
+        world = World(config_map({KEY: text(1)}), config_map({KEY: text(2)}, name="secret"))
+        async with Server(handler=world.handle()) as server, Client(server.access()) as client:
+            one = follow_config_maps(client, "here", "prices".__eq__, Putting())
+            running = asyncio.create_task(one.run())
+            await one.listed()
+            running.cancel()
+            await asyncio.wait({running})
+        return put
+
+    found = {item.metadata.name: item.data for item in run_to_its_end(decoded())}
+    assert found == {"prices": {KEY: text(1)}, "secret": {}}
 
 
 @in_loop
 async def test_the_watch_tells_of_changes_and_of_the_end() -> None:
     world = World(config_map({KEY: text(1)}))
-    world.events["prices"] = [
+    world.events = [
         line("MODIFIED", config_map({KEY: text(2)}, version=6)),
-        line("MODIFIED", config_map({KEY: "{"}, version=7)),
-        line("DELETED", config_map({KEY: "{"}, version=8)),
+        line("MODIFIED", config_map({KEY: text(9)}, name="stranger", version=7)),
+        line("MODIFIED", config_map({KEY: "{"}, version=8)),
+        line("DELETED", config_map({KEY: "{"}, version=9)),
     ]
     async with Server(handler=world.handle()) as server, following(server) as one:
         one.source.want([PRICES])
@@ -236,19 +266,55 @@ async def test_the_watch_tells_of_changes_and_of_the_end() -> None:
 
 
 @in_loop
-async def test_one_that_no_policy_names_any_more_is_watched_no_longer() -> None:
+async def test_one_that_no_policy_names_any_more_is_forgotten_and_without_any_there_is_no_watch() -> None:
     world = World(config_map({KEY: text(1)}), config_map({KEY: text(2)}, name="others"))
     async with Server(handler=world.handle()) as server, following(server) as one:
         one.source.want([PRICES])
-        await one.until(lambda: world.watched == ["prices"])
-        (before,) = one.source.reflectors.values()
+        await one.until(lambda: world.watches == 1)
         one.source.want([OTHERS])
-        await one.until(lambda: world.ended == ["prices"] and one.value(OTHERS) == 2)
+        await one.until(lambda: one.value(OTHERS) == 2)
         assert one.source.state(PRICES) == DocumentState(None, "", is_answered=False)
         one.source.want([PRICES, OTHERS])
+        assert one.value(OTHERS) == 2
         await one.until(lambda: one.value(PRICES) == 1)
-        assert before not in one.source.reflectors.values()
-        assert world.watched.count("others") == 1
+        await one.until(lambda: world.watches == world.ended + 1)
+        one.source.want([])
+        await one.until(lambda: world.watches == world.ended)
+        assert one.source.reflectors == {}
+        listed = world.listed
+        one.source.want([PRICES])
+        await one.until(lambda: one.value(PRICES) == 1)
+        assert world.listed == listed + 1
+
+
+@in_loop
+async def test_one_that_is_named_while_the_others_are_listed_is_not_taken_for_missing() -> None:
+    world = World(config_map({KEY: text(1)}), config_map({KEY: text(2)}, name="others"))
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    errors = list[str]()
+
+    async def handle(request: Any) -> Any:
+        found = await world.handle()(request) if world.listed else None
+        if found is None:
+            world.listed += 1
+            begun.set()
+            await go_on.wait()
+            return await page(config_map({KEY: text(1)}), version=5)(request)
+        return found
+
+    async with Server(handler=handle) as server, following(server) as one:
+        one.source.want([PRICES])
+        await begun.wait()
+        one.source.want([PRICES, OTHERS])
+        go_on.set()
+
+        def is_there() -> bool:
+            errors.append(one.source.state(OTHERS).error)
+            return one.value(OTHERS) == 2
+
+        await one.until(is_there)
+        assert {*errors} == {""}
+        assert one.changed == ["prices", "others"]
 
 
 @in_loop
@@ -256,11 +322,12 @@ async def test_a_policy_that_stays_keeps_its_watch_and_its_values() -> None:
     world = World(config_map({KEY: text(1)}))
     async with Server(handler=world.handle()) as server, following(server) as one:
         one.source.want([PRICES])
-        await one.until(lambda: world.watched == ["prices"])
+        await one.until(lambda: world.watches == 1)
         one.source.want([PRICES, PRICES._replace(key_label="zone")])
         assert one.value(PRICES) == 1
-        await one.source.reflectors["prices"].listed()
-        assert ([*one.source.reflectors["prices"].state.relists.values()], one.changed) == ([1], ["prices"])
+        (reflector,) = one.source.reflectors.values()
+        await reflector.listed()
+        assert ([*reflector.state.relists.values()], one.changed) == ([1], ["prices"])
 
 
 @in_loop
@@ -269,7 +336,7 @@ async def test_another_key_of_a_watched_one_is_read() -> None:
     more = PRICES._replace(key="more")
     async with Server(handler=world.handle()) as server, following(server) as one:
         one.source.want([PRICES])
-        await one.until(lambda: world.watched == ["prices"])
+        await one.until(lambda: world.watches == 1)
         one.source.want([PRICES, more])
         assert not one.source.state(more).is_answered
         await one.until(lambda: one.value(more) == 2)
@@ -311,12 +378,12 @@ async def test_an_api_server_that_is_away_for_a_moment_is_no_error() -> None:
         if down.is_set():
             return await answer("", 502)(request)
         if "watch" in request.query:
-            world.watched.append("prices")
+            world.watches += 1
             down.set()
             return await watch()(request)
         return await world.handle()(request)
 
     async with Server(handler=handle) as server, following(server) as one:
         one.source.want([PRICES, OTHERS])
-        await one.until(lambda: one.source.reflectors["prices"].state.last_error != "")
+        await one.until(lambda: one.source.reflectors["ConfigMaps"].state.last_error != "")
         assert one.source.state(PRICES) == DocumentState(document(1), "", is_answered=True)
