@@ -5,7 +5,7 @@ Exit code: 0 without errors (warnings and notes do not count), 1 with errors, 2 
 `-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning, accepted
 or note), field, message, hint, reason, policy, rule and accepted; `rules`, each with file, line, policy, name, kind,
 evaluation, why, uses and expression; `summary` with policies, ignored, errors, warnings, accepted, notes, expressions
-and lowered. Fields may be added but are never removed.
+and onEngine. Fields may be added but are never removed.
 """
 
 import argparse

@@ -25,9 +25,7 @@ def report_text(report: LintReport, *, colour: bool, verbose: bool) -> Iterator[
         yield from finding_lines(finding, colour=colour)
     if verbose:
         yield from _rules(report.rules)
-    expressions = [rule for rule in report.rules if rule.expression]
-    if expressions:
-        yield _share(expressions)
+    yield from _on_engine(report.rules)
     yield _summary(report)
 
 
@@ -47,7 +45,7 @@ def report_data(report: LintReport) -> dict[str, Any]:
             "accepted": report.count("accepted"),
             "notes": report.count("note"),
             "expressions": len(expressions),
-            "lowered": sum(1 for rule in expressions if rule.evaluation == "Lowered"),
+            "onEngine": sum(1 for rule in expressions if rule.evaluation == "Engine"),
         },
     }
 
@@ -76,22 +74,25 @@ def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
 def _rules(rules: list[LintedRule]) -> Iterator[str]:
     for rule in rules:
         uses = ", ".join(rule.uses) or "nothing"
-        what = f"{rule.kind.lower()} {rule.name}: {rule.evaluation.lower()}, uses {uses}"
+        slow = ", runs on the slow engine" if rule.evaluation == "Engine" else ""
+        what = f"{rule.kind.lower()} {rule.name}: uses {uses}{slow}"
         yield clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
 
 
-def _share(expressions: list[LintedRule]) -> str:
-    on_engine = [rule for rule in expressions if rule.evaluation != "Lowered"]
-    verb = "is" if len(expressions) == 1 else "are"
-    said = f"{len(expressions) - len(on_engine)} of {counted(len(expressions), 'expression')} {verb} lowered"
-    if not on_engine:
-        return said
+def _on_engine(rules: list[LintedRule]) -> Iterator[str]:
+    """Yield a line about the expressions that run on the engine, if there are any."""
+    expressions = [rule for rule in rules if rule.expression]
+    slow = [rule for rule in expressions if rule.evaluation == "Engine"]
+    if not slow:
+        return
     each = [
         f"{rule.policy}: {rule.kind.lower()} {rule.name}{f' ({rule.why})' if rule.why else ''}"
-        for rule in on_engine[:_ON_ENGINE_SHOWN]
+        for rule in slow[:_ON_ENGINE_SHOWN]
     ]
-    more = [f"{len(on_engine) - len(each)} more"] if len(on_engine) > len(each) else []
-    return clean(f"{said}; on the engine: {', '.join(each + more)}")
+    more = [f"{len(slow) - len(each)} more"] if len(slow) > len(each) else []
+    verb = "runs" if len(slow) == 1 else "run"
+    said = f"{len(slow)} of {counted(len(expressions), 'expression')} {verb} on the slow engine"
+    yield clean(f"{said}: {', '.join(each + more)}")
 
 
 def _summary(report: LintReport) -> str:
