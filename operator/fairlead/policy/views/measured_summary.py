@@ -3,13 +3,14 @@
 It is computed when somebody asks, from the times of the values: values grow stale without any event.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, NO_TIME, SEVERAL, STALE
 from fairlead.policy.views.measurements import MeasuredEntry
 from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
 
 NAMES: Final = 5
@@ -31,7 +32,7 @@ class FaultyNodes(NamedTuple):
 
 
 class MeasuredSummary(NamedTuple):
-    """Summary of one entry over all nodes."""
+    """Summary of one entry over the nodes that count: all but those that have no value and need none."""
 
     nodes: int
     with_value: int
@@ -75,12 +76,16 @@ def node_values(entry: MeasuredEntry, nodes: Nodes, now: int) -> Iterator[NodeVa
             yield NodeValue(name, found, entry.time(slot), "", is_default=not entry.has_value(slot))
 
 
-def summarize(entry: MeasuredEntry, nodes: Nodes, now: int) -> MeasuredSummary:
-    """Return the summary of an entry."""
+Usable = Callable[[NodeView, int], bool]
+"""Reports whether pods of a policy may use a node at all."""
+
+
+def summarize(entry: MeasuredEntry, nodes: Nodes, now: int, usable: Usable | None = None) -> MeasuredSummary:
+    """Return the summary of an entry; `usable` is asked about nodes without a value, None stands for all nodes."""
     table, ages = entry.table, list[int]()
     values, times, size = table.values, table.times, len(table.values)
     earliest = None if entry.greatest_age_ns is None else now - entry.greatest_age_ns
-    fresh = on_default = young = 0
+    fresh = on_default = young = unneeded = 0
     stale = list[tuple[int, str]]()
     others: dict[str, list[tuple[int, str]]] = {STALE: stale}
     for name, slot in nodes.slots.items():
@@ -89,14 +94,20 @@ def summarize(entry: MeasuredEntry, nodes: Nodes, now: int) -> MeasuredSummary:
             if at <= now and values[slot] == values[slot]:  # nearly all nodes: the rest takes ten times as long
                 if earliest is None or earliest <= at:
                     fresh += 1
-                else:
+                    continue
+                if usable is None or (old := nodes.views[slot]) is None or usable(old, now):
                     stale.append((at, name))
+                else:
+                    unneeded += 1
                 continue
         view = nodes.views[slot]
         created = None if view is None else view.created
         found = entry.read(slot, created, now)
         if not isinstance(found, Unknown):
             fresh, on_default = (fresh + 1, on_default) if entry.has_value(slot) else (fresh, on_default + 1)
+            continue
+        if usable is not None and view is not None and not usable(view, now):
+            unneeded += 1
             continue
         since = entry.time(slot)
         if found.why == MISSING:
@@ -105,7 +116,7 @@ def summarize(entry: MeasuredEntry, nodes: Nodes, now: int) -> MeasuredSummary:
         others.setdefault(found.why, []).append((now if since is None else since, name))
     ages.sort()
     return MeasuredSummary(
-        nodes=len(nodes.slots),
+        nodes=len(nodes.slots) - unneeded,
         with_value=fresh,
         on_default=on_default,
         young=young,

@@ -8,6 +8,7 @@ from fairlead.api.data import DataEntry
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.usable_nodes import UsableNodes
 from fairlead.policy.views.measured_summary import MeasuredSummary, node_values, summarize
 from fairlead.policy.views.measured_values import FUTURE, STALE
 from fairlead.policy.views.measurements import MeasuredEntry
@@ -39,18 +40,23 @@ class DataReport:
         self._serving, self._nodes, self._polls, self._now = serving, nodes, polls, now
         self._known: dict[tuple[Any, ...], MeasuredSummary] = {}
         self._known_at = 0
+        self._usable: dict[str, tuple[CompiledPolicy, UsableNodes]] = {}
 
     def entries(self, limit: int | None = None) -> Mapping[str, tuple[DataEntryState, ...]]:
         """Return the state of each measured entry by policy, of the first ones up to a limit."""
         polls, now = self._polls(), self._now()
         if abs(now - self._known_at) >= _SECOND:  # several metrics are asked for at one moment
             self._known, self._known_at = {}, now
+            served = {policy.name for policy in self._serving()}
+            self._usable = {name: one for name, one in self._usable.items() if name in served}
         known = self._known
         made = dict[str, list[DataEntryState]]()
         for policy, entry, measured in islice(self._measured(), limit):
-            like = measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s
+            usable = self._usable_of(policy)
+            by = "" if usable is None else policy.name
+            like = measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s, by
             if (summary := known.get(like)) is None:
-                summary = known[like] = summarize(measured, self._nodes, now)
+                summary = known[like] = summarize(measured, self._nodes, now, usable)
             poll = measured.key.poll
             made.setdefault(policy.name, []).append(_state(entry, poll, summary, polls.get(poll, _NOT_ASKED), now))
         return {name: tuple(found) for name, found in made.items()}
@@ -102,6 +108,13 @@ class DataReport:
             ask=failures,
             grows=True,
         )
+
+    def _usable_of(self, policy: CompiledPolicy) -> UsableNodes | None:
+        """Return the nodes that pods of a policy may use; None if these are all."""
+        known = self._usable.get(policy.name)
+        if known is None or known[0] is not policy:
+            known = self._usable[policy.name] = policy, UsableNodes(policy)
+        return None if known[1].are_all else known[1]
 
     def values(self, policy: str, entry: str) -> Mapping[str, Any] | None:
         """Return the values of an entry by node, as plain data; None if no policy that serves has it."""

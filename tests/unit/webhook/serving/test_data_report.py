@@ -59,6 +59,19 @@ def test_the_state_of_an_entry() -> None:
     }
 
 
+def test_a_node_that_the_policy_rejects_for_every_pod_needs_no_value() -> None:
+    only_a = policy(data={"load": QUERY}, filters={"f": "node.metadata.name == 'a'", "g": "data.load < 0.5"})
+    only_b = policy("q", data={"load": QUERY}, filters={"f": "node.metadata.name == 'b'", "g": "data.load < 0.5"})
+    every = policy("r", data={"load": QUERY}, filters={"g": "data.load < 0.5"})
+    told = {name: one for name, (one,) in made(only_a, only_b, every).entries().items()}
+    missing = (FaultState(why="is missing", nodes=1, names=("b",)),)
+    assert {name: (one.nodes, one.with_value, one.faults) for name, one in told.items()} == {
+        "p": (1, 1, ()),
+        "q": (2, 1, missing),
+        "r": (2, 1, missing),
+    }
+
+
 def test_what_is_polled_and_serves_is_told_and_nothing_else() -> None:
     data = {"load": QUERY, "rack": {"nodeLabel": {"key": "rack"}}}
     on, off = policy(data=data, filters=RULE), policy("off", data=data, filters=RULE, mode="Disabled")
