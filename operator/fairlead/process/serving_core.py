@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter_ns, thread_time
+from time import monotonic, perf_counter_ns, thread_time
 from typing import Final
 
 from fairlead.grants.batch import Ledgers
@@ -27,6 +27,7 @@ from fairlead.webhook.granting.ledger_client import LedgerClient
 from fairlead.webhook.granting.ledger_feed import LedgerFeed
 from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed
 from fairlead.webhook.granting.views import MirrorViews, shares_of
+from fairlead.webhook.https.tls import DISTRUSTED
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.serving.data_report import DataReport
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
@@ -37,6 +38,8 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 LOG: Final = logging.getLogger(__name__)
+_TRUSTED_AFTER_S: Final = 60.0
+"""Time in which a leader is elected and has made the API server trust the admission check."""
 
 
 class ServingCore:
@@ -46,6 +49,7 @@ class ServingCore:
         """`source`: where the policies come from; it labels their last good generations."""
         self.settings = settings
         self.client = client
+        self._started = monotonic()
         self.metrics = Metrics(collectors=PROCESS)
         self.now = TimeOfDay()
         self.strategies: Final = {one.name: one for one in installed()}
@@ -144,7 +148,13 @@ class ServingCore:
         self._refused.add(reason)
         self.refused_connections.add(peer, reason, perf_counter_ns())
         if (more := self.rate_limiter.about(reason)) is not None:
-            LOG.warning("connection.refused", extra={"reason": reason, "peer": peer, **more})
+            # the API server trusts the admission check only once the first leader has told it the authority
+            is_early = reason == f"admission: {DISTRUSTED}" and monotonic() - self._started < _TRUSTED_AFTER_S
+            LOG.log(
+                logging.INFO if is_early else logging.WARNING,
+                "connection.refused",
+                extra={"reason": reason, "peer": peer, **more},
+            )
 
     def add_rule_errors(self) -> None:
         """Add the rule errors counted since the last call to the totals."""

@@ -92,6 +92,14 @@ def registry(handler: Callable[[], EventHandler], login: Login) -> kopf.Operator
     return made
 
 
+def _is_no_surprise(record: logging.LogRecord) -> bool:
+    """Return whether to write a line of kopf: not that it handles no signals, which the process does itself."""
+    return "OS signals are ignored" not in record.getMessage()
+
+
+logging.getLogger("kopf._core.reactor.running").addFilter(_is_no_surprise)
+
+
 class Runtime:
     """Leader task that runs kopf and the controller in their own thread."""
 

@@ -209,6 +209,8 @@ _REASONS: Final = {
     "WRONG_VERSION_NUMBER": "no TLS",
     "UNSUPPORTED_PROTOCOL": "old TLS",
 }
+DISTRUSTED: Final = "distrusted"
+"""Reason of a handshake that the client ended because it does not trust our certificate."""
 _FAULTS: Final = {9: "not yet valid", 10: "expired", 26: "not for clients"}
 
 
@@ -217,7 +219,10 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return _FAULTS.get(error.verify_code, "unknown authority")
     if isinstance(error, ssl.SSLError):
-        return _REASONS.get(error.reason or "", "other")
+        reason = error.reason or ""
+        if "_ALERT_" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
+            return DISTRUSTED
+        return _REASONS.get(reason, "other")
     if isinstance(error, TimeoutError):
         return "timeout"
     return "connection lost"

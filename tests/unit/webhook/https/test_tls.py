@@ -1,13 +1,14 @@
 """Files that cannot be used are named, and what is used goes on."""
 
 import dataclasses
+import ssl
 from pathlib import Path
 
 import pytest
 
 from fairlead.pki.issuing import create_authority
 from fairlead.webhook.https.peer import common_name
-from fairlead.webhook.https.tls import InMemory, Tls, TlsError
+from fairlead.webhook.https.tls import InMemory, Tls, TlsError, reason_of
 from support.webhook.tls import NOW, YEAR, Ground
 
 
@@ -56,6 +57,22 @@ def test_what_stands_between_certificates_may_be_in_any_alphabet(tmp_path: Path)
 )
 def test_the_name_of_a_caller(peer: dict[str, object], name: str | None) -> None:
     assert common_name(peer) == name
+
+
+@pytest.mark.parametrize(
+    ("alert", "reason"),
+    [
+        ("SSLV3_ALERT_BAD_CERTIFICATE", "distrusted"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "distrusted"),
+        ("TLSV1_ALERT_INTERNAL_ERROR", "other"),
+        ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "no certificate"),
+        (None, "other"),
+    ],
+)
+def test_why_a_handshake_failed(alert: str | None, reason: str) -> None:
+    error = ssl.SSLError()
+    error.reason = alert  # type: ignore[assignment]
+    assert reason_of(error) == reason
 
 
 def test_certificates_in_memory(tmp_path: Path) -> None:
