@@ -37,8 +37,10 @@ def schema() -> Schema:
 
 
 def _plain(node: Schema, defs: Schema) -> Schema:
-    if "anyOf" in node:  # a field that may be left out
-        (given,) = (one for one in node["anyOf"] if one != {"type": "null"})
+    if "anyOf" in node:  # a field that may be left out, or a quantity
+        given, *more = (one for one in node["anyOf"] if one != {"type": "null"})
+        if more:
+            return {"type": [one["type"] for one in (given, *more)]}
         node = given | {key: value for key, value in node.items() if key != "anyOf"}
     if "$ref" in node:
         node = defs[node["$ref"].rpartition("/")[2]] | {key: value for key, value in node.items() if key != "$ref"}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
@@ -105,12 +105,23 @@ class Placement(Params):
     """Priority class, such as system-cluster-critical."""
 
 
+def _as_text(value: object) -> object:
+    """Return a number as the text of a quantity, as the API server reads `cpu: 1`; anything else as it is."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
+
+
+_Amount = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | float)]
+"""A quantity such as 500m, "2" or 2."""
+
+
 class Resources(Params):
     """Resources of a container."""
 
-    requests: dict[QualifiedKey, str] = Field(default_factory=lambda: {"cpu": "100m", "memory": "128Mi"})
+    requests: dict[QualifiedKey, _Amount] = Field(default_factory=lambda: {"cpu": "100m", "memory": "128Mi"})
     """Requests, as in a container."""
-    limits: dict[QualifiedKey, str] = Field(default_factory=dict)
+    limits: dict[QualifiedKey, _Amount] = Field(default_factory=dict)
     """Limits, as in a container."""
 
 

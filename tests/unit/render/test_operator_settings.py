@@ -102,6 +102,29 @@ def test_dates_and_times_of_day_are_texts() -> None:
     assert told.scheduler("a").profile == {"since": "2020-01-01", "at": "1:30"}
 
 
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [
+        ("1", "1"),
+        ("1.0", "1"),
+        ("0.5", "0.5"),
+        ("2147483648", "2147483648"),
+        ("2.147483648e+09", "2147483648"),  # as helm writes it
+        ("500m", "500m"),
+        ("'2'", "2"),
+    ],
+)
+def test_an_amount_is_a_text_or_a_number_as_in_kubernetes(written: str, amount: str) -> None:
+    text = f"schedulers: [{{name: a, resources: {{requests: {{cpu: {written}}}, limits: {{memory: {written}}}}}}}]"
+    resources = parse_settings(text).schedulers[0].resources
+    assert (resources.requests, resources.limits) == ({"cpu": amount}, {"memory": amount})
+
+
+def test_an_amount_that_is_neither_is_an_error() -> None:
+    with pytest.raises(InvalidObjectError, match=r"resources.requests.cpu: must be a string, not true"):
+        parse_settings("schedulers: [{name: a, resources: {requests: {cpu: true}}}]")
+
+
 @pytest.mark.parametrize("text", ["", "{}", "schedulers: []", "# nothing"])
 def test_nothing_at_all_is_the_defaults(text: str) -> None:
     assert parse_settings(text) == OperatorSettings()
