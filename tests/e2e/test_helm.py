@@ -352,7 +352,7 @@ def test_when_it_is_uninstalled_nothing_is_left_but_the_policies_and_their_kind(
     begun = time.monotonic()
     said = release.uninstall()
     LOG.info("uninstalled in %.1f s: %s", time.monotonic() - begun, said)
-    assert "1 pods name the scheduler fairlead, 1 of them are pending:" in said
+    assert "pods that name the scheduler fairlead: 1, pending: 1" in said
     assert f"{pods.name}/waits" in said
     assert "waits" in pods.places()
 

@@ -177,8 +177,9 @@ def test_everything_goes_but_the_resource_and_the_policies(
     }
     (policy,) = api.items(POLICIES)
     assert policy["metadata"]["finalizers"] == ["example.com/other"]
-    assert said[-3:-1] == ["1 pods name the scheduler fairlead, 1 of them are pending:", "  default/waits"]
-    assert said[-1] == "done; 1 policies and their CustomResourceDefinition remain"
+    assert said[-3:-1] == ["pods that name the scheduler fairlead: 1, pending: 1", "  default/waits"]
+    assert said[-1] == "done; 1 policy and the CustomResourceDefinition remain"
+    assert [(one["type"], one["status"]) for one in policy["status"]["conditions"]] == [("Ready", "False")]
     assert "the operator does not write any more" in said
 
     again = len(said)
@@ -219,6 +220,11 @@ def _beside(cluster: Cluster, kubectl: Kubectl) -> None:
     api.create(
         POLICIES,
         {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": metadata, "spec": spec},
+    )
+    ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": "", "observedGeneration": 1}
+    api.patch(
+        f"{POLICIES}/p/status",
+        {"status": {"conditions": [{**ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}},
     )
     for name, source in (("kept", "policies"), ("of-files", "files")):
         body = {

@@ -303,7 +303,7 @@ def test_the_first_policy_of_all_is_a_good_one(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize("within", ["240s", "1m", "20m", "3000s"])
 def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str) -> None:
     objects = template(f'uninstall.within="{within}"')
-    job, deployment = the(objects, "Job"), the(objects, "Deployment")
+    job, deployment = the(objects, "Job", "fairlead-uninstall"), the(objects, "Deployment")
     given = _given(job)
     assert given.namespace == NAMESPACE
     sought = _labels(given.operator)
@@ -339,7 +339,7 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
         ('schedulers=[{"name":"a","placement":{"nodeSelectors":{}}}]', "'nodeSelectors' not allowed"),
         ('nodeSelector={"a":1}', "nodeSelector"),
         ('commonLabels={"a b":"c"}', "at '/commonLabels': additional properties 'a b' not allowed"),
-        ('resources.requests.cpu=1', "cpu"),
+        ('resources.requests.cpu=true', "cpu"),
         ('fullnameOverride="a.b"', "fullnameOverride"),
         ('uninstall.within="5"', "within"),
         ('metrics.serviceMonitor.enabled="yes"', "enabled"),

@@ -4,20 +4,27 @@ It can be run again, and does not need a running operator. Schedulers are delete
 answers them, and the operator before the objects that it would create again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
+from fairlead.api.names import API_VERSION, GROUP, KIND
 from fairlead.control.decide.decide import deletion_order
+from fairlead.control.decide.desired import scheduler_of
+from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.controller import AUTHORITY, LEASE
 from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.kube.errors import ConflictError, NotFoundError
+from fairlead.control.status.uninstalled import uninstalled_status
+from fairlead.control.status.writer import STATUS_MANAGER
+from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
-from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, decode_object
+from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resource, decode_object
+from fairlead.pki.identities import REPLICAS
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
@@ -34,12 +41,41 @@ _UNLABELLED: Final = (
     ("Secret", PREVIOUS_SECRET),
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
+_KINDS: Final[Mapping[Resource, str]] = {REVISIONS: "ControllerRevision", CAPACITIES: "CSIStorageCapacity"}
 _NAME: Final = "fairlead-uninstall"
 
 _POLL_S: Final = 1.0
 _LEADER_ACTS_S: Final = LeaseTimings().act_s
 """How long a leader may still act after its last confirmed renewal."""
 _SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Installation of one namespace, as found before anything is deleted."""
+
+    policies: Sequence[Object]
+    schedulers: Sequence[Object]
+    """Deployments of schedulers."""
+    operator: Sequence[Object]
+    """Deployment of the operator, and its pods."""
+    objects: Sequence[Object]
+    """All else that the operator created, in the order in which it is deleted."""
+    others: Sequence[str]
+    """Other namespaces that have an operator."""
+
+    @property
+    def is_there(self) -> bool:
+        """True if anything is to be done. Policies that an operator left behind need work even without it."""
+        left = not self.others and any(_is_left_behind(one) for one in self.policies)
+        return bool(self.schedulers or self.operator or self.objects or left)
+
+    @property
+    def scheduler_names(self) -> Sequence[str]:
+        """Names of the schedulers that exist or that policies name."""
+        labels = [one["metadata"].get("labels", {}) for one in (*self.schedulers, *self.objects)]
+        labelled = {one[SCHEDULER_LABEL] for one in labels if SCHEDULER_LABEL in one}
+        return sorted(labelled | {scheduler_of(one) for one in self.policies})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -57,20 +93,66 @@ class Uninstaller:
     doing: str = ""
     """What it waits for."""
 
+    async def find(self) -> Installation:
+        """Return what there is to uninstall. Raises ClusterError."""
+        namespace, objects = self.namespace, self.objects
+        deployments, pods = ObjectRef(resource("Deployment"), namespace), ObjectRef(PODS.resource, namespace)
+        operator: list[Object] = []
+        for kind, at in (("Deployment", deployments), ("Pod", pods)):
+            operator += [{**one, "kind": kind} for one in await objects.all(at, labelSelector=self.operator)]
+        created = [one async for one in self._created()]
+        return Installation(
+            policies=await self._policies(),
+            schedulers=[one for one in created if _is_scheduler(one)],
+            operator=operator,
+            objects=[one for one in created if not _is_scheduler(one)],
+            others=await self._others(),
+        )
+
     async def run(self) -> None:
         """Uninstall. Raises ClusterError, and can be cancelled at any point."""
-        policies = await self._policies()
-        labelled = await self.objects.list_labelled(self.namespace, f"{SCHEDULER_LABEL},{_OURS}")
-        schedulers = {str(one["metadata"]["labels"][SCHEDULER_LABEL]) for one in labelled}
-        schedulers |= {str(one["spec"].get("schedulerName") or DEFAULT_SCHEDULER_NAME) for one in policies}
+        found = await self.find()
         await self._take_lease()
         await self._delete_deployments("the schedulers", f"{SCHEDULER_LABEL},{_OURS}")
         await self._delete_deployments("the operator", self.operator)
         await self._delete_objects()
         await self._remove_finalizers()
-        for name in sorted(schedulers):
-            await self._report_pods(name)
-        self.report(f"done; {len(policies)} policies and their CustomResourceDefinition remain")
+        if not found.others:
+            await self._write_statuses()
+        await self.report_pods(found)
+        policies = f"{len(found.policies)} {'policy' if len(found.policies) == 1 else 'policies'}"
+        self.report(f"done; {policies} and the CustomResourceDefinition remain")
+
+    async def _others(self) -> Sequence[str]:
+        """Return the other namespaces that have an operator, as far as that may be read."""
+        found = set[str]()
+        for at in (ObjectRef(resource("Deployment")), ObjectRef(PODS.resource)):
+            with suppress(ForbiddenError):
+                found |= {one["metadata"]["namespace"] for one in await self.objects.all(at, labelSelector=REPLICAS)}
+        with suppress(ForbiddenError):
+            claim = await self.objects.get(CLAIM)
+            found.add(((claim or {}).get("spec") or {}).get("holderIdentity") or self.namespace)
+        return sorted(found - {self.namespace})
+
+    async def _created(self) -> AsyncIterator[Object]:
+        """Yield everything that the operator created, in the order in which it is deleted."""
+        labelled = await self.objects.list_labelled(self.namespace, _OURS)
+        labelled += await self.objects.list_external(_OURS, f"{MANAGER}.{self.namespace}.")
+        for one in deletion_order(labelled):
+            yield one
+        for kind, name in _UNLABELLED:
+            at = ObjectRef(resource(kind), self.namespace)
+            for one in await self.objects.all(at, fieldSelector=f"metadata.name={name}"):
+                yield {**one, "kind": kind}
+        kept = ObjectRef(REVISIONS, self.namespace)
+        wake_up = ObjectRef(CAPACITIES, self.namespace)
+        # those of `fairlead serve` do not belong to the operator
+        for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (wake_up, _OURS)):
+            for one in await self.objects.all(at, labelSelector=selector):
+                yield {**one, "kind": _KINDS[at.resource]}
+        claim = await self.objects.get(CLAIM)
+        if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
+            yield {**claim, "kind": "Lease"}
 
     async def _take_lease(self) -> None:
         """Take the operator's Lease: it keeps answering calls, and writes nothing any more.
@@ -114,28 +196,16 @@ class Uninstaller:
 
     async def _delete_objects(self) -> None:
         """Delete the remaining objects of schedulers, and the operator's own."""
-        found = await self.objects.list_labelled(self.namespace, _OURS)
-        found += await self.objects.list_external(_OURS, f"{MANAGER}.{self.namespace}.")
-        for one in deletion_order(found):
-            await self.objects.remove(one)
-        for kind, name in _UNLABELLED:
-            await self._delete(ObjectRef(resource(kind), self.namespace, name))
-        kept = ObjectRef(REVISIONS, self.namespace)
-        others = ObjectRef(CAPACITIES, self.namespace)
-        # those of `fairlead serve` do not belong to the operator
-        for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (others, _OURS)):
-            for one in await self.objects.all(at, labelSelector=selector):
-                await self._delete(replace(at, name=one["metadata"]["name"]))
-        claim = await self.objects.get(CLAIM)
-        if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
-            await self.objects.remove({**claim, "kind": "Lease"})
+        async for one in self._created():
+            await self._delete(one)
         self.report("their objects: deleted")
 
-    async def _delete(self, at: ObjectRef) -> None:
-        try:
-            await self.objects.client.delete(at)
-        except NotFoundError:
-            return
+    async def _delete(self, obj: Object) -> None:
+        metadata = obj["metadata"]
+        of = next((one for one, kind in _KINDS.items() if kind == obj["kind"]), None)
+        at = ObjectRef(of or resource(obj["kind"]), metadata.get("namespace", ""), metadata["name"])
+        with suppress(NotFoundError, ConflictError):  # it is gone, or a new one of that name
+            await self.objects.client.delete(at, uid=metadata.get("uid", ""))
 
     async def _policies(self) -> Sequence[Object]:
         try:
@@ -156,14 +226,34 @@ class Uninstaller:
                     continue  # it changed meanwhile, and is checked once more
         self.report("policies: finalizers removed")
 
-    async def _report_pods(self, scheduler: str) -> None:
-        """Report the pods that name a deleted scheduler."""
-        selector = f"spec.schedulerName={scheduler},{NOT_ENDED}"
-        pods = await self.objects.all(PODS, fieldSelector=selector)
-        if not pods:
-            return
-        waiting = sum(not one["spec"].get("nodeName") for one in pods)
-        self.report(f"{len(pods)} pods name the scheduler {scheduler}, {waiting} of them are pending:")
+    async def _write_statuses(self) -> None:
+        """Take back what statuses say, now that nothing else writes them."""
+        now = datetime.now(UTC)
+        for one in await self._policies():
+            if (status := uninstalled_status(one, now)) is None:
+                continue
+            name = one["metadata"]["name"]
+            body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": status}
+            at = POLICIES.named("", name, "status")
+            try:
+                await self.objects.client.apply(at, body, decode_object, manager=STATUS_MANAGER, force=True)
+            except NotFoundError:
+                continue
+            except ForbiddenError as error:
+                self.report(f"policies: their statuses still say what the operator wrote last: {error}")
+                return
+        self.report("policies: their statuses say that nothing enforces them")
+
+    async def report_pods(self, found: Installation) -> None:
+        """Report the pods that name its schedulers."""
+        for scheduler in found.scheduler_names:
+            selector = f"spec.schedulerName={scheduler},{NOT_ENDED}"
+            if pods := await self.objects.all(PODS, fieldSelector=selector):
+                self._report_pods(scheduler, pods)
+
+    def _report_pods(self, scheduler: str, pods: Sequence[Object]) -> None:
+        pending = sum(not one["spec"].get("nodeName") for one in pods)
+        self.report(f"pods that name the scheduler {scheduler}: {len(pods)}, pending: {pending}")
         for one in sorted(pods, key=lambda one: bool(one["spec"].get("nodeName")))[:_SHOWN]:
             metadata = one["metadata"]
             where = one["spec"].get("nodeName")
@@ -175,6 +265,14 @@ class Uninstaller:
 def _finalizers(policy: Object) -> Sequence[str]:
     found: Sequence[str] = policy["metadata"].get("finalizers") or ()
     return found
+
+
+def _is_scheduler(obj: Object) -> bool:
+    return obj["kind"] == "Deployment" and SCHEDULER_LABEL in obj["metadata"].get("labels", {})
+
+
+def _is_left_behind(policy: Object) -> bool:
+    return FINALIZER in _finalizers(policy) or is_condition_true(policy.get("status", {}), "Ready")
 
 
 def _of_pods(selector: str) -> str:

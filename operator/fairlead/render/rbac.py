@@ -233,6 +233,7 @@ UNINSTALL: Final = (
         "cluster",
         (
             RbacRule("a finalizer of earlier versions is removed from policies", GROUP, (PLURAL,), ("list", "patch")),
+            RbacRule("their status says that nothing enforces them", GROUP, (f"{PLURAL}/status",), ("patch",)),
             RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
             RbacRule("the bindings of schedulers", _RBAC, ("clusterrolebindings",), ("list", "delete")),
         ),

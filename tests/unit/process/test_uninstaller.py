@@ -7,6 +7,7 @@ import pytest
 
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.leader_election.election import LeaseTimings
+from fairlead.pki.identities import REPLICAS
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.uninstaller import Uninstaller
 from support.faults import virtual
@@ -63,3 +64,40 @@ def test_another_operator_may_manage_the_policies_once_ours_does_not(holder: str
 
     virtual.run(end())
     assert (claim in cluster.api.objects) is stays
+
+
+POLICY = ("fairlead.dev", "schedulerextenderpolicies", "", "p")
+
+
+@pytest.mark.parametrize(
+    ("others", "status"),
+    [
+        pytest.param({}, "False", id="the only operator"),
+        pytest.param({("apps", "deployments", "other", "fairlead"): {}}, "True", id="another one is there"),
+        pytest.param(
+            {("coordination.k8s.io", "leases", "kube-system", CLAIM.name): "other"}, "True", id="...and leads"
+        ),
+        pytest.param({("coordination.k8s.io", "leases", "kube-system", CLAIM.name): NAMESPACE}, "False", id="it led"),
+    ],
+)
+def test_a_status_is_taken_back_unless_another_operator_writes_it(others: dict[Any, Any], status: str) -> None:
+    cluster, said = Cluster(), list[str]()
+    conditions = [{"type": "Ready", "status": "True", "reason": "Ready", "message": "its rules serve"}]
+    cluster.api.put(POLICY, {"metadata": {"generation": 1}, "spec": {}, "status": {"conditions": conditions}})
+    for key, holder in others.items():
+        labels = dict(one.split("=") for one in REPLICAS.split(","))
+        cluster.api.put(key, {"metadata": {"labels": labels}, "spec": {"holderIdentity": holder} if holder else {}})
+
+    async def end() -> None:
+        async with Wire(cluster.api).client() as client:
+            work = Uninstaller(
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, report=said.append
+            )
+            assert (await work.find()).is_there is (status == "False")
+            await work.run()
+
+    virtual.run(end())
+    (ready,) = cluster.api.objects[POLICY]["status"]["conditions"]
+    assert ready["status"] == status
+    assert ("policies: their statuses say that nothing enforces them" in said) is (status == "False")
+    assert said[-1] == "done; 1 policy and the CustomResourceDefinition remain"

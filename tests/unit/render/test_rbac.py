@@ -93,6 +93,7 @@ REQUESTS: dict[str, list[ApiRequest]] = {
 ENDS: list[ApiRequest] = [
     ApiRequest("list", GROUP, PLURAL, "cluster"),
     ApiRequest("patch", GROUP, PLURAL, "cluster"),
+    ApiRequest("patch", GROUP, f"{PLURAL}/status", "cluster"),
     ApiRequest("list", "", "pods", "cluster"),
     *(one for one in of_objects() if one.verb in ("list", "delete")),
     *(ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),

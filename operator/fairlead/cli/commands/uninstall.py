@@ -1,17 +1,23 @@
 """`fairlead uninstall`: deletes what the operator created; run by the chart's hook, or by hand without Helm."""
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
-from fairlead.cli.console.exits import FAILED, USAGE
+from fairlead.cli.console.exits import DONE, FAILED, USAGE
 from fairlead.cli.console.options import add_kubeconfig
-from fairlead.cli.console.output import complain
+from fairlead.cli.console.output import complain, counted, errors
 from fairlead.pki.identities import REPLICAS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from fairlead.cli.console.options import Commands
+    from fairlead.kube.http.client import Client
+    from fairlead.process.uninstaller import Installation, Uninstaller
 
 _COMMAND = "fairlead uninstall"
+_YES = ("y", "yes")
 
 
 def add_to(commands: "Commands") -> None:
@@ -20,10 +26,15 @@ def add_to(commands: "Commands") -> None:
         "uninstall",
         help="delete everything that the operator has created",
         description="Delete the schedulers that the operator manages, then the operator's Deployment, then everything "
-        "else that it has created. Policies and their CustomResourceDefinition stay. Safe to run again.",
+        "else that it has created. Policies and their CustomResourceDefinition stay, and their status then says that "
+        "nothing enforces them. On a terminal it asks first. Safe to run again. Exit code: 0 if everything is "
+        "deleted, 1 if not, or if nothing is installed in the namespace, 2 if the cluster cannot be reached.",
     )
     parser.add_argument(
-        "--namespace", metavar="NAME", help="namespace of the operator (default: that of the pod, or of the kubeconfig)"
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="namespace of the operator (default: that of the pod, or of the kubeconfig)",
     )
     parser.add_argument(
         "--operator",
@@ -31,38 +42,22 @@ def add_to(commands: "Commands") -> None:
         default=REPLICAS,
         help="labels of the operator's Deployment and its pods (default: %(default)s)",
     )
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be deleted")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--ignore-not-found", action="store_true", help="exit with 0 if nothing is installed in the namespace"
+    )
     parser.add_argument("--within", metavar="TIME", default="4m", help="give up after this time (default: %(default)s)")
     add_kubeconfig(parser)
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Delete everything."""
+    """Delete everything, or say what there is."""
     import asyncio
 
     from fairlead.cli.console.options import seconds
-    from fairlead.control.reconcile.object_client import ObjectClient
-    from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import AccessError, ClusterError
-    from fairlead.kube.http.client import Client
-    from fairlead.process.uninstaller import Uninstaller
-
-    def say(text: str) -> None:
-        print(text, flush=True)
-
-    async def uninstall(lasts_s: float) -> str:
-        async with Client(find_access(given.kubeconfig, given.context)) as client:
-            namespace = given.namespace or client.access.namespace
-            work = Uninstaller(
-                objects=ObjectClient(client), namespace=namespace, operator=given.operator, lasts_s=lasts_s, report=say
-            )
-            try:
-                async with asyncio.timeout(lasts_s):
-                    await work.run()
-            except TimeoutError:
-                why = work.doing or f"{client.access.server} does not answer or is slow"
-                return f"not finished within {given.within}: {why}; run it again"
-        return ""
 
     try:
         lasts_s = seconds("--within", given.within, least=1)
@@ -70,7 +65,16 @@ def run(given: argparse.Namespace) -> int:
         complain(_COMMAND, str(error))
         return USAGE
     try:
-        fault = asyncio.run(uninstall(lasts_s))
+        found, namespace = asyncio.run(_find(given, lasts_s))
+        if not found.is_there:
+            complain(_COMMAND, _missing(namespace, found.others))
+            return DONE if given.ignore_not_found else FAILED
+        if given.dry_run:
+            return DONE
+        if not given.yes and sys.stdin is not None and sys.stdin.isatty() and not _confirmed(namespace, found):
+            complain(_COMMAND, "nothing was deleted")
+            return FAILED
+        fault = asyncio.run(_uninstall(given, lasts_s))
     except AccessError as error:
         complain(_COMMAND, str(error))
         return USAGE
@@ -79,4 +83,80 @@ def run(given: argparse.Namespace) -> int:
     if fault:
         complain(_COMMAND, fault)
         return FAILED
-    return 0
+    return DONE
+
+
+async def _find(given: argparse.Namespace, lasts_s: float) -> "tuple[Installation, str]":
+    """Return what is installed, and where that was looked for; print it if that is all that is to be done."""
+    from fairlead.kube.access.access import find_access
+    from fairlead.kube.http.client import Client
+
+    async with Client(find_access(given.kubeconfig, given.context), deadline_s=lasts_s) as client:
+        work = _uninstaller(given, client, lasts_s)
+        found = await work.find()
+        if given.dry_run and found.is_there:
+            for line in _would_delete(found):
+                _say(line)
+            await work.report_pods(found)
+        return found, work.namespace
+
+
+async def _uninstall(given: argparse.Namespace, lasts_s: float) -> str:
+    """Delete everything; return why it is not finished."""
+    import asyncio
+
+    from fairlead.kube.access.access import find_access
+    from fairlead.kube.http.client import Client
+
+    async with Client(find_access(given.kubeconfig, given.context)) as client:
+        work = _uninstaller(given, client, lasts_s)
+        try:
+            async with asyncio.timeout(lasts_s):
+                await work.run()
+        except TimeoutError:
+            why = work.doing or f"{client.access.server} does not answer or is slow"
+            return f"not finished within {given.within}: {why}; run it again"
+    return ""
+
+
+def _uninstaller(given: argparse.Namespace, client: "Client", lasts_s: float) -> "Uninstaller":
+    from fairlead.control.reconcile.object_client import ObjectClient
+    from fairlead.process.uninstaller import Uninstaller
+
+    return Uninstaller(
+        objects=ObjectClient(client),
+        namespace=given.namespace or client.access.namespace,
+        operator=given.operator,
+        lasts_s=lasts_s,
+        report=_say,
+    )
+
+
+def _missing(namespace: str, others: "Sequence[str]") -> str:
+    """Return the error about a namespace without an operator."""
+    elsewhere = f"it is in {', '.join(others)}: add --namespace {others[0]}" if others else "nor was it found elsewhere"
+    return f"Fairlead is not installed in the namespace {namespace}; {elsewhere}"
+
+
+def _would_delete(found: "Installation") -> "Iterator[str]":
+    for one in (*found.schedulers, *(one for one in found.operator if one["kind"] != "Pod"), *found.objects):
+        metadata = one["metadata"]
+        where = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
+        yield f"would delete {one['kind']} {metadata['name']}{where}"
+    yield f"{counted(len(found.policies), 'policy', 'policies')} and the CustomResourceDefinition would remain"
+
+
+def _confirmed(namespace: str, found: "Installation") -> bool:
+    """Ask on the terminal whether to go on."""
+    from fairlead.render.object_names import SCHEDULER_LABEL
+
+    names = [one["metadata"]["labels"][SCHEDULER_LABEL] for one in found.schedulers]
+    schedulers = f" and {counted(len(names), 'scheduler')} ({', '.join(sorted(names))})" if names else ""
+    waits = f": pods that name {'it' if len(names) == 1 else 'them'} wait" if names else ""
+    question = f"This deletes the operator in {namespace}{schedulers}{waits}. Continue? [y/N] "
+    print(question, end="", file=errors(), flush=True)
+    return sys.stdin.readline().strip().lower() in _YES
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -23,6 +23,8 @@ Reason = Literal[
     "DataReady", "DataStale", "DataMissing", "PollFailed",
     # Ready, Reconciling and Stalled
     "Ready", "Progressing",
+    # Programmed, DataReady and Ready, after the operator was uninstalled
+    "Uninstalled",
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
@@ -122,7 +124,7 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
         else ConditionValue("False", ready.reason),
     }
     old = {one["type"]: one for one in before}
-    return [_condition(name, one, known.generation, old.get(name), now) for name, one in values.items()]
+    return [condition_of(name, one, known.generation, old.get(name), now) for name, one in values.items()]
 
 
 _MOVING: Final[frozenset[Reason]] = frozenset({"Pending", "ReplicaBehind", "Rolling"})
@@ -253,7 +255,8 @@ def _named(replicas: Sequence[ReplicaSummary]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _condition(kind: str, value: ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
+def condition_of(kind: str, value: ConditionValue, generation: int, before: Condition | None, now: str) -> Condition:
+    """Return a condition as the API has it, with the time since which it has this status."""
     same = before is not None and before.get("status") == value.value
     return {
         "type": kind,

@@ -142,4 +142,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     "Ready": ReasonDoc("Ready", "The policy's rules serve."),
     "Progressing": ReasonDoc("Reconciling", "A change is in progress and completes by itself.", "Wait."),
+    "Uninstalled": ReasonDoc(
+        "Programmed, DataReady, Ready",
+        "The operator and its schedulers were uninstalled: nothing enforces the policy, and pods that name its "
+        "scheduler wait.",
+        "Install the operator again, or delete the policy.",
+    ),
 }
