@@ -122,7 +122,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "and nothing of the scheduler is updated except its certificates.",
         "Remove the annotation.",
     ),
-    "DataReady": ReasonDoc("DataReady", "Every node has the values that the policy's data asks for."),
+    "DataReady": ReasonDoc(
+        "DataReady", "Every node that the policy's pods may use has the values that the policy's data asks for."
+    ),
     "DataStale": ReasonDoc(
         "DataReady",
         "Values of some nodes are older than `maxAge`, or have a time in the future: rules that read them cannot "
@@ -131,8 +133,8 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     "DataMissing": ReasonDoc(
         "DataReady",
-        "Some nodes have no value, several, or one that is no number. Nodes that joined in the last 10 minutes, or "
-        "have a `default`, do not count.",
+        "Some nodes have no value, several, or one that is no number. Nodes that joined in the last 10 minutes, that "
+        "have a `default`, or that a filter of the policy rejects by facts of the node alone, do not count.",
         "Do what the message says; `fairlead data POLICY` shows which nodes, on each replica.",
     ),
     "PollFailed": ReasonDoc(
