@@ -1,0 +1,102 @@
+"""An install that fails, one that is well, and one after an uninstall: what remains, and what is believed."""
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from extender import Stage
+from support.chart.chart import CHART, NAMESPACE
+from support.chart.release import DEPLOYMENT, OPERATOR, Release, kwok_nodes, refused
+from support.kube.crd import POLICIES
+from testbed import nodes
+from testbed.api import wait_for
+from testbed.fixtures import Cluster
+
+LOG = logging.getLogger(__name__)
+_GIVES_UP_S = 120.0
+"""Half of what helm waits by default; the hook itself gives up after a minute."""
+_FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
+    """Not installed yet."""
+    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 2))
+    made.before = made.everything()
+    yield made
+    refused(made.uninstall)
+    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
+    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+
+
+def test_an_install_whose_image_cannot_be_pulled_is_removed_and_made_again(release: Release) -> None:
+    where = (f"--namespace={NAMESPACE}", "--create-namespace")
+    assert refused(lambda: release.helm("install", "fairlead", str(CHART), *where, "--wait", "--timeout=5s"))
+    begun = time.monotonic()
+    why = refused(lambda: release.helm("uninstall", "fairlead", f"--namespace={NAMESPACE}"))
+    took = time.monotonic() - begun
+    LOG.info("helm uninstall gave up after %.0f s: %s", took, why)
+    assert "Job/fairlead-system/fairlead-uninstall-image not ready" in why
+    assert took < _GIVES_UP_S
+    release.helm("uninstall", "fairlead", f"--namespace={NAMESPACE}", "--no-hooks", "--wait")
+    assert not _hooks(release), "the hook leaves nothing"
+    release.install()
+    release.runs(2)
+
+
+def test_two_replicas_that_are_installed_warn_of_nothing(release: Release) -> None:
+    release.put("p", filters=_FILTERS)
+    release.ready("p", within="180s")
+    logs = [
+        release.kubectl("logs", "--namespace", NAMESPACE, one["metadata"]["name"]) for one in release.pods(OPERATOR)
+    ]
+    lines = [json.loads(line) for text in logs for line in text.splitlines() if line.startswith("{")]
+    assert len(lines) > len(logs)
+    assert [one for one in lines if one["level"] not in ("DEBUG", "INFO")] == []
+
+
+def test_after_an_uninstall_nothing_is_ready_until_pods_are_placed_again(
+    release: Release, cluster: Cluster, namespace: str
+) -> None:
+    release.put("p", filters=_FILTERS)
+    release.ready("p", within="180s")
+    release.uninstall()
+    assert release.condition("p", "Ready")[:2] == ("False", "Uninstalled")
+    assert "servingGeneration" not in cluster.api.get(f"{POLICIES}/p")["status"]
+    assert "Uninstalled" in release.kubectl("get", "sep", "p")
+
+    stage = Stage(api=cluster.api, name=namespace, start_scheduler=lambda _: str)
+    stage.open()
+    stage.make_pods(["waits"], scheduler="fairlead")
+    release.install()
+    release.ready("p", within="180s")
+    assert cluster.api.get(DEPLOYMENT)["status"]["readyReplicas"] == 2
+    begun = time.monotonic()
+    assert stage.placed("waits") == release.nodes[0]
+    LOG.info("placed %.1f s after the policy was ready", time.monotonic() - begun)
+    cluster.api.delete(stage.path)
+
+
+def test_a_policy_that_a_deleted_namespace_left_ready_is_put_right_by_hand_or_by_the_next_leader(
+    release: Release, cluster: Cluster
+) -> None:
+    release.ready("p", within="180s")
+    release.helm("uninstall", "fairlead", f"--namespace={NAMESPACE}", "--no-hooks", "--wait")
+    cluster.api.delete(DEPLOYMENT)  # as if it had gone with the namespace
+    assert release.condition("p", "Ready")[:2] == ("True", "Ready"), "nobody is there to write it"
+    release.install()
+
+    def rolls() -> bool:
+        return release.condition("p", "Ready")[0] != "True"
+
+    wait_for("the new leader to say that it is not ready", rolls)
+    release.ready("p", within="180s")
+    assert cluster.api.get(DEPLOYMENT)["status"]["readyReplicas"] == 2
+
+
+def _hooks(release: Release) -> set[tuple[str, ...]]:
+    return {one for one in release.everything() - release.before if "uninstall" in one[2]}
