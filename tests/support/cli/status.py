@@ -16,6 +16,7 @@ NS = "fairlead-system"
 _OWN = f"/api/v1/namespaces/{NS}"
 _APPS = f"/apis/apps/v1/namespaces/{NS}"
 DEPLOYMENTS, CONFIG_MAPS = f"{_APPS}/deployments", f"{_OWN}/configmaps"
+
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NS}/leases"
 ALL_PODS, PODS = "/api/v1/pods", f"{_OWN}/pods"
 Object = dict[str, Any]
@@ -110,6 +111,25 @@ _WARNING = {
 _WAITING: Object = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
 _NO_METRICS: Mapping[str, object] = {f"{PODS}/fairlead-{one}:8080/proxy/metrics": 403 for one in "ab"}
 _SCHEDULER_PODS = [pod("kube-scheduler-gpu-1", scheduler="gpu"), pod("kube-scheduler-gpu-2", scheduler="gpu")]
+_EMPTY: Object = {
+    "metadata": {"name": "kube-scheduler-old.state", "labels": {"fairlead.dev/scheduler": "old"}},
+    "data": {"state.json": '{"retention": {"empty_since": 1795269600.0}}'},
+}
+"""State of a scheduler that no policy uses since 2026-11-21T14:00:00Z."""
+_WHY = "default-scheduler is the cluster's own scheduler and is never managed"
+_NOT_ACCEPTED: Object = {"type": "Accepted", "status": "False", "reason": "SchedulerRefused", "message": _WHY}
+_REFUSED = policy("own", reason="SchedulerRefused", message=_WHY) | {"spec": {"schedulerName": "default-scheduler"}}
+_REFUSED["status"]["conditions"].append(_NOT_ACCEPTED)
+_NO_VALUES: Object = {
+    "type": "DataReady",
+    "status": "False",
+    "reason": "DataMissing",
+    "message": "load: of 7 nodes 5 have no value (a100-large, a100-small, common-1, ...)",
+}
+_SCALED: Object = {
+    "metadata": {"name": "fairlead", "namespace": NS, "labels": pod("fairlead-a")["metadata"]["labels"]},
+    "spec": {"replicas": 0},
+}
 _WELL = items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS)
 
 SCENES: dict[str, tuple[Answers, int]] = {
@@ -155,6 +175,43 @@ SCENES: dict[str, tuple[Answers, int]] = {
             **{f"/apis/apps/v1/{plural}": items() for plural in ("deployments", "statefulsets", "daemonsets")},
         },
         0,
+    ),
+    "values-missing": (
+        cluster(
+            PODS=_WELL,
+            POLICIES=items(
+                policy("cool", conditions=[*policy("cool")["status"]["conditions"], _NO_VALUES]), policy("gpu-class")
+            ),
+        ),
+        1,
+    ),
+    "scheduler-to-be-deleted": (
+        cluster(
+            PODS=items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS),
+            DEPLOYMENTS=items(deployment("gpu"), deployment("old", ready=0)),
+            CONFIG_MAPS=items(_EMPTY),
+        ),
+        0,
+    ),
+    "scheduler-refused": (
+        cluster(
+            PODS=_WELL,
+            POLICIES=items(
+                policy("gpu-class"),
+                _REFUSED,
+            ),
+        ),
+        1,
+    ),
+    "no-leader-yet": (cluster(PODS=_WELL, LEASES=items(), POLICIES=items(), DEPLOYMENTS=items()), 1),
+    "scaled-to-nothing": (
+        cluster(
+            ALL_PODS=items(),
+            PODS=items(*_SCHEDULER_PODS),
+            DEPLOYMENTS=items(deployment("gpu"), _SCALED),
+        )
+        | {"/apis/apps/v1/deployments": items(_SCALED)},
+        1,
     ),
     "no-operator": (cluster(ALL_PODS=items(), PODS=items(), DEPLOYMENTS=items(), POLICIES=items()), 1),
 }

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from fairlead.api.errors import InvalidObjectError
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
@@ -13,6 +14,7 @@ from fairlead.kube.resources import PODS, POLICIES, ObjectRef
 from fairlead.pki.identities import REPLICAS
 from fairlead.process.settings import NAMESPACE
 from fairlead.render.object_names import SCHEDULER_LABEL
+from fairlead.render.operator_settings import parse_settings
 
 Obj = Mapping[str, Any]
 _PROBES: Final = "probes"
@@ -45,6 +47,10 @@ class Survey:
     """Other namespaces that have pods of an operator."""
     operator: Sequence[Obj] = ()
     """Pods of the operator."""
+    own_deployments: Sequence[Obj] = ()
+    """Deployment of the operator."""
+    listed: Sequence[str] = ()
+    """Schedulers that the operator's settings list; they exist without policies."""
     deployments: Sequence[Obj] = ()
     pods: Sequence[Obj] = ()
     """Pods of schedulers."""
@@ -79,8 +85,10 @@ async def survey(client: Client, namespace: str = "") -> Survey:
 
     homes = await operator_namespaces(objects)
     home = namespace or (NAMESPACE if NAMESPACE in homes or not homes else homes[0])
-    operator, pods, deployments, config_maps, leases = await asyncio.gather(
+    operator, own_deployments, settings, pods, deployments, config_maps, leases = await asyncio.gather(
         read("pods of the operator", ObjectRef(PODS.resource, home), REPLICAS),
+        read("deployments", ObjectRef(resource("Deployment"), home), REPLICAS),
+        read("configmaps", ObjectRef(resource("ConfigMap"), home), REPLICAS),
         read("pods of schedulers", ObjectRef(PODS.resource, home), SCHEDULER_LABEL),
         read("deployments", ObjectRef(resource("Deployment"), home), SCHEDULER_LABEL),
         read("configmaps", ObjectRef(resource("ConfigMap"), home), SCHEDULER_LABEL),
@@ -92,12 +100,14 @@ async def survey(client: Client, namespace: str = "") -> Survey:
         policies=policies,
         others=[one for one in homes if one != home],
         operator=operator,
+        own_deployments=own_deployments,
+        listed=[name for one in settings for name in _listed(one)],
         pods=pods,
         deployments=deployments,
         config_maps=config_maps,
         leases=leases,
         metrics=metrics,
-        unread=sorted(unread, key=lambda one: one.what),
+        unread=sorted({one.what: one for one in unread}.values(), key=lambda one: one.what),
     )
 
 
@@ -108,6 +118,14 @@ async def operator_namespaces(objects: ObjectClient) -> list[str]:
             if found := await objects.all(at, labelSelector=REPLICAS):
                 return sorted({one["metadata"]["namespace"] for one in found})
     return []
+
+
+def _listed(settings: Obj) -> list[str]:
+    """Return the schedulers that the settings in a ConfigMap list; none if it holds no settings."""
+    try:
+        return [one.name for one in parse_settings(settings["data"]["settings.yaml"]).schedulers]
+    except (KeyError, TypeError, InvalidObjectError):
+        return []
 
 
 def measured(policy: Obj) -> list[Obj]:

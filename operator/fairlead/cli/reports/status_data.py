@@ -1,6 +1,11 @@
 """Fields of `fairlead status -o json`: they stay, and more may be added."""
 
+from typing import Final
+
 import msgspec
+
+STALE_S: Final = 120.0
+"""Staleness of a cache from which it is a problem, as in the chart's alert; bookmarks arrive every minute."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -63,7 +68,7 @@ class Scheduler(Line, frozen=True, kw_only=True):
 
     name: str
     management: str
-    """Managed, ConfigOnly, or empty: unknown."""
+    """Managed, ConfigOnly, Refused, or empty: unknown."""
     ready: bool | None
     """None: unknown."""
     pods: str
@@ -71,6 +76,8 @@ class Scheduler(Line, frozen=True, kw_only=True):
     config_hash: str
     policies: int
     message: str
+    deleted_after: str = ""
+    """Time after which it is deleted, because no policy uses it; empty: it stays."""
 
 
 class Replica(Line, frozen=True, kw_only=True):
@@ -81,7 +88,7 @@ class Replica(Line, frozen=True, kw_only=True):
     leads: bool | None
     policy_set: str
     stale_s: float | None
-    """Staleness of its cache; None: unknown."""
+    """Seconds since the API server last confirmed its cache; None: unknown. Up to 120 are normal."""
     restarts: int
     message: str
 

@@ -1,6 +1,7 @@
 """Summary of a survey: problems, then the state of each policy, scheduler and replica. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
 
@@ -9,14 +10,30 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.installation.scheduler_names import StrayPods
-from fairlead.cli.reports.status_data import NotRead, Overview, Policy, Replica, Rule, Scheduler, Stray, Warned, Wrong
+from fairlead.cli.reports.status_data import (
+    STALE_S,
+    NotRead,
+    Overview,
+    Policy,
+    Replica,
+    Rule,
+    Scheduler,
+    Stray,
+    Warned,
+    Wrong,
+)
 from fairlead.control.decide.desired import scheduler_of
-from fairlead.control.decide.rollout_observation import is_ready, observe_rollout, pending_pod_reasons
+from fairlead.control.decide.persisted_state import load
+from fairlead.control.decide.retention import SCHEDULER_S
+from fairlead.control.decide.rollout_observation import (
+    find_condition,
+    is_ready,
+    observe_rollout,
+    pending_pod_reasons,
+)
 from fairlead.control.status.reasons import REASONS
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 
-STALE_S: Final = 120.0
-"""Same threshold as the chart's alert; bookmarks arrive every minute."""
 LEASE: Final = "fairlead"
 _REJECTED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
@@ -34,6 +51,7 @@ def overview(found: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
     replicas = sorted(_replicas(found, samples), key=lambda one: (one.ready, one.name))
     wrong = [
         *_wrong_operator(found, replicas),
+        *_wrong_leader(found, replicas),
         *_wrong_cluster(found, samples),
         *_wrong_schedulers(schedulers),
         *_wrong_policies(policies),
@@ -139,7 +157,9 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
         elif published is not None:
             management, ready = "ConfigOnly", True
         elif not any(one.part in ("deployments", "configmaps") for one in found.unread):
-            ready, message = False, "the operator has created nothing for it yet"
+            refused = _refusal(found.policies, name)
+            management = "Refused" if refused else ""
+            ready, message = False, refused or "the operator has created nothing for it yet"
         yield Scheduler(
             name=name,
             management=management,
@@ -149,7 +169,24 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
             config_hash=_annotation(deployment or published, CONFIG_HASH),
             policies=named.count(name),
             message=message,
+            deleted_after="" if name in (*named, *found.listed) else _deleted_after(found, name),
         )
+
+
+def _refusal(policies: Iterable[Obj], scheduler: str) -> str:
+    """Return why the operator does not manage a scheduler; empty if it does."""
+    of_it = [one for one in policies if scheduler_of(one) == scheduler]
+    reasons = [find_condition(one.get("status", {}), "Accepted") or {} for one in of_it]
+    refused = [one.get("message", "") for one in reasons if one.get("reason") == "SchedulerRefused"]
+    return refused[0] if refused and len(refused) == len(of_it) else ""
+
+
+def _deleted_after(found: Survey, scheduler: str) -> str:
+    """Return the time after which a scheduler without policies is deleted; empty if that is unknown."""
+    name = Names(scheduler, found.namespace).state
+    state = load(next((one for one in found.config_maps if one["metadata"]["name"] == name), None))
+    since = state.retention.empty_since
+    return "" if since is None else f"{datetime.fromtimestamp(since + SCHEDULER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica]:
@@ -162,7 +199,7 @@ def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica
         yield Replica(
             name=name,
             ready=ready,
-            leads=holder.partition("_")[0] == name if lease is not None else None,
+            leads=None if any(one.part == "leases" for one in found.unread) else holder.partition("_")[0] == name,
             policy_set=next((labels.get("hash", "") for labels, _ in told.get(_SET, ())), ""),
             stale_s=round(max(ages), 1) if ages and isfinite(max(ages)) else None,
             restarts=sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses", ())),
@@ -179,7 +216,7 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
     if not replicas:
         if not any(one.part == "pods of the operator" for one in found.unread):
             what = f"it has no pods in {found.namespace}: policy status is out of date, and schedulers get no answers"
-            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure="Install the chart.")
+            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(found))
         return
     if not any(one.ready for one in replicas):
         what = "none of its pods is ready: pods of policies with failurePolicy Fail stay pending"
@@ -199,6 +236,25 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
         )
 
 
+def _cure_of_no_pods(found: Survey) -> str:
+    if not found.own_deployments:
+        return "Install the chart."
+    (deployment, *_) = found.own_deployments
+    name = deployment["metadata"]["name"]
+    if deployment["spec"].get("replicas", 1):
+        return f"See `kubectl --namespace {found.namespace} describe deployment {name}`."
+    scale = f"kubectl --namespace {found.namespace} scale deployment {name} --replicas=2"
+    return f"Its Deployment {name} is scaled to 0: run `{scale}`."
+
+
+def _wrong_leader(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+    """Yield a problem if replicas answer and none of them leads."""
+    if any(one.ready for one in replicas) and all(one.leads is False for one in replicas) and not found.others:
+        what = "none of its replicas leads: schedulers get answers, but no scheduler and no status is updated"
+        cure = "After an install or a restart one leads within half a minute. Otherwise see their logs."
+        yield Wrong(kind="operator", name=LEASE, reason="NoLeader", message=what, cure=cure)
+
+
 def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
     """Yield a problem for each other operator: a cluster can have only one."""
     cure = "Uninstall one of them: a cluster can have only one operator."
@@ -213,7 +269,8 @@ def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wr
 
 def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
     for one in schedulers:
-        if one.ready is False:
+        # that one is refused is a problem of its policies, and one that no policy uses any more is about to go
+        if one.ready is False and one.management != "Refused" and not one.deleted_after:
             yield Wrong(kind="scheduler", name=one.name, reason="NotReady", message=one.message)
 
 

@@ -1,10 +1,11 @@
 """Text of `fairlead status`, for an engineer on call: problems with their fixes, then all else on one screen. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, counted, painted
-from fairlead.cli.reports.status_data import Overview, Rule, Stray
+from fairlead.cli.reports.status_data import STALE_S, Overview, Rule, Stray, Wrong
 
 _RED: Final = "\x1b[1;31m"
 _GREEN: Final = "\x1b[1;32m"
@@ -34,6 +35,8 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
             yield painted(title, _BOLD, colour)
             yield from (f"  {line}" for line in columns(rows[: _SHOWN + 1]))
             yield from _more(len(rows) - _SHOWN - 1)
+        if title == "SCHEDULERS":
+            yield from _ending(what)
     if what.strays:
         yield ""
         yield painted("PODS OF NO SCHEDULER", _BOLD, colour)
@@ -48,15 +51,60 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
 
 
 def _headline(what: Overview) -> str:
-    known = [one for one in what.schedulers if one.ready is not None]
-    unknown = len(what.schedulers) - len(known)
+    if any(one.kind == "operator" and one.reason == "NotThere" for one in what.wrong):
+        rest = "; what follows is what it wrote last" if what.policies else ""
+        return f"NOT READY: {', '.join(_causes(what.wrong))} in {what.namespace}{rest}"
+    staying = [one for one in what.schedulers if not one.deleted_after and one.management != "Refused"]
+    known = [one for one in staying if one.ready is not None]
+    unknown = len(staying) - len(known)
     parts = [
         f"{sum(1 for one in what.policies if one.ready)} of {counted(len(what.policies), 'policy', 'policies')}",
         f"{sum(1 for one in known if one.ready)} of {counted(len(known), 'scheduler')}",
         f"{sum(1 for one in what.replicas if one.ready)} of {counted(len(what.replicas), 'replica')}",
     ]
     rest = f"; {counted(unknown, 'scheduler')} unknown" if unknown else ""
-    return f"{'READY' if what.ready else 'NOT READY'}: {', '.join(parts)} ready in {what.namespace}{rest}"
+    counts = f"{', '.join(parts)} ready in {what.namespace}{rest}"
+    return f"READY: {counts}" if what.ready else f"NOT READY: {', '.join(_causes(what.wrong))}; {counts}"
+
+
+_OF_ALL: Final = {
+    "NotThere": "the operator has no pods",
+    "NotReady": "no replica of the operator is ready",
+    "NoLeader": "no replica leads",
+    "SetsDiffer": "replicas serve different policies",
+    "AnotherOperator": "there is another operator",
+}
+"""Causes that are about the operator as a whole."""
+_OF_EACH: Final = {
+    "DataMissing": ("values of {} are missing", "policy", "policies"),
+    "DataStale": ("values of {} are too old", "policy", "policies"),
+    "PollFailed": ("values of {} cannot be polled", "policy", "policies"),
+    "Stale": ("{} behind the cluster", "replica is", "replicas are"),
+}
+
+
+def _causes(wrong: Sequence[Wrong]) -> Iterator[str]:
+    """Yield what is not as it should be, each kind of problem once."""
+    none = any(one.reason == "NotReady" and one.kind == "operator" for one in wrong)
+    wrong = [one for one in wrong if not (none and one.kind == "replica")]
+    kinds = Counter((one.kind, one.reason if one.reason in (_OF_ALL | _OF_EACH) else "") for one in wrong)
+    for (kind, reason), count in kinds.items():
+        if kind == "operator" and reason in _OF_ALL:
+            yield _OF_ALL[reason]
+        elif reason in _OF_EACH:
+            text, one, more = _OF_EACH[reason]
+            yield text.format(counted(count, one, more))
+        elif kind == "policy":
+            yield f"{counted(count, 'policy is', 'policies are')} not ready"
+        else:
+            yield f"{counted(count, f'{kind} is', f'{kind}s are')} not ready"
+
+
+def _ending(what: Overview) -> Iterator[str]:
+    for one in what.schedulers:
+        if one.deleted_after:
+            when = f"after {one.deleted_after}, once no pending pod names it"
+            yield clean(f"  {one.name}: no policy uses it; it will be deleted {when}")
 
 
 def _policies(what: Overview) -> list[Sequence[str]]:
@@ -83,7 +131,7 @@ def _schedulers(what: Overview) -> list[Sequence[str]]:
         (
             one.name,
             _yes(one.ready),
-            one.management or "?",
+            one.management or "unknown",
             one.pods or "-",
             one.leader or "-",
             one.config_hash or "-",
@@ -95,14 +143,14 @@ def _schedulers(what: Overview) -> list[Sequence[str]]:
 
 
 def _replicas(what: Overview) -> list[Sequence[str]]:
-    head = ("NAME", "READY", "LEADER", "POLICY SET", "STALE", "RESTARTS")
+    head = ("NAME", "READY", "LEADER", "POLICY SET", "CACHE", "RESTARTS")
     rows = [
         (
             one.name,
             _yes(one.ready),
             _yes(one.leads, no="-"),
-            one.policy_set or "?",
-            "?" if one.stale_s is None else f"{one.stale_s:.0f}s",
+            one.policy_set or ("unknown" if one.stale_s is None else "none"),
+            _cache(one.stale_s),
             str(one.restarts),
         )
         for one in what.replicas
@@ -118,7 +166,7 @@ def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
             one.kind,
             one.name,
             str(one.errors),
-            "?" if one.rejected_nodes is None else str(one.rejected_nodes),
+            "unknown" if one.rejected_nodes is None else str(one.rejected_nodes),
             _cut(f"{one.last_error_at} {one.last_error}".strip()) or "-",
         )
         for one in rules
@@ -149,7 +197,14 @@ def _more(count: int) -> Iterator[str]:
 
 
 def _yes(is_so: bool | None, no: str = "NO") -> str:  # noqa: FBT001 - it is about the value
-    return "?" if is_so is None else "yes" if is_so else no
+    return "unknown" if is_so is None else "yes" if is_so else no
+
+
+def _cache(stale_s: float | None) -> str:
+    """Return the state of a replica's cache. A cluster in which little changes confirms it once a minute or so."""
+    if stale_s is None:
+        return "unknown"
+    return "current" if stale_s <= STALE_S else f"{stale_s:.0f}s behind"
 
 
 def _cut(text: str) -> str:
