@@ -9,10 +9,10 @@ from pydantic import Field
 
 from fairlead.api.params import Listed, Params
 from fairlead.api.values import LabelValue, ObjectName, QualifiedKey, Shape
+from fairlead.render.container_resources import Resources
 from fairlead.render.operator_settings import (
     AdmissionSettings,
     OperatorSettings,
-    Resources,
     SchedulerSettings,
     TlsSettings,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
@@ -15,6 +15,7 @@ from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
 from fairlead.pki.parsing import digest
 from fairlead.plain_data import document
+from fairlead.render.container_resources import Resources
 from fairlead.render.prometheus_settings import PrometheusServer, offline_check
 
 VALUES_MAX: Final = 100_000
@@ -103,26 +104,6 @@ class Placement(Params):
     """Affinity, as in a pod."""
     priority_class_name: Annotated[str, Field(max_length=253)] = ""
     """Priority class, such as system-cluster-critical."""
-
-
-def _as_text(value: object) -> object:
-    """Return a number as the text of a quantity, as the API server reads `cpu: 1`; anything else as it is."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
-
-
-_Amount = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | float)]
-"""A quantity such as 500m, "2" or 2."""
-
-
-class Resources(Params):
-    """Resources of a container."""
-
-    requests: dict[QualifiedKey, _Amount] = Field(default_factory=lambda: {"cpu": "100m", "memory": "128Mi"})
-    """Requests, as in a container."""
-    limits: dict[QualifiedKey, _Amount] = Field(default_factory=dict)
-    """Limits, as in a container."""
 
 
 class SchedulerSettings(Params):

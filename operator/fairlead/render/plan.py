@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.render.cluster_facts import ClusterFacts, image_tag, percentage
+from fairlead.render.container_resources import Resources
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Names, digest
-from fairlead.render.operator_settings import Resources, SchedulerSettings
+from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.templates import Object, TemplateEngine, read, written
 
 CONFIG_FOLDER: Final = "/etc/fairlead/config"

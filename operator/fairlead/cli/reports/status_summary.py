@@ -25,12 +25,7 @@ from fairlead.cli.reports.status_data import (
 from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.decide.persisted_state import load
 from fairlead.control.decide.retention import SCHEDULER_S
-from fairlead.control.decide.rollout_observation import (
-    find_condition,
-    is_ready,
-    observe_rollout,
-    pending_pod_reasons,
-)
+from fairlead.control.decide.rollout_observation import find_condition, is_ready, observe_rollout, pending_pod_reasons
 from fairlead.control.status.reasons import REASONS
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 
@@ -241,10 +236,10 @@ def _cure_of_no_pods(found: Survey) -> str:
         return "Install the chart."
     (deployment, *_) = found.own_deployments
     name = deployment["metadata"]["name"]
+    kubectl = f"kubectl --namespace {found.namespace}"
     if deployment["spec"].get("replicas", 1):
-        return f"See `kubectl --namespace {found.namespace} describe deployment {name}`."
-    scale = f"kubectl --namespace {found.namespace} scale deployment {name} --replicas=2"
-    return f"Its Deployment {name} is scaled to 0: run `{scale}`."
+        return f"See `{kubectl} describe deployment {name}`."
+    return f"Its Deployment {name} is scaled to 0: run `{kubectl} scale deployment {name} --replicas=2`."
 
 
 def _wrong_leader(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
