@@ -1,6 +1,6 @@
 """Summary of a survey: problems, then the state of each policy, scheduler and replica. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
@@ -11,7 +11,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.installation.scheduler_names import StrayPods
 from fairlead.cli.reports.status_data import (
-    STALE_S,
     NotRead,
     Overview,
     Policy,
@@ -20,22 +19,17 @@ from fairlead.cli.reports.status_data import (
     Scheduler,
     Stray,
     Warned,
-    Wrong,
 )
+from fairlead.cli.reports.status_problems import LEASE, Samples, problems
 from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.decide.persisted_state import load
 from fairlead.control.decide.retention import SCHEDULER_S
 from fairlead.control.decide.rollout_observation import find_condition, is_ready, observe_rollout, pending_pod_reasons
-from fairlead.control.status.reasons import REASONS
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
 
-LEASE: Final = "fairlead"
 _REJECTED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
 _SET: Final = "fairlead_policy_set_info"
-_OTHER: Final = "fairlead_other_operator"
-Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
-"""Labels and values by the name of the metric."""
 
 
 def overview(found: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
@@ -44,14 +38,7 @@ def overview(found: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
     policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
     schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
     replicas = sorted(_replicas(found, samples), key=lambda one: (one.ready, one.name))
-    wrong = [
-        *_wrong_operator(found, replicas),
-        *_wrong_leader(found, replicas),
-        *_wrong_cluster(found, samples),
-        *_wrong_schedulers(schedulers),
-        *_wrong_policies(policies),
-        *_wrong_data(found.policies),
-    ]
+    wrong = [*problems(found, samples, policies=policies, schedulers=schedulers, replicas=replicas)]
     rules = sorted(_rules(found, samples), key=lambda one: (-one.errors, one.policy))
     return Overview(
         ready=not wrong,
@@ -205,85 +192,6 @@ def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica
 def _obstacle(pod: Obj) -> str:
     found = next(pending_pod_reasons([pod]), "see its log and /readyz")
     return found.removeprefix(f"{pod['metadata']['name']}: ")
-
-
-def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
-    if not replicas:
-        if not any(one.part == "pods of the operator" for one in found.unread):
-            what = f"it has no pods in {found.namespace}: policy status is out of date, and schedulers get no answers"
-            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(found))
-        return
-    if not any(one.ready for one in replicas):
-        what = "none of its pods is ready: pods of policies with failurePolicy Fail stay pending"
-        yield Wrong(kind="operator", name=LEASE, reason="NotReady", message=what)
-    for one in replicas:
-        if not one.ready:
-            yield Wrong(kind="replica", name=one.name, reason="NotReady", message=one.message)
-        elif one.stale_s is not None and one.stale_s > STALE_S:
-            what = f"its cache is {one.stale_s:.0f} s behind the cluster"
-            cure = "Check that it reaches the API server."
-            yield Wrong(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
-    sets = {one.policy_set for one in replicas if one.policy_set}
-    if len(sets) > 1:
-        what = f"the replicas serve different sets of policies: {', '.join(sorted(sets))}"
-        yield Wrong(
-            kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="This resolves itself within seconds."
-        )
-
-
-def _cure_of_no_pods(found: Survey) -> str:
-    if not found.own_deployments:
-        return "Install the chart."
-    (deployment, *_) = found.own_deployments
-    name = deployment["metadata"]["name"]
-    kubectl = f"kubectl --namespace {found.namespace}"
-    if deployment["spec"].get("replicas", 1):
-        return f"See `{kubectl} describe deployment {name}`."
-    return f"Its Deployment {name} is scaled to 0: run `{kubectl} scale deployment {name} --replicas=2`."
-
-
-def _wrong_leader(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
-    """Yield a problem if replicas answer and none of them leads."""
-    if any(one.ready for one in replicas) and all(one.leads is False for one in replicas) and not found.others:
-        what = "none of its replicas leads: schedulers get answers, but no scheduler and no status is updated"
-        cure = "After an install or a restart one leads within half a minute. Otherwise see their logs."
-        yield Wrong(kind="operator", name=LEASE, reason="NoLeader", message=what, cure=cure)
-
-
-def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
-    """Yield a problem for each other operator: a cluster can have only one."""
-    cure = "Uninstall one of them: a cluster can have only one operator."
-    leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
-    for namespace in sorted(leads):
-        what = f"the operator in the namespace {namespace} manages the policies; this one does not"
-        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
-    if found.others and not leads:
-        what = f"other namespaces have operators too: {', '.join(found.others)}"
-        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
-
-
-def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
-    for one in schedulers:
-        # that one is refused is a problem of its policies, and one that no policy uses any more is about to go
-        if one.ready is False and one.management != "Refused" and not one.deleted_after:
-            yield Wrong(kind="scheduler", name=one.name, reason="NotReady", message=one.message)
-
-
-def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
-    for one in policies:
-        if not one.ready:
-            cure = REASONS[one.reason].hint if one.reason in REASONS else ""  # type: ignore[index]
-            yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
-
-
-def _wrong_data(policies: Iterable[Obj]) -> Iterator[Wrong]:
-    """Yield a problem for each policy whose measured values are stale or missing."""
-    for policy in policies:
-        for one in policy.get("status", {}).get("conditions", ()):
-            if one["type"] == "DataReady" and one["status"] == "False":
-                name, reason = policy["metadata"]["name"], one["reason"]
-                cure = REASONS[reason].hint if reason in REASONS else ""
-                yield Wrong(kind="policy", name=name, reason=reason, message=one["message"], cure=cure)
 
 
 def _label(obj: Obj) -> str:

@@ -1,0 +1,109 @@
+"""Problems of a survey, in the order in which to look at them. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from fairlead.cli.inputs.operator_survey import Obj, Survey
+from fairlead.cli.reports.status_data import STALE_S, Policy, Replica, Scheduler, Wrong
+from fairlead.control.status.reasons import REASONS
+
+LEASE: Final = "fairlead"
+_OTHER: Final = "fairlead_other_operator"
+Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
+"""Labels and values by the name of the metric."""
+
+
+def problems(
+    found: Survey,
+    samples: Mapping[str, Samples],
+    *,
+    policies: Sequence[Policy],
+    schedulers: Sequence[Scheduler],
+    replicas: Sequence[Replica],
+) -> Iterator[Wrong]:
+    """Yield all problems."""
+    yield from _wrong_operator(found, replicas)
+    yield from _wrong_leader(found, replicas)
+    yield from _wrong_cluster(found, samples)
+    yield from _wrong_schedulers(schedulers)
+    yield from _wrong_policies(policies)
+    yield from _wrong_data(found.policies)
+
+
+def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+    if not replicas:
+        if not any(one.part == "pods of the operator" for one in found.unread):
+            what = f"it has no pods in {found.namespace}: policy status is out of date, and schedulers get no answers"
+            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(found))
+        return
+    if not any(one.ready for one in replicas):
+        what = "none of its pods is ready: pods of policies with failurePolicy Fail stay pending"
+        yield Wrong(kind="operator", name=LEASE, reason="NotReady", message=what)
+    for one in replicas:
+        if not one.ready:
+            yield Wrong(kind="replica", name=one.name, reason="NotReady", message=one.message)
+        elif one.stale_s is not None and one.stale_s > STALE_S:
+            what = f"its cache is {one.stale_s:.0f} s behind the cluster"
+            cure = "Check that it reaches the API server."
+            yield Wrong(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
+    sets = {one.policy_set for one in replicas if one.policy_set}
+    if len(sets) > 1:
+        what = f"the replicas serve different sets of policies: {', '.join(sorted(sets))}"
+        yield Wrong(
+            kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="This resolves itself within seconds."
+        )
+
+
+def _cure_of_no_pods(found: Survey) -> str:
+    if not found.own_deployments:
+        return "Install the chart."
+    (deployment, *_) = found.own_deployments
+    name = deployment["metadata"]["name"]
+    kubectl = f"kubectl --namespace {found.namespace}"
+    if deployment["spec"].get("replicas", 1):
+        return f"See `{kubectl} describe deployment {name}`."
+    return f"Its Deployment {name} is scaled to 0: run `{kubectl} scale deployment {name} --replicas=2`."
+
+
+def _wrong_leader(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+    """Yield a problem if replicas answer and none of them leads."""
+    if any(one.ready for one in replicas) and all(one.leads is False for one in replicas) and not found.others:
+        what = "none of its replicas leads: schedulers get answers, but no scheduler and no status is updated"
+        cure = "After an install or a restart one leads within half a minute. Otherwise see their logs."
+        yield Wrong(kind="operator", name=LEASE, reason="NoLeader", message=what, cure=cure)
+
+
+def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
+    """Yield a problem for each other operator: a cluster can have only one."""
+    cure = "Uninstall one of them: a cluster can have only one operator."
+    leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
+    for namespace in sorted(leads):
+        what = f"the operator in the namespace {namespace} manages the policies; this one does not"
+        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+    if found.others and not leads:
+        what = f"other namespaces have operators too: {', '.join(found.others)}"
+        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+
+
+def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
+    for one in schedulers:
+        # that one is refused is a problem of its policies, and one that no policy uses any more is about to go
+        if one.ready is False and one.management != "Refused" and not one.deleted_after:
+            yield Wrong(kind="scheduler", name=one.name, reason="NotReady", message=one.message)
+
+
+def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
+    for one in policies:
+        if not one.ready:
+            cure = REASONS[one.reason].hint if one.reason in REASONS else ""  # type: ignore[index]
+            yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
+
+
+def _wrong_data(policies: Iterable[Obj]) -> Iterator[Wrong]:
+    """Yield a problem for each policy whose measured values are stale or missing."""
+    for policy in policies:
+        for one in policy.get("status", {}).get("conditions", ()):
+            if one["type"] == "DataReady" and one["status"] == "False":
+                name, reason = policy["metadata"]["name"], one["reason"]
+                cure = REASONS[reason].hint if reason in REASONS else ""
+                yield Wrong(kind="policy", name=name, reason=reason, message=one["message"], cure=cure)
