@@ -55,6 +55,10 @@ class Ground:
         nodes.ensure(self.folder, self.kubeconfig, made)
         return made
 
+    def node_names(self) -> list[str]:
+        """Return the names of all nodes of the cluster."""
+        return [str(one["metadata"]["name"]) for one in self.api.items("/api/v1/nodes")]
+
     @cached_property
     def load(self) -> measured.Load | None:
         """Return the load of nodes that Prometheus measures; None if the demo has no Prometheus here."""

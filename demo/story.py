@@ -18,6 +18,7 @@ _COOL = CHECKOUT / "demo" / "cool.yaml"
 _DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kube-scheduler-fairlead"
 _STAND_IN = f"|| (variables.wanted == 'b200' && node.metadata.labels[?'{CLASS}'].orValue('') == 'h100')"
 _WOKEN_WITHIN_S = 30.0
+_COOL_LOAD = 0.2
 
 
 def show(ground: Ground, screen: Screen) -> None:
@@ -158,7 +159,8 @@ def _measured(ground: Ground, pods: Pods, screen: Screen) -> None:
     if ground.load is None:
         screen.tell(f"Left out: {obstacle(ground.provider)}.")
         return
-    hot = {"red-1": 0.95, "red-2": 0.9}
+    # of every node: one without a value would have the policy's default only while it is new
+    hot = dict.fromkeys(ground.node_names(), _COOL_LOAD) | {"red-1": 0.95, "red-2": 0.9}
     with screen.waiting("a Prometheus that measures the load of nodes"):
         ground.load.up(hot)
     screen.command(f"kubectl apply -f {_COOL.relative_to(CHECKOUT)}")

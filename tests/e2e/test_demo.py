@@ -1,5 +1,6 @@
 """`make demo` without a terminal: it keeps its promises, again on the cluster that it left, and people can go on."""
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 from demo import measured
 from demo.ending import commands, environment, more
 from testbed import providers, sandbox
+from testbed.api import wait_for
+from testbed.errors import ClusterError
 from testbed.providers import Local
 
 _ROOT = Path(__file__).parents[2]
@@ -53,6 +56,21 @@ def test_it_keeps_its_promises(name: str, time: str) -> None:
     assert told in done.stdout.splitlines(), done.stdout
     assert "\x1b" not in done.stdout
     assert environment(name) in done.stdout
+
+
+@pytest.mark.cluster
+def test_what_it_leaves_is_well_and_stays_so_however_old_its_nodes_grow(name: str) -> None:
+    assert typed(name, "fairlead status").returncode == 0
+    if measured.obstacle(providers.choose(name)):
+        return
+
+    def are_measured() -> bool:
+        (load,) = json.loads(typed(name, "kubectl get sep cool -o json").stdout)["status"]["data"]
+        if {(one["withValue"] == one["nodes"], one["onDefault"]) for one in load["replicas"]} == {(True, 0)}:
+            return True
+        raise ClusterError(f"a default is for nodes that are new: {load}")
+
+    wait_for("every node to have a value of its own", are_measured, timeout_s=90)
 
 
 @pytest.mark.cluster
