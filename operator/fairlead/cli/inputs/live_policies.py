@@ -27,9 +27,22 @@ class _Metadata(msgspec.Struct, frozen=True):
     deletionTimestamp: str | None = None  # noqa: N815 - as in the API
 
 
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 class _Status(msgspec.Struct, frozen=True):
     servingGeneration: int | None = None  # noqa: N815
     observedGeneration: int | None = None  # noqa: N815
+    conditions: list[_Condition] | None = None
+
+    def nothing_serves(self, generation: int) -> str:
+        """Return why replicas serve nothing of a policy; "" if they do, or have not looked at this generation yet."""
+        found = (one for one in self.conditions or () if (one.type, one.reason) == ("Compiled", "NothingServes"))
+        compiled_ = next(found, None)
+        return compiled_.message if compiled_ is not None and self.observedGeneration == generation else ""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -104,7 +117,8 @@ def compiled(found: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterat
         else:
             # It compiles here, but replicas have looked at it and serve an earlier one: it takes them too long, say.
             is_refused = status.observedGeneration == meta.generation != (status.servingGeneration or meta.generation)
-            yield replace(live, compiled=None if is_refused else made)
+            why = "" if status.servingGeneration else status.nothing_serves(meta.generation)
+            yield replace(live, compiled=stands if why else None if is_refused else made, fault=why)
 
 
 def with_stored(

@@ -526,6 +526,22 @@ def test_replicas_that_refuse_what_compiles_here_serve_what_they_have_stored(ask
     assert "gpu/class: of generation 2" in out
 
 
+def test_a_policy_of_which_replicas_serve_nothing_is_not_evaluated_because_it_compiles_here(ask: Ask) -> None:
+    beyond = _live(serving=None)
+    why = {
+        "type": "Compiled",
+        "status": "False",
+        "reason": "NothingServes",
+        "message": "there are more than 500 policies",
+    }
+    beyond["status"] = {"observedGeneration": 3, "conditions": [why]}
+    _, out, _ = ask(_cluster(LISTED=items(beyond)))
+    assert "gpu: policy gpu does not compile" in out
+    assert "Serving: gpu: generation 3 does not compile, its failurePolicy applies: there are more than 500 pol" in out
+    beyond["status"]["observedGeneration"] = 2
+    assert "2 of 5 nodes are possible" in ask(_cluster(LISTED=items(beyond)))[1]
+
+
 @pytest.mark.parametrize("revisions", [403, items(), items(_revision(STRICT, 1))], ids=["forbidden", "none", "older"])
 def test_a_generation_that_is_not_known_is_not_guessed(ask: Ask, revisions: object) -> None:
     there = _cluster(LISTED=items(_live(BROKEN, serving=2))) | {REVISIONS: revisions}
