@@ -50,7 +50,6 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
             ],
         },
         [
-            "spec.variables[0].expression: is missing",
             "spec.variables[0].expresion: there is no such field",
             "spec.filters[1].expression: unknown variable `nod`",
         ],
