@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import AsyncMock, patch
 
 import yaml
 
+from fairlead.cli.installation.replica_values import page_of
 from fairlead.cli.main import main
 from fairlead.grants.entry import Entry, GrantedDevice
 from fairlead.grants.ledger import create_body
@@ -128,6 +130,9 @@ def _statuses(folder: Path) -> Iterator[Any]:
             yield _run("status", "--kubeconfig", str(file))
 
 
+_WITHOUT_VALUE: Final = {"b": {"value": 1.0, "default": True}, "c": {"fault": "is missing"}}
+
+
 def _data(folder: Path) -> Iterator[Any]:
     replica = {
         "name": "fairlead-a",
@@ -151,8 +156,11 @@ def _data(folder: Path) -> Iterator[Any]:
         "spec": {"data": [{"name": "load", "prometheus": {"query": "load"}}]},
         "status": {"conditions": [ready], "data": [entry]},
     }
+    page = {"nodes": {"a": {"value": 0.4, "time": "2026-01-01T00:00:00Z", "ageSeconds": 3.0}, **_WITHOUT_VALUE}}
+    answer = AsyncMock(return_value=("fairlead-a", {page_of("hot", "load"): page}))
     with api_server({POLICIES: items(hot), f"{POLICIES}/hot": hot}, folder) as file:
-        yield _run("data", "hot", "--kubeconfig", str(file))
+        with patch("fairlead.cli.installation.replica_values.ask_replica", answer):
+            yield _run("data", "hot", "--kubeconfig", str(file))
         yield _run("data", "--kubeconfig", str(file))
 
 

@@ -8,6 +8,8 @@ from fairlead.cli.console.options import add_kubeconfig
 from fairlead.cli.console.output import TABLE, add_output, dumped, output
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.cli.console.options import Commands
 
 _NAME: Final = "fairlead data"
@@ -23,7 +25,8 @@ def add_to(commands: "Commands") -> None:
         description="List the policies that measure values. With a policy show for each measured entry its source, "
         "how old its values are, which nodes have none and why, and the last error, on each replica of the operator. "
         "It comes from the policy's status, which the operator writes at once when DataReady changes, and ages alone "
-        "every 5 minutes. Values from annotations and labels of nodes are not in it; explain shows them. "
+        "every 5 minutes. With the operator's permissions also the values of the nodes are shown, as one replica has "
+        "them now. Values from annotations and labels of nodes are not in it; explain shows them. "
         "Exit code: 0 if the values are there, 1 if not, 2 if a policy cannot be read.",
     )
     parser.add_argument(
@@ -57,6 +60,8 @@ def _run(given: argparse.Namespace) -> int:
             out.write(dumped({"policies": listed}, given.output))
         return exits.FAILED if any(one["ready"] is False for one in listed) else exits.DONE
     found = asyncio.run(_read(given))
+    if found["entries"]:
+        found |= asyncio.run(_values(given, [entry["name"] for entry in found["entries"]]))
     if given.output == TABLE:
         out.writelines(f"{line}\n" for line in data_lines(found, now))
     else:
@@ -108,3 +113,17 @@ async def _read(given: argparse.Namespace) -> "dict[str, Any]":
             raise CommandError(f"{given.policy} measures no entry {given.entry!r}: {cure}")
         found["entries"] = [entry for entry in found["entries"] if entry["name"] == given.entry]
     return found
+
+
+async def _values(given: argparse.Namespace, entries: "Sequence[str]") -> "dict[str, Any]":
+    """Return the values of entries by node as a replica has them, or why no replica can be asked."""
+    from fairlead.cli.installation.replica_values import SilentError, ask_replica, page_of
+    from fairlead.kube.errors import ClusterError
+
+    paths = {entry: page_of(given.policy, entry) for entry in entries}
+    try:
+        replica, pages = await ask_replica(given, [*paths.values()])
+    except (SilentError, ClusterError) as error:
+        return {"values": None, "valuesFrom": None, "valuesUnknown": str(error)}
+    values = {entry: pages.get(path, {}).get("nodes", {}) for entry, path in paths.items()}
+    return {"values": values, "valuesFrom": replica, "valuesUnknown": None}

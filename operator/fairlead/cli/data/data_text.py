@@ -68,6 +68,15 @@ def data_lines(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield from (f"  {line}" for line in columns(rows))
         for one in entry.get("replicas", ()):
             yield from (clean(f"  {one['name']}: {text}") for text in _remarks(one))
+        values: Mapping[str, Mapping[str, Any]] = (found.get("values") or {}).get(entry["name"], {})
+        if values:
+            yield ""
+            yield clean(f"  values of {found['valuesFrom']}:")
+            head = ("NODE", "VALUE", "AGE", "REMARK")
+            yield from (f"  {line}" for line in columns([head, *(_value(*one) for one in values.items())]))
+    if why := found.get("valuesUnknown"):
+        yield ""
+        yield clean(f"The values of the nodes are not shown: {why}")
 
 
 def _head(entry: Mapping[str, Any], now: datetime) -> Iterator[str]:
@@ -82,6 +91,13 @@ def _row(one: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
     counts = (str(one.get(key, 0)) for key in ("nodes", "withValue", "onDefault"))
     ages = ("-" if (age_s := one.get(key)) is None else _age(age_s) for key in ("oldestAgeSeconds", "medianAgeSeconds"))
     return (one["name"], *counts, *ages, _ago(one.get("lastSuccess"), now), str(one.get("failedPolls", 0)))
+
+
+def _value(node: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+    age_s = one.get("ageSeconds")
+    value = "-" if one.get("value") is None else f"{one['value']:,.6g}"
+    remark = "the default" if one.get("default") else str(one.get("fault", ""))
+    return (node, value, "-" if age_s is None else _age(int(age_s)), remark)
 
 
 def _remarks(one: Mapping[str, Any]) -> Iterator[str]:

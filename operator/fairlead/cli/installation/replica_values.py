@@ -48,7 +48,7 @@ Pages = Mapping[str, Mapping[str, Any]]
 """Values of entries by the path of their page."""
 
 
-class _SilentError(Exception):
+class SilentError(Exception):
     """No replica was asked; the message says why."""
 
 
@@ -59,18 +59,23 @@ def add_replica_values(found: GivenData, given: argparse.Namespace, policies: Se
         for entry in policy.data:
             poll = poll_of(entry)
             if poll is not None and poll not in found.readings and poll not in wanted:
-                wanted[poll] = f"{DATA_PATH}{quote(policy.name, safe='')}/{quote(entry.name, safe='')}", entry
+                wanted[poll] = page_of(policy.name, entry.name), entry
     if not wanted:
         return
     try:
-        replica, pages = asyncio.run(_ask(given, [path for path, _ in wanted.values()]))
-    except (_SilentError, ClusterError) as error:
+        replica, pages = asyncio.run(ask_replica(given, [path for path, _ in wanted.values()]))
+    except (SilentError, ClusterError) as error:
         found.notes.append(f"the replicas' own values cannot be asked: {error}")
         return
     for poll, (path, entry) in wanted.items():
         if pages.get(path, {}).get("source") == poll_name(poll):  # it may serve another generation
             found.readings[poll] = reading_of(pages[path], entry)
             found.notes.append(f"{poll_name(poll)}: values of the replica {replica}")
+
+
+def page_of(policy: str, entry: str) -> str:
+    """Return the path of the page with the values of an entry."""
+    return f"{DATA_PATH}{quote(policy, safe='')}/{quote(entry, safe='')}"
 
 
 def reading_of(page: Mapping[str, Any], entry: DataEntry) -> Reading:
@@ -104,7 +109,7 @@ def _unscaled(value: float, factor: float) -> float:
     )
 
 
-async def _ask(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pages]:
+async def ask_replica(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pages]:
     """Return the name of the first replica that answers, and its pages."""
     access = find_access(given.kubeconfig, given.context)
     async with Client(access, deadline_s=_WITHIN_S) as client:
@@ -114,7 +119,7 @@ async def _ask(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pa
         pods = await objects.all(ObjectRef(PODS.resource, home), labelSelector=REPLICAS)
         ready = sorted(filter(is_ready, pods), key=lambda pod: str(pod["metadata"]["name"]))
         if not ready:
-            raise _SilentError(f"no replica is ready in {home}")
+            raise SilentError(f"no replica is ready in {home}")
         host = f"{_service(ready[0])}.{home}.svc"
         context = await _context(client, home, host)
         why = ""
@@ -131,7 +136,7 @@ async def _ask(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pa
                 )
             except (KeyError, OSError, http.client.HTTPException, msgspec.DecodeError):
                 continue
-        raise _SilentError(why)
+        raise SilentError(why)
 
 
 async def _context(client: Client, home: str, host: str) -> ssl.SSLContext:
@@ -145,7 +150,7 @@ async def _context(client: Client, home: str, host: str) -> ssl.SSLContext:
         pair = issue_leaf(authority.signing, OPERATOR, "client", datetime.now(UTC), _LIFE)
         return client_context(authority.client_ca_bundle, pair.certificate, pair.key)
     except (AuthorityError, InvalidObjectError, ValueError, TypeError) as error:
-        raise _SilentError(str(error)) from error
+        raise SilentError(str(error)) from error
 
 
 def _fetch_directly(address: str, port: int, context: ssl.SSLContext, host: str, paths: Sequence[str]) -> Pages:

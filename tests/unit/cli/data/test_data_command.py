@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, patch
 
 import pytest
 
+from fairlead.cli.installation.replica_values import page_of
 from fairlead.cli.main import main
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
@@ -97,3 +99,32 @@ def test_one_entry_of_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert [one["name"] for one in json.loads(capsys.readouterr().out)["entries"]] == ["disk"]
         assert main(["data", "hot", "laod", "--kubeconfig", str(file)]) == 2
         assert capsys.readouterr().err == "fairlead data: hot measures no entry 'laod': did you mean load?\n"
+
+
+def test_the_values_of_the_nodes_are_those_of_a_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = {
+        "red-1": {"value": 0.95, "time": "2026-01-01T00:00:00Z", "ageSeconds": 3.2},
+        "red-2": {"value": 123456.0, "default": True},
+        "red-3": {"fault": "is stale", "time": "2026-01-01T00:00:00Z", "ageSeconds": 700.0},
+    }
+    answer = AsyncMock(return_value=("fairlead-a", {page_of("hot", "load"): {"nodes": nodes}}))
+    with (
+        api_server({f"{POLICIES}/hot": HOT}, tmp_path) as file,
+        patch("fairlead.cli.installation.replica_values.ask_replica", answer),
+    ):
+        assert main(["data", "hot", "--kubeconfig", str(file)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("  values of fairlead-a:")
+    assert [line.split() for line in lines[at + 1 : at + 5]] == [
+        ["NODE", "VALUE", "AGE", "REMARK"],
+        ["red-1", "0.95", "3s"],
+        ["red-2", "123,456", "-", "the", "default"],
+        ["red-3", "-", "11m", "is", "stale"],
+    ]
+    assert lines[at + 6].startswith("disk: nodeMetrics disk")
+
+
+def test_who_may_not_ask_a_replica_is_told_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server({f"{POLICIES}/hot": HOT, "/api/v1/pods": 403}, tmp_path) as file:
+        assert main(["data", "hot", "--kubeconfig", str(file)]) == 1
+    assert "\nThe values of the nodes are not shown: " in capsys.readouterr().out
