@@ -24,6 +24,8 @@ LOG: Final = logging.getLogger(__name__)
 _FREE_AFTER_S: Final = 1.0
 _BRAKE_S: Final = 0.05
 """How long to gather policies that are turned off or deleted before none of their rules is applied any more."""
+_LINES: Final = 20
+"""Lines that are logged at a time."""
 _LONG_S: Final = 0.25
 _LONG_PART: Final = 1 / 12
 """Share of the event loop's time for policies that have taken longer than that: calls come first."""
@@ -129,11 +131,13 @@ class PolicyReloader:
 
     async def _swap(self) -> None:
         policies, states = self.policies.serving, self.policies.states
-        for state in states.values():
-            if self._logged.get(state.name) != state:
-                level = logging.INFO if state.reason == "Compiled" else logging.WARNING
-                LOG.log(level, "policy.state", extra={"policy": state.name, "state": str(state)})
+        changed = [state for state in states.values() if self._logged.get(state.name) != state]
         self._logged = states
+        for at, state in enumerate(changed, 1):
+            level = logging.INFO if state.reason == "Compiled" else logging.WARNING
+            LOG.log(level, "policy.state", extra={"policy": state.name, "state": str(state)})
+            if not at % _LINES:
+                await asyncio.sleep(0)  # many policies may change at once, and calls come first
         if self._followed == policies.generation:
             return
         enforced = [one for one in policies.policies if one.enforced]

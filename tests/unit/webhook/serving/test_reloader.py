@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -118,6 +119,26 @@ async def test_each_transition_is_told_once(caplog: pytest.LogCaptureFixture) ->
         "p: generation 3 serves",
     ]
     running.cancel()
+
+
+@in_loop
+async def test_calls_are_answered_while_the_states_of_many_policies_are_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground = Ground()
+    caplog.set_level(logging.INFO, "fairlead")
+    ground.current.policies.set_max_policies(1)
+    for number in range(100):
+        ground.current.put(obj(f"p{number:03}", filters={"f": "true"}))
+    for _ in ground.current.policies.compile_pending():
+        pass
+    logged = list[int]()
+    swapping = asyncio.create_task(ground.current._swap())
+    while not swapping.done():
+        logged.append(sum(one.msg == "policy.state" for one in caplog.records))
+        await asyncio.sleep(0)
+    most = max(after - before for before, after in pairwise(logged))
+    assert (max(logged), most) == (100, 20)
 
 
 @pytest.mark.parametrize(("long_s", "times"), [(0.25, 1), (-1.0, 10)])
