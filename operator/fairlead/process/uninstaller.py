@@ -101,12 +101,15 @@ class Uninstaller:
         for kind, at in (("Deployment", deployments), ("Pod", pods)):
             operator += [{**one, "kind": kind} for one in await objects.all(at, labelSelector=self.operator)]
         created = [one async for one in self._created()]
+        others = {*await self._namespaces_with(PODS), *await self._claimed_by()}
+        if not (created or operator):  # one without replicas is found by its Deployment, which the hook may not list
+            others |= {*await self._namespaces_with(ObjectRef(resource("Deployment")))}
         return Installation(
             policies=await self._policies(),
             schedulers=[one for one in created if _is_scheduler(one)],
             operator=operator,
             objects=[one for one in created if not _is_scheduler(one)],
-            others=await self._others(),
+            others=sorted(others - {namespace}),
         )
 
     async def run(self) -> None:
@@ -123,16 +126,21 @@ class Uninstaller:
         policies = f"{len(found.policies)} {'policy' if len(found.policies) == 1 else 'policies'}"
         self.report(f"done; {policies} and the CustomResourceDefinition remain")
 
-    async def _others(self) -> Sequence[str]:
-        """Return the other namespaces that have an operator, as far as that may be read."""
-        found = set[str]()
-        for at in (ObjectRef(resource("Deployment")), ObjectRef(PODS.resource)):
-            with suppress(ForbiddenError):
-                found |= {one["metadata"]["namespace"] for one in await self.objects.all(at, labelSelector=REPLICAS)}
-        with suppress(ForbiddenError):
+    async def _namespaces_with(self, at: ObjectRef) -> Sequence[str]:
+        """Return the namespaces that have such objects of an operator, as far as they may be listed."""
+        try:
+            return [one["metadata"]["namespace"] for one in await self.objects.all(at, labelSelector=REPLICAS)]
+        except ForbiddenError:
+            return []
+
+    async def _claimed_by(self) -> Sequence[str]:
+        """Return the namespace whose operator manages the policies."""
+        try:
             claim = await self.objects.get(CLAIM)
-            found.add(((claim or {}).get("spec") or {}).get("holderIdentity") or self.namespace)
-        return sorted(found - {self.namespace})
+        except ForbiddenError:
+            return []
+        holder = ((claim or {}).get("spec") or {}).get("holderIdentity")
+        return [holder] if holder else []
 
     async def _created(self) -> AsyncIterator[Object]:
         """Yield everything that the operator created, in the order in which it is deleted."""
