@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from time import perf_counter
+from typing import Any, Final, TypeAlias
 
 from fairlead.api.data import DataEntry
 from fairlead.cel.functions.time_text import timestamp_to_string
@@ -10,7 +11,7 @@ from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.usable_nodes import UsableNodes
 from fairlead.policy.views.measured_summary import MeasuredSummary, node_values, summarize
-from fairlead.policy.views.measured_values import FUTURE, STALE
+from fairlead.policy.views.measured_values import FUTURE, STALE, TableKey
 from fairlead.policy.views.measurements import MeasuredEntry
 from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name
@@ -19,11 +20,17 @@ from fairlead.webhook.data_sources.poller import PollStatus
 
 PAIRS_MAX: Final = 512
 """Pairs of policy and entry that have metrics of their own."""
+SPENT_S: Final = 0.05
+"""Time that summaries may take in a second."""
+_KEPT_NS: Final = 600 * 1_000_000_000
 _SOURCE_MAX: Final = 256
 _TEXT_MAX: Final = 512
 _SECOND: Final = 1_000_000_000
 _NOT_ASKED: Final = PollStatus()
 _WITHOUT_TIME: Final = "the document has no time `at`, so that its values count as too old: add it, or drop maxAge"
+_Like: TypeAlias = tuple[TableKey, int | None, bool, int | None, str]
+"""Key of entries with equal summaries: table, greatest age, whether there is no default, up to which age of a node it
+holds, and the policy if its pods may use some nodes only."""
 
 
 class DataReport:
@@ -35,31 +42,54 @@ class DataReport:
         nodes: Nodes,
         polls: Callable[[], Mapping[Poll, PollStatus]],
         now: Callable[[], int],
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         """Report on what is `serving`; `now` is the time of day in nanoseconds."""
-        self._serving, self._nodes, self._polls, self._now = serving, nodes, polls, now
-        self._known: dict[tuple[Any, ...], MeasuredSummary] = {}
-        self._known_at = 0
+        self._serving, self._nodes, self._polls, self._now, self._clock = serving, nodes, polls, now, clock
+        self._known: dict[_Like, tuple[int, MeasuredSummary]] = {}
+        """Summaries, with the times at which they were made."""
+        self._began_ns, self._spent_s = 0, 0.0
         self._usable: dict[str, tuple[CompiledPolicy, UsableNodes]] = {}
 
     def entries(self, limit: int | None = None) -> Mapping[str, tuple[DataEntryState, ...]]:
         """Return the state of each measured entry by policy, of the first ones up to a limit."""
         polls, now = self._polls(), self._now()
-        if abs(now - self._known_at) >= _SECOND:  # several metrics are asked for at one moment
-            self._known, self._known_at = {}, now
+        if abs(now - self._began_ns) >= _SECOND:  # several metrics are asked for at one moment
+            self._began_ns, self._spent_s = now, 0.0
+            self._known = {like: one for like, one in self._known.items() if abs(now - one[0]) < _KEPT_NS}
             served = {policy.name for policy in self._serving()}
             self._usable = {name: one for name, one in self._usable.items() if name in served}
-        known = self._known
+        asked = [
+            (policy, entry, measured, self._like(policy, entry, measured))
+            for policy, entry, measured in islice(self._measured(), limit)
+        ]
+        self._summarize({like: (measured, self._usable_of(policy)) for policy, _, measured, like in asked}, now)
         made = dict[str, list[DataEntryState]]()
-        for policy, entry, measured in islice(self._measured(), limit):
-            usable = self._usable_of(policy)
-            by = "" if usable is None else policy.name
-            like = measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s, by
-            if (summary := known.get(like)) is None:
-                summary = known[like] = summarize(measured, self._nodes, now, usable)
-            poll = measured.key.poll
-            made.setdefault(policy.name, []).append(_state(entry, poll, summary, polls.get(poll, _NOT_ASKED), now))
+        for policy, entry, measured, like in asked:
+            if (known := self._known.get(like)) is not None:
+                poll = measured.key.poll
+                state = _state(entry, poll, known[1], polls.get(poll, _NOT_ASKED), now)
+                made.setdefault(policy.name, []).append(state)
         return {name: tuple(found) for name, found in made.items()}
+
+    def _like(self, policy: CompiledPolicy, entry: DataEntry, measured: MeasuredEntry) -> _Like:
+        by = "" if self._usable_of(policy) is None else policy.name
+        return measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s, by
+
+    def _summarize(self, asked: Mapping[_Like, tuple[MeasuredEntry, UsableNodes | None]], now: int) -> None:
+        """Make the summaries that are old anew, as far as there is time: calls wait meanwhile.
+
+        The oldest come first, so that the others have their turn when the report is asked for again.
+        """
+        known = self._known
+        old = [like for like in asked if like not in known or abs(now - known[like][0]) >= _SECOND]
+        for like in sorted(old, key=lambda like: known[like][0] if like in known else 0):
+            if self._spent_s >= SPENT_S:
+                return
+            began = self._clock()
+            measured, usable = asked[like]
+            known[like] = now, summarize(measured, self._nodes, now, usable)
+            self._spent_s += self._clock() - began
 
     def register(self, metrics: Metrics) -> None:
         """Register the metrics, which are computed at each scrape."""

@@ -12,7 +12,7 @@ from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.data_sources.poller import PollStatus
-from fairlead.webhook.serving.data_report import DataReport
+from fairlead.webhook.serving.data_report import SPENT_S, DataReport
 from support.policy import NOW, SECOND, node, policy
 
 LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)
@@ -149,3 +149,31 @@ def test_the_values_of_each_node() -> None:
         },
     }
     assert report.values("p", "other") is report.values("q", "load") is None
+
+
+def test_summaries_take_a_part_of_each_second_and_the_oldest_are_made_first() -> None:
+    """Policies may have thousands of entries that differ in maxAge, and calls wait while they are summarized."""
+    time_ns, spent = [NOW], [0.0]
+
+    def clock() -> float:
+        spent[0] += SPENT_S / 3.9  # a summary reads it twice
+        return spent[0]
+
+    nodes = Nodes()
+    nodes.put(node("a"))
+    data = [{"name": f"e{at}", "prometheus": {"query": "load"}, "maxAge": f"{60 + at}s"} for at in range(10)]
+    serving = [policy("many", data=data, filters={"f": "true"})]
+    nodes.measure(serving[0].data)
+    made = DataReport(lambda: serving, nodes, dict, lambda: time_ns[0], clock)
+
+    def known() -> list[str]:
+        return [one.name for one in made.entries().get("many", ())]
+
+    assert known() == ["e0", "e1", "e2", "e3"]
+    assert known() == ["e0", "e1", "e2", "e3"]
+    time_ns[0] += SECOND
+    assert known() == [f"e{at}" for at in range(8)]
+    time_ns[0] += SECOND
+    assert known() == [f"e{at}" for at in range(10)]
+    assert max(now for now, _ in made._known.values()) == time_ns[0]
+    assert len({now for now, _ in made._known.values()}) == 3
