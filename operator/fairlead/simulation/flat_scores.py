@@ -18,12 +18,12 @@ _NODES_MAX: Final = 50_000
 
 @dataclass(slots=True)
 class FlatScores:
-    """What the scores of policies gave the possible nodes of the pods so far."""
+    """Scores of policies on the possible nodes of the pods so far."""
 
     world: Simulation
     _left: int = _NODES_MAX
     _flat: dict[str, str] = field(default_factory=dict)
-    """By the score that never told nodes apart: what it gave the first pod."""
+    """By the score that told no nodes apart: its points for the first pod."""
     _telling: set[str] = field(default_factory=set)
 
     def add(self, raw: Any, judged: PodResult) -> None:

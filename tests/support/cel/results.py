@@ -45,8 +45,9 @@ def _facts(keys: list[str]) -> Iterator[tuple[Any, Any]]:
             "creationTimestamp": _CREATED,
         }
         container = {"name": "main", "image": "nginx:1", "resources": {"requests": _RESOURCES, "limits": _RESOURCES}}
-        spec = {"priority": 10, "containers": [container], "nodeName": "n", "hostNetwork": True}
-        pod = {"metadata": metadata, "spec": spec}
+        spec = {"priority": 10, "containers": [container], "nodeName": "n", "hostNetwork": True, "nodeSelector": labels}
+        owner = {"kind": "DaemonSet", "name": "web", "controller": True}
+        pod = {"metadata": metadata | {"ownerReferences": [owner]}, "spec": spec}
         condition = {"type": "Ready", "status": "True"}
         status = {"allocatable": _RESOURCES, "capacity": _RESOURCES, "conditions": [condition]}
         status |= {"nodeInfo": {"kubeletVersion": "v1.37.1"}}

@@ -53,7 +53,7 @@ def of_another_library(call: Call) -> Hints:
             yield from write(f"regex.extractAll({text(one)}, {text(pattern)})", call)
         case ("isSorted", Node() as one, ()):
             yield from write(f"{operand_text(one)} == {operand_text(one)}.sort()", call)
-        case ("includes" | "has", Node() as one, (item,)) if call.member:
+        case ("includes" | "has" | "containsKey" | "hasKey", Node() as one, (item,)) if call.member:
             yield from write(f"{operand_text(one)}.contains({text(item)})", call)
             yield from write(f"{text(item)} in {operand_text(one)}", call)
         case _:

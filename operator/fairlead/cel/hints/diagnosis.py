@@ -51,7 +51,7 @@ from fairlead.cel.syntax.ast import (
     walk,
 )
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
-from fairlead.cel.syntax.unparse import operand_text
+from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cooperative import Steps
 
 _SHOWN_AT_MOST: Final = 5
@@ -104,7 +104,7 @@ def faults_of(found: list[EngineMessage], source: str, tree: Checked | None) -> 
         return Remaining(len(found), syntax.at)
     if tree is None:
         return Remaining(max(len(found), 1), 0)
-    return Remaining(_Diagnosis(source, tree, None).causes(found))
+    return _Diagnosis(source, tree, None).remaining(found)
 
 
 def _of_parser(text: str) -> tuple[str, str]:
@@ -142,10 +142,12 @@ class _Diagnosis:
         for one in causes[: max(_SHOWN_AT_MOST - len(keys), 0)]:
             yield self._worded(one)
 
-    def causes(self, found: list[EngineMessage]) -> int:
-        """Return how many faults there are, without those that follow from others."""
+    def remaining(self, found: list[EngineMessage]) -> Remaining:
+        """Return how many faults there are, without those that follow from others, and what they are about."""
         keys, rest = unquoted_keys(self._source, found)
-        return len(keys) + len(self._without_follow_ups(rest))
+        causes = self._without_follow_ups(rest)
+        faulty = filter(None, map(self._faulty, causes))
+        return Remaining(len(keys) + len(causes), texts=tuple(map(text, faulty)))
 
     def _worded(self, one: EngineMessage) -> tuple[int, str, Hints]:
         names = self._names

@@ -30,6 +30,8 @@ class Rewriting:
     code: str
     part: Node | tuple[int, int]
     """A part of the tree, or the start and the end of a part of the text."""
+    is_name: bool = False
+    """Whether it only says a name: the engine could not judge what the unknown one is in, and may fault that now."""
 
 
 Hints = Iterator["Rewriting | str"]

@@ -34,6 +34,7 @@ from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, ListExpr, Node
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import PACKAGE, messages
 
+_ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
 _SUM: Final = 4  # how tightly `+` binds
 _SIZES: Final = ("length", "size", "len", "count")
 _ADMISSION: Final = ("operation", "userInfo", "object", "oldObject", "namespace", "kind", "resource", "dryRun")
@@ -120,15 +121,19 @@ def _of_chain(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Iter
     """Yield the whole of some arithmetic in doubles, if a whole number in it met a double."""
     if not {one.name for one in types} <= NUMBERS:
         return
-    whole: Node = call
+    whole, compared = call, None
     for outer in around:
-        if not (isinstance(outer, Call) and outer.function in ARITHMETIC):
+        if not isinstance(outer, Call) or outer.function not in ARITHMETIC:
+            compared = outer if isinstance(outer, Call) and outer.function in _ORDERS else None
             break
         whole = outer
     sides = whole.args if whole is call and call.function not in ARITHMETIC else (whole,)
     for side in sides:
         if isinstance(side, Call) and side.function in ARITHMETIC:
             yield from write(in_doubles(side), side)
+    if compared is not None:
+        one, other = map(in_doubles, compared.args)
+        yield from write(f"{one} {compared.function.strip('_')} {other}", compared)
 
 
 def _of_pair(call: Call, left: Operand, right: Operand) -> Hints:

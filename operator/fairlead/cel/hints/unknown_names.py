@@ -10,7 +10,7 @@ from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.calls import of_another_library, with_name
 from fairlead.cel.hints.rewrites import Hints, Rewriting, presence, write
 from fairlead.cel.hints.time_hints import COUNTED, of_word
-from fairlead.cel.syntax.ast import Call, Const, Node, Select
+from fairlead.cel.syntax.ast import Call, Const, ListExpr, Node, Select
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import PACKAGE, messages
 
@@ -113,7 +113,7 @@ def _fields(select: Select | None, nears: tuple[str, ...], otherwise: str) -> Hi
     for near in filter(None, nears):
         if select is not None:
             made = f"{operand_text(select.operand)}.{near}"
-            yield Rewriting(_meaning(near), f"has({made})" if select.test_only else made, select)
+            yield Rewriting(_meaning(near), f"has({made})" if select.test_only else made, select, is_name=True)
     yield otherwise
 
 
@@ -162,7 +162,7 @@ def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, a
     if node is not None:
         for holder, declared in (("variables", names.variables), ("data", names.data)):
             if root in declared:
-                yield Rewriting(_meaning(f"{holder}.{root}"), f"{holder}.{root}", node)
+                yield Rewriting(_meaning(f"{holder}.{root}"), f"{holder}.{root}", node, is_name=True)
         yield from write(_LITERALS.get(root, ""), node)
         if compared is not None:
             for other in compared.args:
@@ -173,11 +173,19 @@ def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, a
         return
     if node is not None:
         near = closest_name(root, [*names.scope.roots, "variables"])
-        yield from (Rewriting(_meaning(near), near, node),) if near else ()
+        yield from (Rewriting(_meaning(near), near, node, is_name=True),) if near else ()
         quoted = f"'{root}'"
-        if name == root:
+        if name == root and _may_be_text(around):
             yield Rewriting(f"a string needs quotes: `{quoted}`", quoted, node)
     yield available
+
+
+def _may_be_text(around: Sequence[Node]) -> bool:
+    """Report whether a name stands where a text may be meant: it is compared, a key, or in a list."""
+    match around:
+        case [Call(function="_==_" | "_!=_" | "@in" | "_[_]") | ListExpr(), *_]:
+            return True
+    return False
 
 
 def unknown_function(call: Call, names: Names) -> tuple[str, Hints]:
@@ -205,7 +213,7 @@ def _functions(call: Call, names: Names) -> Hints:
     close = closest_name(name, FUNCTION_NAMES | MACRO_NAMES, cutoff=0.75)
     for near in filter(None, (_SYNONYMS.get(name, ""), *sorted(meant), close)):
         for code in with_name(call, near, ROOTS):
-            yield Rewriting(_meaning(near), code, call)
+            yield Rewriting(_meaning(near), code, call, is_name=True)
 
 
 def part_of_time(name: str) -> str:

@@ -11,7 +11,7 @@ from fairlead.cel.hints.rewrites import Hints, Rewriting, substituted
 from fairlead.cel.syntax.ast import Checked
 from fairlead.cooperative import Steps
 
-_TRIED_MAX: Final = 24
+_TRIED_MAX: Final = 16
 """Rewrites of one expression that are checked; each takes as long as checking the expression."""
 _LENGTH_MAX: Final = 1_024
 """Characters of an expression whose hints can be checked quickly enough."""
@@ -24,6 +24,8 @@ class Remaining:
     causes: int
     syntax_at: int | None = None
     """Offset of the syntax error, if there is one."""
+    texts: tuple[str, ...] = ()
+    """The parts that the faults are about, if that is known."""
 
 
 @dataclass(slots=True)
@@ -62,7 +64,9 @@ class Verifier:
 
     def _helps(self, hint: Rewriting, after: Remaining) -> bool:
         if after.syntax_at is None:
-            return self.before.syntax_at is not None or after.causes < self.before.causes
+            is_fewer = self.before.syntax_at is not None or after.causes < self.before.causes
+            is_around = hint.is_name and 0 < len(after.texts) == after.causes == self.before.causes
+            return is_fewer or (is_around and not any(one in hint.code for one in after.texts))
         # Where one slip is mended, the parser stops at the next.
         is_of_text = self.before.syntax_at is not None and isinstance(hint.part, tuple)
         return is_of_text and after.syntax_at > hint.part[0] + len(hint.code)  # type: ignore[index]

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -204,6 +205,9 @@ async def _others(
     trace, unseen = await trace_of(objects, home, scheduler)
     if trace:
         return SchedulerState(name=scheduler, ready=None, message=f"no policy names it; {trace}")
+    with suppress(RequestError):  # also those that no policy names
+        deployments = await objects.all(ObjectRef(resource("Deployment"), home), labelSelector=SCHEDULER_LABEL)
+        known = known | {str(one["metadata"]["labels"][SCHEDULER_LABEL]) for one in deployments}
     said = "no policy and no scheduler has this name" + (f", as far as can be seen: {unseen}" if unseen else "")
     meant = meant_by(scheduler, known)
     return SchedulerState(name=scheduler, ready=False, message=said, missing=True, meant=meant)

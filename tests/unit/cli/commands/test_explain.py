@@ -711,6 +711,8 @@ def test_a_name_that_no_scheduler_has_is_named(ask: Ask) -> None:
     assert "NOT SCHEDULED: there is no scheduler fairleed (did you mean fairlead?). Otherwise 3 of 5 nodes would" in out
     said = json.loads(ask(_typo(), "-o", "json")[1])["scheduling"]["scheduler"]
     assert (said["exists"], said["meant"]) == (False, "fairlead")
+    managed = {status.DEPLOYMENTS: items(status.deployment("fairleeds"))}  # no policy names it
+    assert "did you mean fairleeds?" in ask(_typo() | managed)[1]
 
 
 @pytest.mark.parametrize(
