@@ -168,6 +168,8 @@ class Grammar:
             lambda: f"{text()}.matches({other()})",
             lambda: f"double({text()}) > 1.0",
             lambda: f"isQuantity({text()}) && quantity({other()}).isGreaterThan(quantity('1'))",
+            lambda: f"isIP({text()}) && cidr('10.0.0.0/8').containsIP({other()})",
+            lambda: f"isSemver({text()}, true) && semver({other()}, true).isLessThan(semver('1.37.0'))",
             lambda: f"timestamp({text()}) + duration('1h') > now",
             lambda: f"{text()} in {a()}.map(t, string(t))",
             lambda: f"{text()} in {map_()}",
