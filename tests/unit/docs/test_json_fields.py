@@ -71,6 +71,12 @@ def test_every_field_that_is_documented_is_printed(command: str, printed: dict[s
     assert never == [], "no command prints them"
 
 
+def test_no_field_is_documented_twice() -> None:
+    for part in PAGE.split("\n## "):
+        rows = re.findall(r"^\| `([^`]*)`", part, re.MULTILINE)
+        assert sorted({*rows}) == sorted(rows)
+
+
 def test_every_command_with_an_output_for_programs_is_documented(printed: dict[str, Sequence[Any]]) -> None:
     assert {*DOCUMENTED} == {*printed} == {*COMMANDS}
     modules = (CHECKOUT / "operator" / "fairlead" / "cli").rglob("*.py")
