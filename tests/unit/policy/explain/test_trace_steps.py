@@ -130,6 +130,23 @@ SHOWN: dict[str, tuple[str, list[tuple[str, object, str]]]] = {
             ("quantity('4096Mi')", "4Gi", ""),
         ],
     ),
+    "addresses": (
+        "cidr('10.1.2.3/8').masked().containsIP(ip('10.9.9.9'))",
+        [
+            ("cidr('10.1.2.3/8').masked().containsIP(ip('10.9.9.9'))", True, ""),
+            ("cidr('10.1.2.3/8').masked()", "10.0.0.0/8", ""),
+            ("cidr('10.1.2.3/8')", "10.1.2.3/8", ""),
+            ("ip('10.9.9.9')", "10.9.9.9", ""),
+        ],
+    ),
+    "versions": (
+        "semver('v1.37', true).isLessThan(semver('1.38.0-rc.1'))",
+        [
+            ("semver('v1.37', true).isLessThan(semver('1.38.0-rc.1'))", True, ""),
+            ("semver('v1.37', true)", "1.37.0", ""),
+            ("semver('1.38.0-rc.1')", "1.38.0-rc.1", ""),
+        ],
+    ),
 }
 
 
