@@ -72,7 +72,7 @@ def test_only_values_of_what_the_entry_asks_for_are_taken(monkeypatch: pytest.Mo
             "/data/p/heat": told | {"source": "prometheus default: an_earlier_query"},
         }
 
-    monkeypatch.setattr(replica_values, "_ask", ask)
+    monkeypatch.setattr(replica_values, "ask_replica", ask)
     found = GivenData()
     add_replica_values(found, argparse.Namespace(), [one])
     assert asked == ["/data/p/load", "/data/p/heat"]
