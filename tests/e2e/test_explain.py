@@ -248,6 +248,3 @@ def test_a_policy_protects_what_would_have_to_be_evicted(release: Release, askin
     assert one["possible"] is False
     assert "given up: pools/kept: a victim is protected" in found.text
     assert "low" in stage.living()
-    release.remove(["pools"])
-    _applied(release, preemption={"protect": [{"name": "kept", "expression": "false"}]})
-    assert stage.placed("p") == release.nodes[0]
