@@ -167,7 +167,9 @@ def _note_node(share: CompiledShare, node: NodeFacts, trace: Trace) -> None:
             trace.item(name, capacity=node.capacity.get(name), allocatable=node.allocatable.get(name))
     if entry.layout.annotation is not None:
         trace.note(layout=node.annotations.get(entry.layout.annotation))
-    if entry.unhealthy is not None:
+    if entry.unhealthy is not None and entry.unhealthy.annotation is not None:
+        trace.note(unhealthy=node.annotations.get(entry.unhealthy.annotation))
+    elif entry.unhealthy is not None:
         trace.note(unhealthy=listed_as_unhealthy(entry, node) or None)
     foreign = {pod.uid for name in entry.resources for pod in foreign_pods(node, name)}
     trace.note(foreignPods=len(foreign))

@@ -138,10 +138,10 @@ def test_lint_knows_that_cards_uses_a_variable_and_who_reads_a_grant() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0", "with 0 the"),
-        ("17", "with 17 the"),
-        ("-1 + 1", "with 0 the"),
-        ("pod.spec.priority > 5 ? 20 : (pod.spec.priority > 1 ? 4 : 0)", "with 0 and 20 the"),
+        ("0", "with 0 it is placed on no node"),
+        ("17", "with 17 it is placed on no node"),
+        ("-1 + 1", "with 0 it is placed on no node"),
+        ("pod.spec.priority > 5 ? 20 : (pod.spec.priority > 1 ? 4 : 0)", "with 0 and 20 it is placed on no node"),
         ("1", ""),
         ("16", ""),
         ("int(pod.metadata.annotations['n'])", ""),
