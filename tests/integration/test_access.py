@@ -172,6 +172,7 @@ def test_everything_goes_but_the_resource_and_the_policies(
     assert left == {
         *(f"fairlead{name}" for name in ("", "-settings", "-metrics", "-uninstall")),
         *(f"fairlead.{NAMESPACE}.{name}{at}" for name in ("operator", "uninstall") for at in ("", "-in-kube-system")),
+        f"fairlead.{NAMESPACE}.explain",
         "fairlead.other-system.fairlead.kube-scheduler",
         "fairlead-policy-of-files",
     }

@@ -27,7 +27,7 @@ def older() -> Object:
     (version,) = crd["spec"]["versions"]
     rule = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["filters"]["items"]
     del rule["properties"]["nodeReadiness"]
-    (check,) = rule["x-kubernetes-validations"]
+    (check,) = [one for one in rule["x-kubernetes-validations"] if "has(self.nodeReadiness)" in one["rule"]]
     check["rule"] = "(has(self.expression) ? 1 : 0) + (has(self.custom) ? 1 : 0) == 1"
     del check["messageExpression"]
     return dict(crd)
