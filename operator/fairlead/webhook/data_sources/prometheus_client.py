@@ -132,12 +132,15 @@ class PrometheusClient:
             self._times(access, poll, greatest_age_s, ReplyReader(poll.node_label, node_of, series_max)),
             return_exceptions=True,
         )
-        if isinstance(values, BaseException):
-            raise values
-        if isinstance(times, BaseException):
-            raise times
-        found = reading(values.samples, None if times is None else times.samples, values.sent, node_of)
-        waited_s = max(one.waited_s for one in (values, times) if one is not None)
+        try:
+            if isinstance(values, BaseException):
+                raise values
+            if isinstance(times, BaseException):
+                raise times
+            found = reading(values.samples, None if times is None else times.samples, values.sent, node_of)
+            waited_s = max(one.waited_s for one in (values, times) if one is not None)
+        finally:
+            del values, times  # a frame that holds its own exception keeps the reply until the collector comes
         if waited_s < _LONG_S:
             return found
         note = f"the query waited {waited_s:.0f} s for one of {AT_ONCE} places at the server, which other queries held"
@@ -169,13 +172,18 @@ class PrometheusClient:
         began = self._clock()
         async with places.place(self._owners.get(poll, ""), is_answered=asked in self._answered):
             waited_s, sent = self._clock() - began, self._now()
+            failed = ""
             try:
                 await self._read(access, query, greatest_age_s, within_s, reader)
-            except TimeoutError as error:
-                self._answered.discard(asked)
-                raise PollError(_unreachable(access.server.url, error, within_s)) from error
-            except (aiohttp.ClientError, OSError) as error:
-                raise PollError(_unreachable(access.server.url, error, within_s)) from error
+            except PollError as error:
+                failed = str(error)
+            except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
+                if isinstance(error, TimeoutError):
+                    self._answered.discard(asked)
+                failed = _unreachable(access.server.url, error, within_s)
+            if failed:
+                # Raised anew: the frames below hold the reply, and a time limit whose task holds the error.
+                raise PollError(failed)
             self._answered.add(asked)
             return _Answer(await self._turns.run(reader.end()), sent, waited_s)
 

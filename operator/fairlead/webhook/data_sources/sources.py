@@ -54,7 +54,7 @@ class DataSources:
             most = series_max(len(self._nodes.slots))
             return {poll: await self._prometheus.read(poll, greatest_age_s, node_of, most)}
         except PollError as error:
-            return {poll: error}
+            return {poll: PollError(str(error))}  # not the frames that it was raised in, which hold the reply
 
     async def _ask_metrics_api(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
         try:

@@ -1,6 +1,7 @@
 """Servers that behave and servers that do not, and what users are told of them."""
 
 import asyncio
+import gc
 import gzip
 import socket
 import ssl
@@ -693,6 +694,30 @@ async def test_a_large_reply_is_read_as_it_comes(tmp_path: Path, monkeypatch: py
         assert (await read(client)).values == {}
     assert len(body) > 8 * WHOLE_BYTES // 2
     assert max(held) < WHOLE_BYTES + PIECE_BYTES
+
+
+@in_loop
+async def test_a_reply_that_is_refused_is_freed_at_once(tmp_path: Path) -> None:
+    """The garbage collector comes seldom, and does not know how large a reply is."""
+    count, told = 60_000, list[str]()
+    body = reply(*[series("1", node="x")] * count)
+    assert len(body) > WHOLE_BYTES
+    async with Server(says(body)) as server, asking(tmp_path, server.url) as client:
+        await client.read(POLL, 60, lambda _: None, count)
+        gc.collect()
+        gc.disable()
+        try:
+            for poll in (POLL, POLL._replace(time_query="up")):
+                try:
+                    await client.read(poll, 60, lambda _: None, 100)
+                except PollError as error:
+                    told.append(str(error))
+                await asyncio.sleep(0)
+            left = [one for one in gc.get_objects() if isinstance(one, ReplyReader)]
+        finally:
+            gc.enable()
+        assert ["more than 100 series" in one for one in told] == [True, True], told
+        assert left == []
 
 
 @in_loop
