@@ -102,6 +102,13 @@ def with_default(node: Node, type_: Type) -> str:
     return f"{operand_text(node)}.orValue({zero})" if zero else ""
 
 
+def in_text(item: Node, held: Node) -> str:
+    """Return the test for an item of a text: a name is not in a list because a longer one is."""
+    if isinstance(item, Const):
+        return f"{operand_text(held)}.contains({text(item)})"
+    return f"{text(item)} in {operand_text(held)}.split(',')"
+
+
 def exists(held: Node, condition: str) -> str:
     """Return a test whether an item `x` of a list fulfils a condition."""
     return f"{operand_text(held)}.exists(x, {condition})"

@@ -116,7 +116,7 @@ def _of_slip(slip: re.Match[str], source: str) -> tuple[str, Hints]:
             hint = Rewriting(f"write `{found}0`", f"{found}0", slip.span())
             return f"syntax error: `{found}` is not a number", iter((hint,))
         case "percent":
-            return "syntax error: numbers have no units", _percent(found, slip.span())
+            return "syntax error: numbers have no units", _percent(found, slip.span(), source)
         case "clock":
             return f"syntax error: `{found}` is not a value", _clock(slip, source)
         case "number":
@@ -140,9 +140,12 @@ def _operator(found: str, slip: re.Match[str], source: str) -> Hints:
     yield hint
 
 
-def _percent(found: str, part: tuple[int, int]) -> Hints:
+def _percent(found: str, part: tuple[int, int], source: str) -> Hints:
     number = float(found.rstrip("% "))
     fraction = repr(number / 100)
+    if "/" in source and "100" not in source:
+        yield Rewriting(f"write `{fraction}`: a quotient is of 1", fraction, part)
+        return
     yield Rewriting(f"write `{fraction}` of 1, or `{number!r}` of 100", fraction, part)
 
 

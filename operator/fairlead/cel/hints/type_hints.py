@@ -1,7 +1,6 @@
 """Hints for values of the wrong type: what to write so that the types fit.
 
-The engine says which types met; the tree says which expressions had them. Most hints are an expression to copy; where
-there is none, the engine's sentence stands alone.
+The engine says which types met, the tree which expressions had them. Most hints are an expression to copy.
 """
 
 import re
@@ -21,6 +20,7 @@ from fairlead.cel.hints.rewrites import (
     by_methods,
     exists,
     in_doubles,
+    in_text,
     is_amount,
     key_of_items,
     may_be_number,
@@ -231,7 +231,7 @@ def of_in(call: Call, item: Operand, held: Operand) -> Iterator[Rewriting]:
             listing = ", ".join(text(Const(0, word)) for word in words)
             yield from write(f"{text(item[0])} in [{listing}]", call, before="`in` needs a list: ")
         case (_, "string"):
-            yield from write(f"{operand_text(held[0])}.contains({text(item[0])})", call)
+            yield from write(in_text(item[0], held[0]), call)
         case (ListExpr(elements=elements), _) if item[1].name in ("int", "string"):
             converted = [_converted(element, item[1].name) for element in elements]
             yield from write(f"[{', '.join(converted)}]" if all(converted) else "", held[0])

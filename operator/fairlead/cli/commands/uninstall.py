@@ -139,10 +139,12 @@ def _missing(namespace: str, others: "Sequence[str]") -> str:
 
 
 def _would_delete(found: "Installation") -> "Iterator[str]":
+    said = list[str]()
     for one in (*found.schedulers, *(one for one in found.operator if one["kind"] != "Pod"), *found.objects):
         metadata = one["metadata"]
         where = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
-        yield f"would delete {one['kind']} {metadata['name']}{where}"
+        said.append(f"would delete {one['kind']} {metadata['name']}{where}")
+    yield from dict.fromkeys(said)  # what a scheduler shares with others is found twice
     yield f"{counted(len(found.policies), 'policy', 'policies')} and the CustomResourceDefinition would remain"
 
 

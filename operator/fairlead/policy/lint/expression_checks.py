@@ -137,17 +137,17 @@ class AbsentKeyChecks:
             then = "filters then reject it on every node"
         for entry in self._entries(expression):
             if any(absent is None for absent, _ in (yield from self._matching(entry))):
-                yield _warning(path, entry, f"the policy's {then}")
+                yield _warning(path, expression, entry, f"the policy's {then}")
 
     def _in_filter(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
         for entry in self._entries(expression):
             if (None, True) in (yield from self._outcomes(expression, entry)):
-                yield _warning(path, entry, "an error rejects the node (onError: Reject)")
+                yield _warning(path, expression, entry, "an error rejects the node (onError: Reject)")
 
     def _in_protection(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
         for entry in self._entries(expression):
             if (None, False) in (yield from self._outcomes(expression, entry)):
-                yield _warning(path, entry, "an error protects the victim")
+                yield _warning(path, expression, entry, "an error protects the victim")
 
     def _entries(self, expression: CompiledExpression) -> list[MapEntry]:
         """Return the entries that the expression reads and that may be absent, at most `_ENTRIES_MAX`."""
@@ -175,9 +175,9 @@ class AbsentKeyChecks:
         return self._known[entry]
 
 
-def _warning(path: FieldPath, entry: MapEntry, then: str) -> LintWarning:
+def _warning(path: FieldPath, expression: CompiledExpression, entry: MapEntry, then: str) -> LintWarning:
     message = f"this raises an error {_where_absent(entry)}, and {then}"
-    return LintWarning(LintCode.ABSENT_RAISES, path, message, _hint(entry))
+    return LintWarning(LintCode.ABSENT_RAISES, path, message, _hint(expression, entry))
 
 
 def _where_absent(entry: MapEntry) -> str:
@@ -191,8 +191,21 @@ def _where_absent(entry: MapEntry) -> str:
     return f"where {entry.map} has no {entry.key!r}"
 
 
-def _hint(entry: MapEntry) -> str:
+_DEFAULTS: Final = {
+    "int": "'0'",
+    "uint": "'0'",
+    "double": "'0'",
+    "quantity": "'0'",
+    "bool": "'false'",
+    "duration": "'0s'",
+}
+"""Texts that these conversions take; for an empty one they raise, too."""
+
+
+def _hint(expression: CompiledExpression, entry: MapEntry) -> str:
     if entry.key is None:
         return f"check `{entry.map}.size() > 0` first, or use `{entry.map}.exists(...)`"
-    default = "'0'" if entry.map.rpartition(".")[2] in QUANTITIES else "''"
+    written, of_quantity = expression.expression.text, entry.map.rpartition(".")[2] in QUANTITIES
+    taken = (default for conversion, default in _DEFAULTS.items() if f"{conversion}({entry.map}" in written)
+    default = next(taken, "'0'" if of_quantity else "''")
     return f"write `{entry.map}[?{entry.key!r}].orValue({default})`, or check `{entry.key!r} in {entry.map}` first"

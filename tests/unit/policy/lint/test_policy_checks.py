@@ -435,6 +435,22 @@ def test_what_is_absent_is_named_with_its_cure() -> None:
         assert (warning.message, warning.hint) == want
 
 
+@pytest.mark.parametrize(
+    ("expression", "default"),
+    [
+        ("int(pod.metadata.annotations['n']) != 3", "'0'"),
+        ("!(quantity(pod.metadata.annotations['n']).isGreaterThan(quantity('1Gi')))", "'0'"),
+        ("duration(pod.metadata.annotations['n']) != duration('8h')", "'0s'"),
+        ("pod.metadata.annotations['n'] != 'a'", "''"),
+    ],
+)
+def test_the_default_of_what_is_absent_can_be_converted(expression: str, default: str) -> None:
+    [warning] = of_filter(expression)
+    assert f".orValue({default})`" in (warning.hint or "")
+    followed = expression.replace("['n']", f"[?'n'].orValue({default})")
+    assert of_filter(followed) == []
+
+
 PROTECTIONS: dict[str, tuple[str, list[str]]] = {
     "always": ("true", []),
     "never": ("victim.spec.priority > 2 && victim.spec.priority < 1", ["NeverPasses"]),
