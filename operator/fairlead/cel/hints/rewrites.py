@@ -31,11 +31,11 @@ class Rewriting:
     part: Node | tuple[int, int]
     """A part of the tree, or the start and the end of a part of the text."""
     is_name: bool = False
-    """Whether it only says a name: the engine could not judge what the unknown one is in, and may fault that now."""
+    """True if it only corrects a name: the engine could not judge what holds the unknown one, and may do so now."""
 
 
 Hints = Iterator["Rewriting | str"]
-"""What may be said, the best first. A text is advice that shows nothing to copy, or only a form."""
+"""Hints for a fault, the best first. A text is advice that shows nothing to copy, or only a form."""
 
 
 def write(code: str, part: Node, more: str = "", *, before: str = "", shown: str = "") -> Iterator[Rewriting]:

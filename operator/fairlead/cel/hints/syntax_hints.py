@@ -73,7 +73,7 @@ def of_syntax(message: str, source: str, at: int) -> Slip:
 
 
 _FAR: Final = {"word": 1, "clock": 0}
-"""How far from the error a slip may be that could be meant as it is written."""
+"""Greatest distance from the error of a slip that could be meant as it is written."""
 
 
 def _unexpected(message: str, source: str, at: int) -> tuple[str, Hints]:

@@ -30,7 +30,7 @@ class File:
     """Message about a directory without suitable files."""
     too_large: bool = False
     outside: bool = False
-    """Whether it is unreadable because it is outside of the trees of what the command line names."""
+    """True if it is unreadable because it is outside of the trees of what the command line names."""
 
 
 class Trees:

@@ -64,16 +64,16 @@ class LivePolicy:
     compiled: CompiledPolicy | None
     """The policy as it serves; None if another generation serves, which only the operator has stored."""
     fault: str = ""
-    """Why the newest generation does not compile."""
+    """Reason why the newest generation does not compile."""
     scheduler: str = ""
     """Name of the scheduler in its spec."""
     uid: str = ""
     mode: Mode | None = "Enforce"
     """Mode of the newest object, which alone says how much of any generation is in force; None: it cannot be read."""
     wiring: Wiring = field(default_factory=Wiring)
-    """What its newest generation needs of the scheduler."""
+    """Wiring that its newest generation needs of the scheduler."""
     unreadable: str = ""
-    """Why the generation that serves is not known."""
+    """Reason why the generation that serves is not known."""
 
     def said(self, *, answered: bool = True) -> str:
         """Return which generation serves; `answered`: replicas of the operator are there."""

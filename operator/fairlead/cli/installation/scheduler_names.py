@@ -40,7 +40,7 @@ class StrayPods:
     meant: str
     """The name that was probably meant; "" if none is similar."""
     unseen: str = ""
-    """What could not be searched for a scheduler of that name."""
+    """Objects that could not be searched for a scheduler of that name."""
 
 
 class _Unseen(MissingPermissions):
