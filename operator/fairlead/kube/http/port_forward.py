@@ -4,7 +4,8 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final
+from weakref import WeakSet
 
 import aiohttp
 from yarl import URL
@@ -21,6 +22,30 @@ _PORT_BYTES: Final = 2
 _CHUNK: Final = 1 << 16
 
 
+class _Connections(aiohttp.TCPConnector):
+    """Connections that end with their session, and do not wait for the other side to end TLS."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._transports = WeakSet[asyncio.Transport]()
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """Return a connection, and remember it: aiohttp forgets one that it closes."""
+        made = await super().connect(req, traces, timeout)
+        if made.transport is not None:
+            self._transports.add(made.transport)
+        return made
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        """Close all connections, also those that wait for the other side."""
+        await super().close(abort_ssl=abort_ssl)
+        for transport in self._transports:
+            transport.abort()
+        await asyncio.sleep(0)  # the loop closes them in its next turn, and a command's loop may have no other
+
+
 @asynccontextmanager
 async def port_forward(
     access: Access, namespace: str, pod: str, port: int, *, within_s: float
@@ -29,7 +54,8 @@ async def port_forward(
     at = PODS.named(namespace, pod, "portforward")
     connection = await access.connection()
     authorization = connection.credential.authorization
-    async with aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(sock_connect=within_s)) as session:
+    timeout = aiohttp.ClientTimeout(sock_connect=within_s)
+    async with aiohttp.ClientSession(trust_env=False, timeout=timeout, connector=_Connections()) as session:
         try:
             async with asyncio.timeout(within_s):
                 channel = await session.ws_connect(

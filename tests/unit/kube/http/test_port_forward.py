@@ -1,17 +1,25 @@
 """A port-forward to a server that speaks the protocol of the API server and the kubelet."""
 
 import asyncio
+import base64
+import gc
+import hashlib
 import socket
+import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import WSMsgType, web
 
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.access import Access, Trust
 from fairlead.kube.access.credentials import StaticCredentials
+from fairlead.kube.access.secret_files import InlineSecret
 from fairlead.kube.errors import ForbiddenError, NotFoundError, UnreachableError
 from fairlead.kube.http.port_forward import port_forward
+from support.webhook.tls import Ground
 
 _PORT = bytes([8443 & 255, 8443 >> 8])
 Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -91,3 +99,43 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
                     pass
 
     asyncio.run(run())
+
+
+def test_a_connection_is_closed_when_the_command_ends(tmp_path: Path) -> None:
+    """The event loop of a command ends at once, whether or not the server has ended its side of TLS."""
+    ground, ended = Ground(tmp_path), threading.Event()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(ground.files.certificate, ground.files.key)
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as connected, tls.wrap_socket(connected, server_side=True) as channel:
+            lines = channel.recv(1 << 16).decode().split("\r\n")
+            key = next(line.split(": ")[1] for line in lines if line.lower().startswith("sec-websocket-key"))
+            digest = hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()  # noqa: S324
+            answer = {
+                "Upgrade": "websocket",
+                "Connection": "Upgrade",
+                "Sec-WebSocket-Accept": base64.b64encode(digest).decode(),
+                "Sec-WebSocket-Protocol": "v4.channel.k8s.io",
+            }
+            head = "".join(f"{name}: {value}\r\n" for name, value in answer.items())
+            channel.sendall(f"HTTP/1.1 101 Switching Protocols\r\n{head}\r\n".encode())
+            channel.recv(1 << 16)
+            channel.sendall(b"\x88\x02\x03\xe8")  # its close frame
+            ended.wait()
+
+    async def run(access: Access) -> None:
+        async with port_forward(access, "ns", "p", 8443, within_s=5):
+            pass
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = threading.Thread(target=serve)
+    server.start()
+    try:
+        address = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        authority = InlineSecret("kubeconfig", "certificate-authority-data", ground.ca.certificate)
+        asyncio.run(run(Access(address, StaticCredentials(), Trust(authority))))
+        gc.collect()  # a transport that was left open warns here
+    finally:
+        ended.set()
+        server.join()
