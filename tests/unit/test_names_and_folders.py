@@ -16,6 +16,14 @@ PACKAGES: Final = sorted(one.parent for one in ROOT.glob("*/__init__.py"))
 FOLDERS: Final = sorted(one.parent for one in ROOT.rglob("__init__.py"))
 MODULES_MAX: Final = 14
 LINES_MAX: Final = 300
+MANY_MODULES: Final = {
+    "api": "one model of the custom resource a module",
+    "cli/commands": "one command a module",
+    "strategies/builtin": "one strategy a module",
+}
+"""Folders that may be larger, as they are lists of equals."""
+LONG_MODULES: Final = dict[str, str]()
+"""Modules that may be longer, each with what would be torn apart if it were cut."""
 TESTS: Final = Path(__file__).parents[1]
 BESIDE: Final = {
     "unit": {"bench", "chart", "demo", "docs", "support", "testbed"},
@@ -30,17 +38,23 @@ NAMES_NOTHING: Final = re.compile(
 DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
 
 
-def test_the_product_is_fifteen_packages_in_two_levels() -> None:
-    assert len(PACKAGES) == 15
+def test_packages_have_two_levels() -> None:
     assert all(len(one.relative_to(ROOT).parts) <= 2 for one in FOLDERS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda one: str(one.relative_to(ROOT)))
 def test_a_folder_can_be_taken_in_at_a_glance(folder: Path) -> None:
+    """A folder or module beyond the usual size has one purpose all the same, and says which."""
     modules = [one for one in folder.glob("*.py") if one.name not in ("__init__.py", "__main__.py")]
-    assert len(modules) <= MODULES_MAX, "two purposes are two folders"
-    lines = {one.name: len(one.read_text().splitlines()) for one in modules}
-    assert {name: count for name, count in lines.items() if count > LINES_MAX} == {}
+    name = str(folder.relative_to(ROOT))
+    assert len(modules) <= MODULES_MAX or name in MANY_MODULES, "two purposes are two folders"
+    lines = {str(one.relative_to(ROOT)): len(one.read_text().splitlines()) for one in modules}
+    assert {path: count for path, count in lines.items() if count > LINES_MAX and path not in LONG_MODULES} == {}
+
+
+def test_each_reason_for_a_size_is_of_something_that_exists() -> None:
+    assert all((ROOT / folder).is_dir() for folder in MANY_MODULES)
+    assert all((ROOT / path).is_file() for path in LONG_MODULES)
 
 
 @pytest.mark.parametrize("folder", ["unit", "support"])
