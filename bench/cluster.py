@@ -14,7 +14,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
 from fairlead.policy.views.pod_view import PodView

@@ -24,7 +24,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.views.polls import Poll, Reading, poll_of
+from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.process.replica import IdleTime
 from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.data_sources.node_names import NodeNames

@@ -12,7 +12,7 @@ from fairlead.cel.lowering.program import OF_NODE, OF_POD
 from fairlead.cel.values.schema import element, messages
 from fairlead.cel.values.structs import from_json
 from fairlead.cel.values.value_types import Timestamp
-from fairlead.policy.views.data_values import Data
+from fairlead.policy.views.policy_data import Data
 
 TEXTS = (
     "",

@@ -22,7 +22,7 @@ from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
-from fairlead.policy.views.data_values import MissingDataError
+from fairlead.policy.views.policy_data import MissingDataError
 
 _NAMES = {"NULL": "null_type", "TIMESTAMP": "google.protobuf.Timestamp", "DURATION": "google.protobuf.Duration"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

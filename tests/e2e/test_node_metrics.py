@@ -12,9 +12,9 @@ from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
 from fairlead.kube.access.access import from_kubeconfig
 from fairlead.kube.http.client import Client
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.poll_error import PollError
 from testbed.api import Object, wait_for

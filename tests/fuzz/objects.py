@@ -5,9 +5,9 @@ from random import Random
 from typing import Any
 
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.views.data_values import Data
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
+from fairlead.policy.views.policy_data import Data
 
 KEYS = ("a", "b", "c", "example.com/long")
 PODS = 9_990

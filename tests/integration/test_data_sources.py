@@ -10,8 +10,8 @@ import pytest
 
 from fairlead.kube.access.access import Access, from_kubeconfig
 from fairlead.kube.http.client import Client
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll
 from fairlead.render.rbac import RbacRule, RoleGrant
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource, DocumentState
 from fairlead.webhook.data_sources.config_map_values import ValuesDocument

@@ -16,7 +16,7 @@ from fairlead.mirror.node_devices import DevicesOfNodes
 from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import Change
 

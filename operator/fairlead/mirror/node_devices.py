@@ -14,7 +14,7 @@ from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.recorded_grants import RecordedGrants
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices, UnhealthySource
+from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices, UnhealthySource
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.record import is_taken
 from fairlead.strategies.facts import DeviceGrant, Granted, Nominated

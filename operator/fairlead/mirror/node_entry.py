@@ -7,7 +7,7 @@ from fairlead.cel.values.schema import NODE, element, messages
 from fairlead.cel.values.structs import empty, is_present
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.resource_requests import COUNTED, Amounts, allocatable_of, as_amounts
-from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices
+from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Stamped
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Change, Path

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.policy.evaluate.preemption import Dropped, dropped, protects
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.views.node_data import with_data
+from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_view import PodView

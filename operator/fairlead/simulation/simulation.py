@@ -27,8 +27,8 @@ from fairlead.policy.evaluate.matching import Matched, PolicySet
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.explain.mismatch import unmatched
+from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
-from fairlead.policy.views.polls import Poll, Reading
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.device_ledgers import entry_of_pod
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts

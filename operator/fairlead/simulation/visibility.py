@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from fairlead.api.data import DataEntry
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_data import read_entries
-from fairlead.policy.views.polls import Poll, poll_of
+from fairlead.policy.nodes.annotated_values import read_entries
+from fairlead.policy.nodes.polls import Poll, poll_of
 from fairlead.strategies.reads import Reads
 
 Kind = Literal["pods", "namespace", "data", "generation"]

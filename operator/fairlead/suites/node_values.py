@@ -11,7 +11,7 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import shown
 from fairlead.api.values import parse_duration
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.polls import Poll, Reading, poll_name, poll_of
+from fairlead.policy.nodes.polls import Poll, Reading, poll_name, poll_of
 from fairlead.suites.suite import Object, Suite
 
 FIELD: Final = "data"

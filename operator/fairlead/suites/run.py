@@ -16,8 +16,8 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import steps_of
 from fairlead.policy.explain.explanation import NodeExplained
 from fairlead.policy.explain.mismatch import Unmatched, unmatched
+from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.views.faults import RAISED
-from fairlead.policy.views.node_data import with_data
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import NodeResult, PodResult

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.views.node_table import JournalEntry
+from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import Change
 

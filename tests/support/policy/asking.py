@@ -8,7 +8,7 @@ from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Matched, policy_set
-from fairlead.policy.views.node_table import JOURNAL, Nodes
+from fairlead.policy.nodes.node_table import JOURNAL, Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from support.policy.building import NOW

@@ -7,7 +7,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.explain.explainer import explain
 from fairlead.policy.explain.explanation import Change, Element, NodeExplained
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_view import PodView

@@ -11,7 +11,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.webhook.extender import bind as placing

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.views.node_table import JournalEntry
+from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.strategies.reads import Change
 from support.mirror import CREATED_NS, FOUND, Told, change, node, written
 from support.policy import placed

@@ -12,7 +12,7 @@ from fairlead.mirror import decode
 from fairlead.mirror.resource_requests import COUNTED, allocatable_of, as_amounts, requested_by
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
 from support.mirror import CREATED_NS, Object, Told, node, pod, written

@@ -13,7 +13,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.views.node_table import JournalEntry
+from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import DeviceGrant, Unknown
 from fairlead.strategies.devices.record import ASSIGNED

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from fairlead.cli.console.output import clean, columns
-from fairlead.policy.views.measured_summary import age_text
+from fairlead.policy.nodes.measured_summary import age_text
 
 _SECOND: Final = 1_000_000_000
 _REASONS: Final = {

@@ -25,7 +25,7 @@ from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, O
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.policy.compile.model import CompiledPolicy, shares_in
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
-from fairlead.policy.views.polls import Poll
+from fairlead.policy.nodes.polls import Poll
 from fairlead.process.settings import NAMESPACE
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import Kind, SkippedRule, judgeable

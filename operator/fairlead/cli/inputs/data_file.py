@@ -10,8 +10,8 @@ from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.files import files
 from fairlead.plain_data import document
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_data import moment
-from fairlead.policy.views.polls import Poll, Reading, poll_of
+from fairlead.policy.nodes.annotated_values import moment
+from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 
 _BYTES_MAX: Final = 64 << 20
 _VALUES_MAX: Final = 10_000_000

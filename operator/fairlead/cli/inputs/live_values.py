@@ -18,8 +18,8 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading, poll_name, poll_of
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading, poll_name, poll_of
 from fairlead.simulation.snapshot import Snapshot
 from fairlead.webhook.data_sources.config_map_values import document_reading, read_document
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource

@@ -12,7 +12,7 @@ from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.inputs.live_values import nodes_of_snapshot
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.polls import PrometheusPoll, poll_name, poll_of
+from fairlead.policy.nodes.polls import PrometheusPoll, poll_name, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.simulation.snapshot import Snapshot
 from fairlead.webhook.data_sources.node_names import NodeNames

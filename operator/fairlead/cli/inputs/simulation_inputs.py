@@ -19,7 +19,7 @@ from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
-from fairlead.policy.views.node_data import moment
+from fairlead.policy.nodes.annotated_values import moment
 from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, spelt
 
 LIVE: Final = "live"

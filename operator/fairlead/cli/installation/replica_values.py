@@ -32,9 +32,9 @@ from fairlead.pki.identities import OPERATOR, REPLICAS
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import client_context
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.measured_values import FUTURE, NO_NUMBER, SEVERAL, STALE
-from fairlead.policy.views.node_data import moment
-from fairlead.policy.views.polls import Poll, Reading, poll_name, poll_of
+from fairlead.policy.nodes.annotated_values import moment
+from fairlead.policy.nodes.measured_table import FUTURE, NO_NUMBER, SEVERAL, STALE
+from fairlead.policy.nodes.polls import Poll, Reading, poll_name, poll_of
 from fairlead.process.settings import NAMESPACE
 from fairlead.replica_state import DATA_PATH
 

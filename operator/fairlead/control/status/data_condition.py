@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from fairlead.control.status.conditions import ConditionValue, Reason
-from fairlead.policy.views.measured_summary import age_text
-from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
+from fairlead.policy.nodes.measured_summary import age_text
+from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
 from fairlead.replica_state import DataEntryState, FaultState
 
 Entries = Sequence[DataEntryState]

@@ -11,9 +11,8 @@ from typing import Final
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import Fault, in_field
-from fairlead.policy.views.measured_values import TableKey
-from fairlead.policy.views.measurements import table_key
-from fairlead.policy.views.polls import NodeMetricsPoll, PrometheusPoll
+from fairlead.policy.nodes.measured_table import TableKey, table_key
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PrometheusPoll
 
 OTHERS_MAX: Final = 128
 """Different entries of nodeMetrics, and of configMap."""

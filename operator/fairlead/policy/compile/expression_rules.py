@@ -14,10 +14,10 @@ from fairlead.cel.lowering.program import translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, Kind
 from fairlead.policy.compile.expression import CompiledExpression, as_reads, finite
-from fairlead.policy.views.data_values import MissingDataError
 from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, internal_error
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
+from fairlead.policy.views.policy_data import MissingDataError
 from fairlead.strategies.contract import PASS, CompiledFilter, CompiledScore, Filter, Pass, Reject, Score, Timed, Trace
 from fairlead.strategies.facts import Unknown
 

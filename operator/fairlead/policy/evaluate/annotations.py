@@ -8,9 +8,9 @@ from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.nodes.annotated_values import with_data
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, RuleError
-from fairlead.policy.views.node_data import with_data
-from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.views.data_values import Data
+from fairlead.policy.nodes.annotated_values import differing, reader, reads_of, timed_anew
+from fairlead.policy.nodes.measured_table import Source
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
-from fairlead.policy.views.measured_values import Source
-from fairlead.policy.views.node_data import differing, reader, reads_of, timed_anew
-from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.contract import PASS, Pass, Timed
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads

@@ -15,9 +15,9 @@ from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched,
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import totals
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
+from fairlead.policy.nodes.annotated_values import read_entries, reads_of
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED
-from fairlead.policy.views.node_data import read_entries, reads_of
-from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
 from fairlead.strategies.reads import Reads, union

@@ -13,9 +13,9 @@ from fairlead.policy.compile.model import ExpressionRule
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, filter_columns
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.nodes.annotated_values import with_data
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED
-from fairlead.policy.views.node_data import with_data
-from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 

@@ -14,8 +14,8 @@ from typing import Final, Generic, TypeVar
 
 from fairlead.policy.evaluate.columns import PASSED, Column, FilterColumn
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
-from fairlead.policy.views.measured_values import Published
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.measured_table import Published
+from fairlead.policy.nodes.node_table import Nodes
 
 SLICE_MAX: Final = 512
 SLICE_NS: Final = 1_000_000

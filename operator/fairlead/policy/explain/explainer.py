@@ -27,9 +27,9 @@ from fairlead.policy.explain.explanation import (
 )
 from fairlead.policy.explain.trace_steps import RAISED_STEP, EngineTrace, steps
 from fairlead.policy.explain.units import unit_of
+from fairlead.policy.nodes.annotated_values import with_data
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, error_with_place
-from fairlead.policy.views.node_data import with_data
-from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Pass, Timed, Value

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, Final, Protocol
 
 from fairlead.cel.functions.quantity import difference, to_float
-from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.node_devices import NO_DEVICES, NodeDevices
+from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
     NONE_FRESH,
     Entry,
@@ -19,6 +18,7 @@ from fairlead.policy.views.pod_usage import (
     newest_first,
     placements,
 )
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import (
     Amounts,
     Asking,

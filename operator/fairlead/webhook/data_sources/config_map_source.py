@@ -13,7 +13,7 @@ from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.watch.config_maps import ConfigMap, follow_config_maps
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key
-from fairlead.policy.views.polls import ConfigMapPoll
+from fairlead.policy.nodes.polls import ConfigMapPoll
 from fairlead.webhook.data_sources.config_map_values import EXAMPLE, ValuesDocument, read_document
 from fairlead.webhook.data_sources.poll_error import PollError
 

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from fairlead.cooperative import Steps
-from fairlead.policy.views.node_data import moment
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Reading
+from fairlead.policy.nodes.annotated_values import moment
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Reading
 from fairlead.webhook.data_sources.poll_error import PollError
 
 BYTES_MAX: Final = 1 << 20

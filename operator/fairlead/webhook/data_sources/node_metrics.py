@@ -7,8 +7,8 @@ from fairlead.cooperative import Steps
 from fairlead.kube.errors import ClusterError, ForbiddenError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODE_METRICS
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import NodeMetricsPoll, Reading
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.samples import TEXT_MAX, one_line

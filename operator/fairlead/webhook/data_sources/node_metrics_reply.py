@@ -13,9 +13,9 @@ import msgspec
 
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cooperative import Steps
-from fairlead.policy.views.node_data import moment
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import NodeMetricsPoll, Reading
+from fairlead.policy.nodes.annotated_values import moment
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.samples import one_line
 

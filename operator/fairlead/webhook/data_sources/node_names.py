@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 
 _TYPES: Final = ("InternalIP", "Hostname")
 _SPELLINGS: Final = 4  # of a node, by several exporters

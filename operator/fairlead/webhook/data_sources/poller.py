@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, NamedTuple, NoReturn
 
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, Reading, poll_name
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, Reading, poll_name
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.poll_error import PollError
 

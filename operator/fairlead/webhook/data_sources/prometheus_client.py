@@ -17,7 +17,7 @@ from yarl import URL
 from fairlead import __version__
 from fairlead.kube.errors import ERROR_BYTES_MAX, AccessError
 from fairlead.kube.http.transport import os_reason
-from fairlead.policy.views.polls import PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.poll_error import PollError

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Final
 
-from fairlead.policy.views.polls import Reading
+from fairlead.policy.nodes.polls import Reading
 
 NodeOf = Callable[[str], str | None]
 """Returns the name of the node that the value of a label names, or None."""

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.config_map_values import document_reading
 from fairlead.webhook.data_sources.loop_turns import LoopTurns

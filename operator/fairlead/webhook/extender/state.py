@@ -12,7 +12,7 @@ from fairlead.policy.evaluate.class_cache import CacheCounts, Classes
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Amounts

@@ -17,7 +17,7 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import (

@@ -14,7 +14,7 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Key
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_devices import UnhealthySource
+from fairlead.policy.views.device_facts import UnhealthySource
 from fairlead.strategies.devices.layout import unhealthy_source
 from fairlead.webhook.granting.views import shares_of
 

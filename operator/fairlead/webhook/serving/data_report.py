@@ -10,11 +10,10 @@ from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.usable_nodes import UsableNodes
-from fairlead.policy.views.measured_summary import MeasuredSummary, node_values, summarize
-from fairlead.policy.views.measured_values import FUTURE, STALE, TableKey
-from fairlead.policy.views.measurements import MeasuredEntry
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, poll_name
+from fairlead.policy.nodes.measured_summary import MeasuredSummary, node_values, summarize
+from fairlead.policy.nodes.measured_table import FUTURE, STALE, MeasuredEntry, TableKey
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, poll_name
 from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.data_sources.poller import PollStatus
 

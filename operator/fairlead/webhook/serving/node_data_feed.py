@@ -8,8 +8,8 @@ from typing import Final
 
 from fairlead.kube.http.client import Client
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_name, poll_of
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_name, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.loop_turns import LoopTurns

@@ -9,7 +9,7 @@ import pytest
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.data_file import given_data
 from fairlead.cli.main import main
-from fairlead.policy.views.polls import PrometheusPoll
+from fairlead.policy.nodes.polls import PrometheusPoll
 from fairlead.simulation.visibility import judgeable
 from support.policy import NOW, policy
 from support.simulation.snapshot import listed, node, pod

@@ -10,7 +10,7 @@ import pytest
 from fairlead.cli.inputs.cluster_source import ClusterSource, Live
 from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.inputs.live_values import add_read
-from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading
 from support.cli.status import pod as operator_pod
 from support.cli.status_api import api_server, items
 from support.policy import NOW, policy

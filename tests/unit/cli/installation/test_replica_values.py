@@ -13,8 +13,8 @@ from fairlead.api.data import DataEntry
 from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.installation import replica_values
 from fairlead.cli.installation.replica_values import Pages, add_replica_values, reading_of
-from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, TableKey
-from fairlead.policy.views.polls import poll_of
+from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, TableKey
+from fairlead.policy.nodes.polls import poll_of
 from support.policy import policy
 
 AT = "2027-01-15T08:00:00Z"

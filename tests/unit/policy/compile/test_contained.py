@@ -16,7 +16,7 @@ from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.trace_steps import steps
-from fairlead.policy.views import node_data
+from fairlead.policy.nodes import annotated_values
 from fairlead.strategies.contract import Filter, Reads, Score, Strategy, Use
 from support.policy import INSTALLED, NOW, Cluster, node, obj, placed, pod, policy
 
@@ -171,7 +171,7 @@ def test_a_strategy(case: str, error: Exception) -> None:
 
 
 def test_an_entry_of_data(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_data, "_number", _fails(error))
+    monkeypatch.setattr(annotated_values, "_number", _fails(error))
     rules = policy(data=[{"name": "load", "nodeLabel": {"key": "load"}}], filters={"f": "data.load < 1.0", "g": GOOD})
     cluster = Cluster([rules], [node("a", labels={"load": "0.5"})])
     assert [one.reason for one in cluster.filter(pod()).rejected.values()] == ["data load cannot be read"]

@@ -10,7 +10,7 @@ from fairlead.policy.evaluate.class_cache import BYTES, NAMED, Classes, size_of
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import LONG, policy_set
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from support.policy import NOW, Clock, Cluster, Endless, node, pod, policy
 from support.policy.asking import NEVER, filtered
 

@@ -13,8 +13,8 @@ from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import explain
 from fairlead.policy.lint.policy_checks import warnings
-from fairlead.policy.views.node_devices import NodeDevices
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.views.device_facts import NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import DeviceGrant, Granted, Nominated

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from fairlead.policy.nodes.polls import PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import PrometheusPoll, Reading
 from support.policy import NOW, SECOND, Cluster, node, on_node, pod, policy
 
 LOAD = PrometheusPoll("default", "load", "instance", None, 15)

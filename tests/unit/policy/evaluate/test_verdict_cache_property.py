@@ -20,11 +20,11 @@ from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.views import measured_values, node_table
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes import measured_table, node_table
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.policy.views.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.contract import Reads, Score, Strategy, Use
 from fairlead.strategies.reads import Change
 from fairlead.strategies.registry import policy_with
@@ -360,7 +360,7 @@ class MeasuredEqualsFresh(Comparison):
 
 @pytest.fixture(autouse=True)
 def _many_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (measured_values, node_table):
+    for module in (measured_table, node_table):
         monkeypatch.setattr(module, "_SLICE", 1)
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from fairlead.cel.values.structs import from_json
-from fairlead.policy.views.data_values import Data, MissingDataError
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_view import PodView
+from fairlead.policy.views.policy_data import Data, MissingDataError
 from fairlead.strategies.facts import Condition, Controller, Unknown
 from support.policy import node, placed, pod
 

@@ -12,7 +12,7 @@ import pytest
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.config_maps import ConfigMap, follow_config_maps
 from fairlead.kube.watch.store import EventSink, Meta
-from fairlead.policy.views.polls import ConfigMapPoll
+from fairlead.policy.nodes.polls import ConfigMapPoll
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource, DocumentState, NamedConfigMap
 from fairlead.webhook.data_sources.config_map_values import ValuesDocument
 from scripted.clock import Wound

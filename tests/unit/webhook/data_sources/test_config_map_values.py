@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Reading
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import ConfigMapPoll, Reading
 from fairlead.webhook.data_sources.config_map_values import (
     BYTES_MAX,
     VALUES_MAX,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import NodeMetricsPoll, Reading
 from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
 from fairlead.webhook.data_sources.poll_error import PollError
 

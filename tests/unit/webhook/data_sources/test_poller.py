@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fairlead.cooperative import Steps
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.poller import Outcome, Poller, PollStatus, Question

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from fairlead.api.parse import parse_params
 from fairlead.pki.issuing import create_authority, issue_leaf
-from fairlead.policy.views.polls import PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources import prometheus_client
 from fairlead.webhook.data_sources.poll_error import PollError

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.cooperative import Pauses, finish
-from fairlead.policy.views.polls import Reading
+from fairlead.policy.nodes.polls import Reading
 from fairlead.webhook.data_sources import prometheus_reply
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError

@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.metrics import Metrics
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.data_sources.poller import PollStatus
 from fairlead.webhook.serving.data_report import SPENT_S, DataReport

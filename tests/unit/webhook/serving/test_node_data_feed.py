@@ -15,7 +15,7 @@ from aiohttp import web
 from fairlead.api.parse import parse_params
 from fairlead.kube.http.client import Client
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.data_sources.sources import DataSources

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.cooperative import Steps, finish
-from fairlead.policy.views.measured_values import AHEAD_NS, NEVER, NO_TIME, MeasuredValues, Published, TableKey
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.measured_table import AHEAD_NS, NEVER, NO_TIME, MeasuredValues, Published, TableKey
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
 from support.policy import NOW, SECOND, node, on_node, policy

@@ -8,11 +8,11 @@ from typing import Any, Final
 from fairlead.api.data import DataEntry, NodeAnnotation
 from fairlead.api.values import parse_duration
 from fairlead.cel.functions.quantity import rounded, to_float
-from fairlead.policy.views.data_values import Data
+from fairlead.policy.nodes.measured_table import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, internal_error
-from fairlead.policy.views.measured_values import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE
-from fairlead.policy.views.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, EVERY, LABELS, Path, Reads
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.data import DataEntry
-from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.node_data import differing, moment, reader, with_data
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.annotated_values import differing, moment, reader, with_data
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import Unknown
 from support.policy import NOW, SECOND, Cluster, node, on_node, pod, policy
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, NO_TIME, SEVERAL, STALE
-from fairlead.policy.views.measurements import MeasuredEntry
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, NO_TIME, SEVERAL, STALE, MeasuredEntry
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
 

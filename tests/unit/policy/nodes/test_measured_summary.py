@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.policy.views.measured_summary import (
+from fairlead.policy.nodes.measured_summary import (
     FaultyNodes,
     MeasuredSummary,
     NodeValue,
@@ -14,10 +14,9 @@ from fairlead.policy.views.measured_summary import (
     node_values,
     summarize,
 )
-from fairlead.policy.views.measured_values import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
-from fairlead.policy.views.measurements import MeasuredEntry
-from fairlead.policy.views.node_table import Nodes
-from fairlead.policy.views.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
+from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, MeasuredEntry
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from support.policy import NOW, SECOND, node, policy
 
 LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)

@@ -6,9 +6,9 @@ the time of the call is one for which `Measurements.expire` has found that no va
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.measurements import MeasuredEntry, Measurements
+from fairlead.policy.nodes.measured_table import MeasuredEntry, Measurements
 from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import Unknown
 
 _NO_DATA = Data()

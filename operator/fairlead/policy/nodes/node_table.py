@@ -12,12 +12,11 @@ from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
-from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.data_views import DataViews, measured
-from fairlead.policy.views.measured_values import NO_TIME, Published, Source, bounded
-from fairlead.policy.views.measurements import MeasuredEntry, Measurements
+from fairlead.policy.nodes.measured_table import NO_TIME, MeasuredEntry, Measurements, Published, Source, bounded
+from fairlead.policy.nodes.nodes_with_data import DataViews, measured
+from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import Poll, Reading
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.reads import EVERY, Change, Reads
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing

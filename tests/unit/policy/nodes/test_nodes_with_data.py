@@ -6,10 +6,10 @@ import pytest
 
 from fairlead.api.data import DataEntry
 from fairlead.api.parse import parse_policy
-from fairlead.policy.views.data_values import Data
-from fairlead.policy.views.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.polls import Reading, poll_of
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.polls import Reading, poll_of
+from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.reads import Change
 from fairlead.strategies.registry import policy_with
 from support.policy import INSTALLED, NOW, SECOND, node, obj

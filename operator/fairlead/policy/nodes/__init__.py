@@ -1,0 +1,1 @@
+"""Nodes by slot, the journal of their changes, and what is measured of them."""
