@@ -15,14 +15,15 @@ from testbed.versions import KUBERNETES, program
 
 POLICY: Final = CHECKOUT / "examples" / "night-batch.yaml"
 NAMES: Final = [one["name"] for one in yaml.safe_load(POLICY.read_text())["spec"]["filters"]]
-ONE_FILTER: Final[dict[str, Any]] = {"filters": [{"name": "not-crowded", "expression": "pods.size() < 40"}]}
+LESS: Final = "requested['cpu'] < 0.5 * allocatable['cpu']"
+ONE_FILTER: Final[dict[str, Any]] = {"filters": [{"name": "not-crowded", "expression": LESS}]}
 
 
 @pytest.fixture
 def overlay(tmp_path: Path) -> Path:
     """The files of the guide: a base with a policy, and an overlay with the schema and a patch."""
     blocks = {one.title: one.text for one in Page(CHECKOUT / "docs" / "guide" / "gitops.md").blocks() if one.title}
-    for name in ("base/kustomization.yaml", "production/kustomization.yaml", "production/fewer-pods.yaml"):
+    for name in ("base/kustomization.yaml", "production/kustomization.yaml", "production/less-crowded.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(blocks[name])
     shutil.copy(POLICY, tmp_path / "base")
@@ -38,8 +39,8 @@ def _built(overlay: Path) -> dict[str, Any]:
 
 
 def _patch(overlay: Path, spec: dict[str, Any]) -> None:
-    patch = yaml.safe_load((overlay / "fewer-pods.yaml").read_text())
-    (overlay / "fewer-pods.yaml").write_text(yaml.safe_dump(patch | {"spec": spec}))
+    patch = yaml.safe_load((overlay / "less-crowded.yaml").read_text())
+    (overlay / "less-crowded.yaml").write_text(yaml.safe_dump(patch | {"spec": spec}))
 
 
 def test_the_schema_is_that_of_the_custom_resource() -> None:
@@ -53,7 +54,7 @@ def test_the_overlay_of_the_guide_changes_one_filter(overlay: Path) -> None:
     after = _built(overlay)
     [changed] = [one for one in after["filters"] if one not in before["filters"]]
     [original] = [one for one in before["filters"] if one["name"] == changed["name"]]
-    assert changed == {**original, "expression": "pods.size() < 40"}
+    assert changed == {**original, "expression": LESS}
     assert sorted(one["name"] for one in after["filters"]) == sorted(NAMES)
     assert after["scores"] == before["scores"]
 

@@ -3,8 +3,8 @@
     metadata:
       annotations:
         fairlead.dev/accept: |
-          CountsPods/few-batch-pods: a few more do no harm
-          UnusedGrant: the containers read the annotation
+          CountsPods/few-builds: a few more do no harm
+          RunsOnEngine: only a few pods a day are matched
 
 Each line names a warning by its reason, alone or with the rule that it is about, and says why it is meant. A line that
 fits no warning is a warning itself, so that none outlives what it was written for.

@@ -11,12 +11,12 @@ from fairlead.strategies.devices.choice import CARDS_MAX
 
 
 def check_device_shares(entries: Sequence[DeviceShare]) -> Iterator[LintWarning]:
-    """Yield a warning for each entry whose grants bind no one who does not read them."""
+    """Yield a warning for each entry that records for containers, without saying so."""
     for at, entry in enumerate(entries):
-        if entry.record == "Fairlead":
+        if "record" not in entry.model_fields_set:
             key = f"metadata.annotations['fairlead.dev/devices.{entry.name}']"
             message = "no device plugin reads what is granted: a container uses the granted device only if it is told"
-            hint = f"take it into a variable of the container, as valueFrom.fieldRef.fieldPath: {key}"
+            hint = f"write record: Fairlead if containers take it into a variable (valueFrom.fieldRef.fieldPath: {key})"
             # The field may be absent: what is written is the entry.
             yield LintWarning(LintCode.UNUSED_GRANT, ("spec", "binding", "deviceShare", at), message, hint)
 

@@ -19,11 +19,7 @@ from fairlead.policy.lint.symbolic import Term, TooLargeError, can_be, read, ter
 _OF_NODE: Final = frozenset({"node", "free", "requested", "allocatable", "pods", "data", "victim"})
 _CHANGING: Final = ("free", "requested", "pods")
 _IDENTITY: Final = ("name", "uid", "creationTimestamp", "resourceVersion", "selfLink", "managedFields")
-_INDICES: Final = (
-    "statefulset.kubernetes.io/pod-name",
-    "apps.kubernetes.io/pod-index",
-    "batch.kubernetes.io/job-completion-index",
-)
+_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 _FULL: Final = 100.0
 _LESS: Final = ("_<_", "_<=_")
 _MORE: Final = ("_>_", "_>=_")
@@ -188,7 +184,8 @@ def _is_identity(path: Path) -> bool:
         case ("pod", "metadata", name, *_) if name in _IDENTITY:
             return True
         case ("pod", "metadata", "labels", key):
-            return key in _INDICES
+            # The index of a replica recurs in other workloads, and there is no other way to ask for it.
+            return key == _NAME_LABEL
     return False
 
 

@@ -125,7 +125,8 @@ def test_cards_are_read_from_the_pod() -> None:
 
 
 def test_lint_knows_that_cards_uses_a_variable_and_who_reads_a_grant() -> None:
-    spec: dict[str, Any] = {"binding": {"deviceShare": [entry(cards="variables.each"), entry("own", CORE)]}}
+    meant = entry("meant", "example.com/third", record="Fairlead")
+    spec: dict[str, Any] = {"binding": {"deviceShare": [entry(cards="variables.each"), entry("own", CORE), meant]}}
     written = obj(variables={"each": "1"}, **spec)
     found = warnings(policy(variables={"each": "1"}, **spec), parse_policy(written, MODEL))
     assert [(one.reason.value, one.path) for one in found] == [

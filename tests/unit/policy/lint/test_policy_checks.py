@@ -80,7 +80,15 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "the pod's name": ("node.spec.podCIDR != pod.metadata.name", ["PodIdentity"]),
     "the pod's UID": ("node.spec.podCIDR != pod.metadata.uid", ["PodIdentity"]),
     "when the pod was made": ("node.metadata.creationTimestamp < pod.metadata.creationTimestamp", ["PodIdentity"]),
-    "the index of a pod": ("node.spec.podCIDR == pod.metadata.labels['apps.kubernetes.io/pod-index']", ["PodIdentity"]),
+    "the name of a pod in a label": (
+        "node.spec.podCIDR == pod.metadata.labels['statefulset.kubernetes.io/pod-name']",
+        ["PodIdentity"],
+    ),
+    "the index of a replica": ("node.spec.podCIDR == pod.metadata.labels['apps.kubernetes.io/pod-index']", []),
+    "the index of a job's pod": (
+        "int(pod.metadata.labels[?'batch.kubernetes.io/job-completion-index'].orValue('0')) < node.spec.taints.size()",
+        [],
+    ),
     "free": ("free['cpu'] > 1.0", ["EventuallyConsistent"]),
     "requested": ("requested['cpu'] < 1.0", ["EventuallyConsistent"]),
     "pods": ("pods.exists(p, p.spec.priority > 5)", ["EventuallyConsistent"]),
