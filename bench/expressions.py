@@ -62,8 +62,8 @@ def _times(size: Size, call: Callable[[Any], object], each: Sequence[Any]) -> li
 
 BENCHMARKS: Final[Benchmarks] = {
     "simple-rule": Benchmark("us/node", simple_rule),
-    "lowered-against-engine": Benchmark("times", times_prepared),
-    "lowered-against-engine-converting": Benchmark("times", times_converted),
+    "byte-code-against-engine": Benchmark("times", times_prepared),
+    "byte-code-against-engine-converting": Benchmark("times", times_converted),
 }
 
 if __name__ == "__main__":

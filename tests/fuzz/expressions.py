@@ -76,7 +76,7 @@ class Evaluations:
                 grammar.bound.append((f"variables.x{at}", kind))
         rule = self._compiled(grammar.of("bool", self.random.randrange(2, 7)), variables)
         try:
-            if rule is None or rule.evaluation == "Lowered" or rule.engine_cost <= ENGINE_COST:
+            if rule is None or rule.evaluation == "ByteCode" or rule.engine_cost <= ENGINE_COST:
                 return rule
         except RuntimeError:  # the engine takes the expression and each variable, but not all in one
             self.outcomes["refused"] += 1

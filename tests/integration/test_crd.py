@@ -157,7 +157,7 @@ def test_the_status_is_written_apart_from_the_spec(api: Api) -> None:
                 "name": "a",
                 "kind": "Filter",
                 "uses": ["node.metadata.labels"],
-                "evaluation": "Lowered",
+                "evaluation": "ByteCode",
                 "errors": {"count": 1, "lastMessage": "no such key", "lastTime": "2026-01-01T00:00:00Z"},
             },
             {"name": "a", "kind": "Annotation"},

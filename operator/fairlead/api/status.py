@@ -10,6 +10,7 @@ _Text = Annotated[str, Field(max_length=1024)]
 _Word = Annotated[str, Field(max_length=64)]
 _Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+Evaluation = Literal["ByteCode", "Engine"]
 
 
 class StatusPart(Params):
@@ -70,8 +71,8 @@ class RuleStatus(StatusPart):
     """Name of the rule, or key of the annotation."""
     uses: Annotated[Listed[Annotated[str, Field(max_length=512)]], Field(max_length=128)] = ()
     """Fields that the rule reads, such as node.metadata.labels, or data.load (prometheus default) with its source."""
-    evaluation: Literal["Lowered", "Engine"] | None = None
-    """How the expression is evaluated: Lowered to Python byte code, or by the slower Engine. Absent for a strategy."""
+    evaluation: Evaluation | None = None
+    """Evaluation of the expression: as ByteCode, or on the Engine, which is slower. Absent for a strategy."""
     errors: RuleErrors | None = None
     """Errors of the rule."""
 

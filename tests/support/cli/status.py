@@ -25,7 +25,7 @@ Object = dict[str, Any]
 def policy(name: str, *, reason: str = "Ready", message: str = "its rules serve", **more: Any) -> Object:
     """A policy with its status; `more` goes into that."""
     ready = {"type": "Ready", "status": "True" if reason == "Ready" else "False", "reason": reason, "message": message}
-    rule = {"kind": "Filter", "name": "class", "evaluation": "Lowered"}
+    rule = {"kind": "Filter", "name": "class", "evaluation": "ByteCode"}
     status = {"observedGeneration": 4, "servingGeneration": 4, "conditions": [ready], "rules": [rule], **more}
     return {
         "metadata": {"name": name, "generation": 4, "uid": name},

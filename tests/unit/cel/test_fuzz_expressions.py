@@ -9,5 +9,5 @@ def test_hostile_expressions_end_within_the_limits_of_the_language() -> None:
     one = Evaluations(Random("unit"), timed=False)  # noqa: S311 - it is to come again
     one.run(200)
     assert one.largest[0] < MEMORY
-    assert one.outcomes["Lowered: a value"] > 20
-    assert one.outcomes["Lowered: CostExceeded"] > 20
+    assert one.outcomes["ByteCode: a value"] > 20
+    assert one.outcomes["ByteCode: CostExceeded"] > 20

@@ -34,7 +34,7 @@ def test_lint_has_nothing_to_mend(path: Path) -> None:
     assert [one.message for one in report.findings if one.severity != "note"] == []
     assert report.policies == 1
     assert report.ignored == 0
-    assert {rule.evaluation for rule in report.rules} == {"Lowered"}
+    assert {rule.evaluation for rule in report.rules} == {"ByteCode"}
     assert path.read_text().startswith("# ")
 
 

@@ -43,7 +43,7 @@ def test_lint_has_nothing_to_mend(text: str) -> None:
     found = [finding for finding in report.findings if finding.severity != "note"]
     shows_what_raises = "keepers" in text
     assert [said(finding) for finding in found if not (shows_what_raises and finding.reason == "AbsentRaises")] == []
-    assert {rule.evaluation for rule in report.rules} == {"Lowered"}
+    assert {rule.evaluation for rule in report.rules} == {"ByteCode"}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -56,7 +56,7 @@ def test_an_expression_is_what_the_page_says(row: str) -> None:
             check(text, Environment(RULE), VALUE)
         return
     expression = CompiledExpression(check(text if otherwise else f"({text}) == ({value})", Environment(RULE), VALUE))
-    assert expression.evaluation == "Lowered"
+    assert expression.evaluation == "ByteCode"
     now = string_to_timestamp(OBJECTS["now"])
     facts = PodView(from_json("Pod", OBJECTS["pod"]), None, _amounts("request"))
     view = NodeView(

@@ -55,7 +55,7 @@ def test_every_expression_is_lowered(text: str) -> None:
         report = checker.report
     else:
         report = report_of(spec(text))
-    assert {rule.evaluation for rule in report.rules if rule.expression} == {"Lowered"}
+    assert {rule.evaluation for rule in report.rules if rule.expression} == {"ByteCode"}
 
 
 _NATURAL: Final = """
@@ -80,10 +80,34 @@ node.metadata.labels[?'a'].optMap(a, [[a], ['b']].flatten()).orValue([]).size() 
 def test_a_natural_rule_over_lists_is_lowered(text: str) -> None:
     report = report_of(spec(f"filters: [{{name: a, expression: {json.dumps(text)}}}]"))
     assert not [finding for finding in report.findings if finding.severity == "error"]
-    assert [rule.evaluation for rule in report.rules] == ["Lowered"]
+    assert [rule.evaluation for rule in report.rules] == ["ByteCode"]
 
 
 def test_the_types_below_flatten_are_left_alone_where_they_are_not_known() -> None:
     for text in ("[1, [2]].flatten()[0] == 1", "[['a']].flatten().exists(i, i == 1)"):
         report = report_of(spec(f"filters: [{{name: a, expression: {json.dumps(text)}}}]"))
         assert [rule.evaluation for rule in report.rules] == ["Engine"], text
+
+
+_FOR_CONTRIBUTORS: Final = {"architecture.md", *(one.name for one in (_ROOT / "docs" / "decisions").glob("*.md"))}
+_WORD: Final = re.compile(r"\blower(?:ed|ing)\b", re.IGNORECASE)
+
+
+def test_lowered_is_no_word_for_users() -> None:
+    """The field and the texts that users read say byte code."""
+    files = [
+        *_PAGES,
+        *(_ROOT / "crds").rglob("*.yaml"),
+        *(_ROOT / "charts").rglob("*.*"),
+        *_ROOT.glob("examples/*.yaml"),
+    ]
+    found = [
+        f"{one.relative_to(_ROOT)}: {line}"
+        for one in files
+        if one.name not in _FOR_CONTRIBUTORS
+        for line in one.read_text().splitlines()
+        if _WORD.search(line) and "The source calls this lowering" not in line
+    ]
+    assert found == []
+    report = report_of(spec("filters: [{name: a, expression: pod.spec.priority > 1}]"))
+    assert [rule.evaluation for rule in report.rules] == ["ByteCode"]

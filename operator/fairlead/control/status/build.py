@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
+from fairlead.api.status import Evaluation
 from fairlead.control.decide.desired import edit_id, scheduler_of
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
@@ -18,6 +19,7 @@ COUNTERS_S: Final = 60.0
 AGES_S: Final = 300.0
 """Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
+_EVALUATIONS: Final = get_args(Evaluation)
 _COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods: they count as counters."""
 
@@ -128,7 +130,7 @@ def _rules(found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
         made: dict[str, Any] = {"kind": rule.kind, "name": rule.name}
         if rule.uses:
             made["uses"] = [*rule.uses]
-        if rule.evaluation:
+        if rule.evaluation in _EVALUATIONS:  # a replica of another version may have other words
             made["evaluation"] = rule.evaluation
         if count := sum(one.errors for one in same):
             last = max(same, key=_when)

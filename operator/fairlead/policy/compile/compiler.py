@@ -248,7 +248,7 @@ class _Compiler:
             uses = tuple(sorted(self._named(path) for path in made.paths))
             self.reports.append(RuleReport(name, kind, made.evaluation, uses))
         else:
-            self.reports.append(RuleReport(name, kind, "Lowered", self._uses(made)))
+            self.reports.append(RuleReport(name, kind, "ByteCode", self._uses(made)))
 
     def _named(self, path: Sequence[str]) -> str:
         """Return a path that a rule reads, and of an entry of data where its values come from."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from cel_expr_python import cel
 
+from fairlead.api.status import Evaluation
 from fairlead.cel.analysis.cost import NODES, engine_time, worst_case
 from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
@@ -24,7 +25,6 @@ from fairlead.cel.values.errors import CelError, Kind, NotLoweredError
 from fairlead.cooperative import Steps
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
-Evaluation = Literal["Lowered", "Engine"]
 One = Callable[[Any, int], Any]
 ON_ENGINE: Final = Limits(text=TEXT_MAX, annotations=TEXT_MAX, elements=ELEMENTS_MAX, is_engine=True)
 ENGINE_TEXT_MAX: Final = 2 * MAX_BYTES
@@ -82,7 +82,7 @@ class CompiledExpression:
         except NotLoweredError:
             _ = self._for_engine
             return "Engine"
-        return "Lowered"
+        return "ByteCode"
 
     def evaluation_steps(self) -> Steps[None]:
         """Compute `evaluation` in pieces."""
@@ -95,7 +95,7 @@ class CompiledExpression:
                 yield
                 vars(self)["evaluation"] = "Engine"
             else:
-                vars(self)["evaluation"] = "Lowered"
+                vars(self)["evaluation"] = "ByteCode"
 
     @cached_property
     def roots(self) -> frozenset[str]:
@@ -104,7 +104,7 @@ class CompiledExpression:
 
     def for_pod(self, pod: Any) -> One:
         """Compute what depends on the pod alone, and return a function of a node and the time for the rest."""
-        if self.evaluation == "Lowered":
+        if self.evaluation == "ByteCode":
             return self._program.for_pod(pod)
         if self.roots <= {*OF_POD, "now"}:
             once = lru_cache(maxsize=1)(lambda now: self._on_engine(pod, None, now))
@@ -123,7 +123,7 @@ class CompiledExpression:
 
         Only for expressions with `has_known_expiry`.
         """
-        if self.evaluation == "Lowered":
+        if self.evaluation == "ByteCode":
             return self._program.noting(pod, note)
         inner, unit = self.for_pod(pod), self._unit
 

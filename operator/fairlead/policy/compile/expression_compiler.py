@@ -177,7 +177,7 @@ class ExpressionCompiler:
 
 def _of_engine(made: CompiledExpression) -> tuple[str, str] | None:
     """Return why an expression may not run on the engine, with a hint; None if it may, or is lowered."""
-    if made.evaluation == "Lowered":
+    if made.evaluation == "ByteCode":
         return None
     if (needed := made.engine_time) > ENGINE_BUDGET:
         fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fairlead.api.data import DataEntry
+from fairlead.api.status import Evaluation
 from fairlead.cel.analysis.expression_reads import OF_PODS
-from fairlead.policy.compile.expression import CompiledExpression, Evaluation
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.strategies.contract import CompiledShare, Filter, Normalize, Reject, Score, Verdict
 from fairlead.strategies.devices.record import recorded_in
 from fairlead.strategies.facts import Unknown

@@ -120,7 +120,7 @@ def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | No
 
     The shortest way comes first; none if no change would do. `view` is None for conditions.
     """
-    is_lowered = expression.evaluation == "Lowered"
+    is_lowered = expression.evaluation == "ByteCode"
     try:
         values = lowered_values(expression, pod, view, now) if is_lowered else EngineTrace(expression, pod, view, now)
         return all_changes(expression, values)
@@ -130,7 +130,7 @@ def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | No
 
 def steps_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[Step]:
     """Return the parts of an expression, and of the variables that it uses, with the values that they had."""
-    is_lowered = expression.evaluation == "Lowered"
+    is_lowered = expression.evaluation == "ByteCode"
     try:
         found = [
             *(steps(expression, pod, view, now) if is_lowered else EngineTrace(expression, pod, view, now).steps())

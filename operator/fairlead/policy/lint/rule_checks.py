@@ -191,7 +191,7 @@ def _is_identity(path: Path) -> bool:
 
 def check_engine(path: FieldPath, expression: CompiledExpression) -> Iterator[LintWarning]:
     """Yield a warning if an expression is not lowered, other than for a time zone."""
-    if expression.evaluation == "Lowered":
+    if expression.evaluation == "ByteCode":
         return
     often = "per node instead of 1 us" if expression.roots & _OF_NODE else "once per kind of pod"
     why = why_on_engine(expression)
@@ -229,7 +229,7 @@ def _invisible(
 
 def why_on_engine(expression: CompiledExpression) -> str:
     """Return what keeps an expression from being lowered; "" if it is lowered."""
-    if expression.evaluation == "Lowered":
+    if expression.evaluation == "ByteCode":
         return ""
     try:
         Program(

@@ -8,7 +8,7 @@ import pytest
 from fairlead.control.decide.decide import Decision
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
-from fairlead.replica_state import PolicyState, ReplicaState
+from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 
 
 @pytest.mark.parametrize(("spec", "scheduler"), [({}, "fairlead"), ({"schedulerName": "s"}, "s")])
@@ -36,6 +36,20 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
         datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason
+
+
+def test_a_word_of_another_version_for_an_evaluation_is_left_out() -> None:
+    """While replicas are replaced one by one, the custom resource knows the words of the newer version only."""
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+    rules = tuple(RuleState(kind="Filter", name=one, evaluation=one) for one in ("Lowered", "ByteCode", "Engine"))
+    served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", rules=rules)
+    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
+    made = build_status(
+        StatusInputs(policy=policy, states=answers, result=passed, paused=False),
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert [one.get("evaluation") for one in made["rules"]] == [None, "ByteCode", "Engine"]
 
 
 def test_accepted_warnings_stand_apart_with_their_reasons() -> None:

@@ -77,8 +77,8 @@ def test_a_filter_and_a_score_decide() -> None:
     assert [one.reason for one in cluster.filter(pod()).rejected.values()] == ["too many pods"]
     assert cluster.scores(pod())[0] == 30.0
     assert {report.name: (report.evaluation, report.uses) for report in made.reports} == {
-        "f": ("Lowered", ("pods",)),
-        "s": ("Lowered", ("data.load (nodeLabel load)",)),
+        "f": ("ByteCode", ("pods",)),
+        "s": ("ByteCode", ("data.load (nodeLabel load)",)),
     }
 
 

@@ -57,12 +57,12 @@ def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
             kind="Filter",
             name="f",
             uses=("node.metadata.name",),
-            evaluation="Lowered",
+            evaluation="ByteCode",
             errors=3,
             last_error="no such key",
             last_error_at="2026-11-21T12:00:00Z",
         ),
-        RuleState(kind="Score", name="s", uses=("now",), evaluation="Lowered"),
+        RuleState(kind="Score", name="s", uses=("now",), evaluation="ByteCode"),
     )
 
 
