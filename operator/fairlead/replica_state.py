@@ -87,8 +87,9 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     slow_for: tuple[str, ...] = ()
     """Circuits that are open for some pods, as text."""
     scheduler: str = ""
-    enforced: bool | None = None
-    """Whether anything of it is applied; None if the replica does not say, as older ones do."""
+    mode: str = ""
+    """The mode in which it is in force; "" if the replica does not say, as older ones do. A newer one may say what this
+    version does not know."""
     fails: bool = False
     ignores: bool = False
     scores: bool = False

@@ -130,7 +130,7 @@ def test_a_policy_that_does_not_compile_is_turned_off_while_others_are_compiled(
 
 def is_off(state: ReplicaState) -> bool:
     one = state.policies.get("pool")
-    return one is not None and one.generation == "3" and one.enforced is False
+    return one is not None and one.generation == "3" and one.mode == "Disabled"
 
 
 def test_pods_of_a_policy_that_never_compiled_are_refused_no_more(

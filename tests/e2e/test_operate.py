@@ -311,7 +311,7 @@ def test_an_edit_that_turns_a_policy_off_is_taken_though_its_rules_do_not_compil
     patch = json.dumps({"spec": {"mode": "Disabled"}})
     said = kubectl("patch", "sep", "bad", "--type=merge", f"--patch={patch}")
     assert "patched" in said
-    state = operating.until("it to be off", lambda one: one.policies["bad"].enforced is False)
+    state = operating.until("it to be off", lambda one: one.policies["bad"].mode == "Disabled")
     assert state.policies["bad"].reason == "NotCompiled"
 
 

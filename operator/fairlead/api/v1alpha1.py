@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import ConfigDict, Field, create_model
 
 from fairlead.api.data import DataEntry
+from fairlead.api.mode import Mode
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, KIND
 from fairlead.api.params import Check, Listed, Params, Transition
 from fairlead.api.rules import Binding, Condition, Filter, Match, Preemption, Protection, Rule, Score, Variable
@@ -60,7 +61,7 @@ class Spec(Params):
     scheduler_name: Name = DEFAULT_SCHEDULER_NAME
     """Name of the scheduler; pods opt in with spec.schedulerName. It cannot be changed, added or removed later.
     fairlead when absent."""
-    mode: Literal["Enforce", "Disabled"] = "Enforce"
+    mode: Mode = "Enforce"
     """Enforce applies the policy. Disabled compiles it and reports on it but never applies it, nor any earlier
     generation of it, whether or not it compiles. Enforce when absent."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0

@@ -20,7 +20,7 @@ _FINE = ConditionInputs(
 CASES: dict[str, tuple[ConditionInputs | None, str]] = {
     "nobody has seen it yet": (None, "Progressing"),
     "it serves": (_FINE, "Healthy"),
-    "it is off": (replace(_FINE, enforced=False), "Healthy"),
+    "it is off": (replace(_FINE, mode="Disabled"), "Healthy"),
     "its scheduler is being rolled": (replace(_FINE, phase="Rolling", rollout_message="1 of 2 pods"), "Progressing"),
     "it does not compile": (replace(_FINE, compiled="LastGoodServes", fault="no such field"), "Degraded"),
     "its configuration was refused": (replace(_FINE, phase="RolledBack", rollout_message="no such plugin"), "Degraded"),

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from fairlead.api.errors import InvalidObjectError
+from fairlead.api.mode import Mode, mode_of
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from fairlead.policy.compile.mode import Mode, in_mode, mode_of
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, in_mode
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.render.extenders import Wiring
@@ -142,7 +142,7 @@ def unknown_rules(policies: Iterable[LivePolicy]) -> list[SkippedRule]:
     """Return the policies of which another generation serves, which is not known: nor is what it matches."""
     return [
         SkippedRule(
-            CompiledPolicy(name=one.name, scheduler_name=one.scheduler, enforced=one.mode != "Disabled"),
+            CompiledPolicy(name=one.name, scheduler_name=one.scheduler, mode=one.mode or "Enforce"),
             "",
             "generation",
             why=one.unreadable or f"replicas serve generation {one.serving}, which is not known here",

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.api.errors import InvalidObjectError
+from fairlead.api.mode import mode_of
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.decide import DesiredScheduler
-from fairlead.policy.compile.mode import mode_of
 from fairlead.render.extenders import Wiring
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import ReplicaState

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, cast, get_args
 
+from fairlead.api.mode import MODES, Mode, mode_of
 from fairlead.api.status import Evaluation
 from fairlead.control.decide.desired import edit_id, scheduler_of
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
-from fairlead.policy.compile.mode import mode_of
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 
 Obj = Mapping[str, Any]
@@ -51,12 +51,13 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     found = [one for one in on_replicas.values() if isinstance(one, PolicyState)]
     data = {pod: one.data for pod, one in on_replicas.items() if isinstance(one, PolicyState)}
     # A mode that this version cannot read changes nothing, so the replicas know what is applied.
-    mode = mode_of(policy)
-    enforced = mode == "Enforce" if mode is not None else any(one.enforced is not False for one in found)
+    served = {one.mode or "Enforce" for one in found}
+    strongest: Mode = next((one for one in MODES if one in served), "Disabled")
+    mode = mode_of(policy) or strongest
     current = [one for one in found if one.generation == str(generation)]
     known = ConditionInputs(
         generation=generation,
-        enforced=enforced,
+        mode=mode,
         refused=about.result.refused,
         crd_outdated=about.crd_outdated,
         invalid=about.invalid,
@@ -69,7 +70,7 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
         failure=about.result.failed,
         missing_permissions=about.missing_permissions,
         paused=about.paused,
-        data=data_condition(measured_entries(policy["spec"]), data, enforced=enforced),
+        data=data_condition(measured_entries(policy["spec"]), data, mode),
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,
@@ -107,9 +108,7 @@ def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
 def _replica(pod: str, state: PolicyState | str, missing: str) -> ReplicaSummary:
     if isinstance(state, str):
         return ReplicaSummary(name=pod, silent=state)
-    return ReplicaSummary(
-        name=pod, serving=state.serving or None, enforced=state.enforced, slow=state.slow, missing=missing
-    )
+    return ReplicaSummary(name=pod, serving=state.serving or None, mode=state.mode, slow=state.slow, missing=missing)
 
 
 def _hashes(about: StatusInputs) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from fairlead.api.mode import Mode
 from fairlead.control.decide.rollout import Phase
 
 Value = Literal["True", "False", "Unknown"]
@@ -28,7 +29,6 @@ Reason = Literal[
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
-_DISABLED: Final = "it is disabled: its rules are compiled but never applied"
 _NOT_COMPILED: Final = "it is disabled, and no rule of it is applied; it does not compile"
 
 
@@ -41,6 +41,16 @@ class ConditionValue:
     message: str = ""
 
 
+_READY: Final[Mapping[Mode, ConditionValue]] = {
+    "Enforce": ConditionValue("True", "Ready", "its rules serve"),
+    "Disabled": ConditionValue("True", "Disabled", "it is disabled: its rules are compiled but never applied"),
+}
+_PROGRAMMED: Final[Mapping[Mode, ConditionValue]] = {
+    "Enforce": ConditionValue("True", "Programmed"),
+    "Disabled": ConditionValue("True", "Disabled"),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaSummary:
     """State of one policy on one replica."""
@@ -50,8 +60,8 @@ class ReplicaSummary:
     """Why the replica's state is unknown; empty if it answered."""
     serving: str | None = None
     """The generation that the replica serves, or would serve if the policy were not disabled."""
-    enforced: bool | None = None
-    """Whether it applies anything of the policy; None if it does not say."""
+    mode: str = ""
+    """The mode in which it applies the policy; "" if it does not say."""
     slow: bool = False
     """True if the policy's circuit is open for all pods."""
     missing: str = ""
@@ -63,7 +73,7 @@ class ConditionInputs:
     """Inputs of the conditions of one policy."""
 
     generation: int
-    enforced: bool = True
+    mode: Mode = "Enforce"
     refused: str = ""
     """Why its scheduler cannot be managed, and what to do about it."""
     crd_outdated: str = ""
@@ -100,14 +110,7 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
     """Return all conditions, in the order in which they come true; `now` is in the API's format."""
     accepted, compiled, programmed = _accepted(known), _compiled(known), _programmed(known)
     wrong = next((one for one in (accepted, compiled, programmed) if one.value != "True"), None)
-    if wrong is None:
-        ready = (
-            ConditionValue("True", "Ready", "its rules serve")
-            if known.enforced
-            else ConditionValue("True", "Disabled", _DISABLED)
-        )
-    else:
-        ready = wrong
+    ready = _READY[known.mode] if wrong is None else wrong
     moves = wrong is not None and wrong.reason in _MOVING
     stalls = wrong is not None and wrong.reason in _STALLED
     values: dict[str, ConditionValue] = {
@@ -170,7 +173,7 @@ def _programmed(known: ConditionInputs) -> ConditionValue:
         first = min(problems, key=lambda one: _ORDER.index(one.reason))
         rest = [one.message for one in problems if one is not first]
         return ConditionValue(first.value, first.reason, "; ".join([first.message, *rest]))
-    return ConditionValue("True", "Programmed") if known.enforced else ConditionValue("True", "Disabled")
+    return _PROGRAMMED[known.mode]
 
 
 _ORDER: Final[Sequence[Reason]] = (
@@ -200,7 +203,7 @@ def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("Unknown", "Pending", "no replica has been polled yet")
     if silent := [one for one in known.replicas if one.silent]:
         yield _silent(silent)
-    in_another_mode = [one for one in known.replicas if not one.silent and one.enforced not in (None, known.enforced)]
+    in_another_mode = [one for one in known.replicas if not one.silent and one.mode not in ("", known.mode)]
     if behind := in_another_mode or [one for one in known.replicas if _is_behind(one, known)]:
         yield ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {_served_by(behind[0], known)}")
     if slow := [one for one in known.replicas if one.slow]:
@@ -211,16 +214,16 @@ def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
 
 def _is_behind(one: ReplicaSummary, known: ConditionInputs) -> bool:
     # Nothing of a disabled policy that does not compile is to serve.
-    is_served = known.enforced or known.compiled in (None, "Compiled")
+    is_served = known.mode != "Disabled" or known.compiled in (None, "Compiled")
     return not one.silent and is_served and one.serving != str(known.generation)
 
 
 def _served_by(one: ReplicaSummary, known: ConditionInputs) -> str:
-    if one.enforced and not known.enforced:
+    if one.mode == "Enforce" and known.mode == "Disabled":
         what = "its failurePolicy" if one.serving is None else f"generation {one.serving}"
         return f"still applies {what}, although it is disabled"
-    if known.enforced and one.enforced is False:
-        return "still has it disabled"
+    if one.mode not in ("", known.mode):
+        return "still has it disabled" if one.mode == "Disabled" else f"still has it in mode {one.mode}"
     return f"serves generation {one.serving}" if one.serving is not None else "does not serve it"
 
 
@@ -230,10 +233,10 @@ def _scheduler(known: ConditionInputs) -> Iterator[ConditionValue]:
     elif known.failure:
         yield ConditionValue("False", "ReconcileFailed", f"{known.failure}; it will be retried")
     elif known.paused:
-        serves = "its rules serve; " if known.enforced else ""
+        serves = "its rules serve; " if known.mode == "Enforce" else ""
         message = f"{serves}while it is paused, nothing of its scheduler is updated except certificates"
         yield ConditionValue("False", "Paused", message)
-    elif not known.enforced:  # its scheduler has nothing to do for it
+    elif known.mode == "Disabled":  # its scheduler has nothing to do for it
         return
     elif known.phase in ("RolledBack", "Rejected"):
         yield ConditionValue("False", "ConfigurationRejected", known.rollout_message)

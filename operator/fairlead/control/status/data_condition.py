@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from fairlead.api.mode import Mode
 from fairlead.control.status.conditions import ConditionValue, Reason
 from fairlead.policy.nodes.measured_summary import age_text
 from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
@@ -40,13 +41,11 @@ def measured_entries(spec: Mapping[str, Any]) -> list[str]:
     return [one["name"] for one in spec.get("data", ()) if any(source in one for source in MEASURED)]
 
 
-def data_condition(
-    measured: Sequence[str], by_replica: Mapping[str, Entries], *, enforced: bool
-) -> ConditionValue | None:
+def data_condition(measured: Sequence[str], by_replica: Mapping[str, Entries], mode: Mode) -> ConditionValue | None:
     """Return whether the measured values are there, as the worst replica sees it; None if nothing is measured."""
     if not measured:
         return None
-    if not enforced:
+    if mode == "Disabled":
         return ConditionValue("True", "Disabled", "it is disabled: nothing is measured for it")
     found = {pod: entries for pod, entries in by_replica.items() if entries}
     waiting = [name for name in measured if not any(_is_answered(name, entries) for entries in found.values())]

@@ -152,7 +152,7 @@ class _Compiler:
             uid=metadata.uid,
             generation=str(metadata.generation) if metadata.generation else spec_hash(self.policy),
             scheduler_name=spec.scheduler_name,
-            enforced=spec.mode == "Enforce",
+            mode=spec.mode,
             priority=spec.priority,
             match=Match(
                 None if spec.match.namespaces is None else frozenset(spec.match.namespaces),

@@ -1,10 +1,11 @@
 """A compiled policy: immutable, with names, selectors and expressions resolved."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fairlead.api.data import DataEntry
+from fairlead.api.mode import Mode
 from fairlead.api.status import Evaluation
 from fairlead.cel.analysis.expression_reads import OF_PODS
 from fairlead.policy.compile.expression import CompiledExpression
@@ -116,7 +117,7 @@ class CompiledPolicy:
     placeholder: Literal["", "NotCompiled", "NotCompiledYet"] = ""
     """Why no compiled generation serves; "" for a policy that was compiled."""
     scheduler_name: str
-    enforced: bool = True
+    mode: Mode = "Enforce"
     priority: int = 0
     match: Match = Match()
     data: tuple[DataEntry, ...] = ()
@@ -132,6 +133,11 @@ class CompiledPolicy:
     def __post_init__(self) -> None:
         rules = [rule.filter.reads for rule in self.filters] + [rule.score.reads for rule in self.scores]
         object.__setattr__(self, "reads", union(rules))
+
+    @property
+    def enforced(self) -> bool:
+        """Return whether its rules decide."""
+        return self.mode == "Enforce"
 
     @property
     def order(self) -> tuple[int, str]:
@@ -161,6 +167,15 @@ class CompiledPolicy:
         paths = (path for expression in expressions if expression is not None for path in expression.paths)
         found = frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
         return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))
+
+
+def in_mode(policy: CompiledPolicy, mode: Mode) -> CompiledPolicy:
+    """Return a generation as it is in force under this mode, whatever its own is.
+
+    The mode of the newest object decides how much of any generation is in force. So `mode: Disabled` turns a policy off
+    also where the rules of the same edit do not compile.
+    """
+    return policy if policy.mode == mode else replace(policy, mode=mode)
 
 
 def shares_in(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:

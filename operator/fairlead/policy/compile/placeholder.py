@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fairlead.api.mode import mode_of
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.selectors import LabelSelector, compile_selector
-from fairlead.policy.compile.mode import mode_of
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, Match, Selector
 from fairlead.strategies.contract import CompiledFilter, Filter, Reject
 from fairlead.strategies.reads import Reads
@@ -31,7 +31,7 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
         generation=generation_of(obj),
         placeholder="NotCompiled" if yet else "NotCompiledYet",
         scheduler_name=str(spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME),
-        enforced=mode_of(obj) != "Disabled",
+        mode=mode_of(obj) or "Enforce",
         priority=int(priority) if isinstance(priority, int | float) and priority == priority // 1 else 0,
         match=_match(spec.get("match")),
         filters=(FilterRule("", rule, rejects_on_error=True, resolvable=False),) if refuses else (),

@@ -149,9 +149,7 @@ def _watch(policy: str, clock: Clock, deadline_ns: int, spent: dict[str, int]) -
 def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:
     """Return a policy set, independent of the order of the policies."""
     ordered = tuple(sorted(policies, key=lambda policy: policy.order))
-    names = sorted(
-        (policy.name, policy.uid, policy.generation, policy.placeholder, policy.enforced) for policy in ordered
-    )
+    names = sorted((policy.name, policy.uid, policy.generation, policy.placeholder, policy.mode) for policy in ordered)
     return PolicySet(ordered, hashlib.sha256(repr(names).encode()).hexdigest()[:12])
 
 

@@ -23,7 +23,7 @@ class Unmatched:
 def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
     """Return why a policy does not apply to a pod, the simplest reason first; None if it does or may."""
     if not policy.enforced:
-        return Unmatched(policy.name, "its mode is Disabled")
+        return Unmatched(policy.name, f"its mode is {policy.mode}")
     if policy.scheduler_name != scheduler:
         return Unmatched(policy.name, f"it applies to pods of the scheduler {policy.scheduler_name}")
     match = policy.match

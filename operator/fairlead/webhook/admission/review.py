@@ -11,11 +11,11 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from fairlead.api.errors import render_path
+from fairlead.api.mode import mode_of
 from fairlead.api.names import GROUP, KIND
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, finish, released
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.policy.compile.mode import mode_of
 from fairlead.policy.lint.acceptances import ACCEPT, LENGTH_MAX
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps

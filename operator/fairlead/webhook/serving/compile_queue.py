@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
+from fairlead.api.mode import Mode, mode_of
 from fairlead.cooperative import Steps
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.mode import Mode, in_mode, mode_of
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, in_mode
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.webhook.serving.policy_status import Obj, PolicyStatus
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from fairlead.policy.compile.entry_limits import EntryLimits
-from fairlead.policy.compile.mode import in_mode
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, in_mode
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.webhook.serving.policy_status import Obj, PolicyStatus, Reason
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from fairlead.api.mode import Mode
+
 Obj = Mapping[str, Any]
 Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "NotCompiled", "InternalError"]
 _APPLIED: Final = ("LastGoodServes", "NothingServes")
@@ -22,19 +24,20 @@ class PolicyStatus:
     reason: Reason
     message: str = ""
     uid: str = ""
-    enforced: bool = True
-    """Whether anything of the policy is applied."""
+    mode: Mode = "Enforce"
 
-    def disabled(self) -> "PolicyStatus":
-        """Return the status of the policy while its mode is Disabled."""
-        return replace(self, reason="NotCompiled" if self.reason in _APPLIED else self.reason, enforced=False)
+    def in_mode(self, mode: Mode) -> "PolicyStatus":
+        """Return the status of the policy while this is its mode."""
+        if mode == "Enforce":
+            return self
+        return replace(self, reason="NotCompiled" if self.reason in _APPLIED else self.reason, mode=mode)
 
     def __str__(self) -> str:
         if self.reason == "Compiled":
-            what = "serves" if self.enforced else "compiles; it is disabled, and no rule of it is applied"
+            what = "serves" if self.mode == "Enforce" else "compiles; it is disabled, and no rule of it is applied"
             return f"{self.name}: generation {self.serving} {what}"
         what = f"generation {self.serving} serves" if self.serving else "its failurePolicy decides for its pods"
-        if not self.enforced:
+        if self.mode == "Disabled":
             what = "it is disabled, and no rule of it is applied"
         written = f"generation {self.generation}" if self.generation else "the policy in its file"
         return f"{self.name}: {written} does not compile, {what}: {self.message}"

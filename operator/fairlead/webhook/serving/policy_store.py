@@ -12,14 +12,14 @@ from operator import is_
 from typing import Any, Final
 
 from fairlead.api.errors import InvalidObjectError
+from fairlead.api.mode import Mode, mode_of, weaker
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, released
 from fairlead.policy.compile.compiler import CompileOptions, compile_steps
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.mode import Mode, in_mode, mode_of
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, in_mode
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
@@ -123,14 +123,14 @@ class PolicyStore:
     def states(self) -> Mapping[str, PolicyStatus]:
         """Return the status of each policy."""
         found = {
-            name: entry.state if self._mode(name, entry) == "Enforce" else entry.state.disabled()
+            name: entry.state.in_mode(self._mode(name, entry))
             for name, entry in sorted(self._entries.items())
             if entry.state is not None
         }
         return found | {name: state for name, state in self._within_limits.refused.items() if name in found}
 
-    def without_disabled(self, policies: PolicySet) -> PolicySet:
-        """Return a set without what the newest objects have turned off or deleted since it was built.
+    def without_weakened(self, policies: PolicySet) -> PolicySet:
+        """Return a set without what the newest objects have weakened or deleted since it was built.
 
         It needs nothing compiled, so it applies at once. What they turn on serves with the next set.
         """
@@ -142,7 +142,7 @@ class PolicyStore:
         entry = self._entries.get(policy.name)
         if entry is None:
             return None
-        return policy if self._mode(policy.name, entry) == "Enforce" else in_mode(policy, "Disabled")
+        return in_mode(policy, weaker(policy.mode, self._mode(policy.name, entry)))
 
     def _mode(self, name: str, entry: PolicyEntry) -> Mode:
         if entry.mode is not None:

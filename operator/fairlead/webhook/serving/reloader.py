@@ -93,7 +93,7 @@ class PolicyReloader:
         self._braking = None
         if (before := self.state) is None:
             return
-        policies = self.policies.without_disabled(before.policies)
+        policies = self.policies.without_weakened(before.policies)
         if policies is not before.policies:
             self._rebuild(before, policies)
             LOG.info("policy_set.disabled", extra={"hash": policies.generation})
@@ -154,7 +154,7 @@ class PolicyReloader:
             del removed
         self._followed = policies.generation
         # What was turned off while this waited stays off.
-        self.state = self._state_of(self.policies.without_disabled(policies))
+        self.state = self._state_of(self.policies.without_weakened(policies))
         LOG.info("policy_set.serving", extra={"hash": policies.generation, "policies": len(enforced)})
 
     def _free(self) -> None:

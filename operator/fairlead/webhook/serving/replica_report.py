@@ -82,7 +82,7 @@ def _policy(
             str(slow) for slow in inputs.open_circuits if slow.policy == version(one) and slow.scope != "all"
         ),
         scheduler=one.scheduler_name,
-        enforced=one.enforced,
+        mode=one.mode,
         fails=one.enforced and one.rejects_on_failure,
         ignores=one.enforced and not one.rejects_on_failure and bool(filters),
         scores=one.enforced and bool(one.scores),

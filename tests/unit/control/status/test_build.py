@@ -85,15 +85,26 @@ def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_say
     assert few in warning["message"]
 
 
-@pytest.mark.parametrize(("enforced", "reason"), [(True, "Ready"), (False, "Disabled"), (None, "Ready")])
-def test_of_a_mode_that_a_newer_version_has_the_replicas_say_what_is_applied(
-    enforced: bool | None, reason: str
-) -> None:
+@pytest.mark.parametrize(
+    ("modes", "reason"),
+    [
+        (["Enforce"], "Ready"),
+        (["Disabled"], "Disabled"),
+        (["Disabled", "Enforce"], "ReplicaBehind"),
+        ([""], "Ready"),  # an older replica
+        (["Shadow", "Disabled"], "ReplicaBehind"),  # a newer one
+        ([], "Pending"),
+    ],
+)
+def test_of_a_mode_that_a_newer_version_has_the_replicas_say_what_is_applied(modes: list[str], reason: str) -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {"mode": "Shadow"}}
-    served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", enforced=enforced)
+    on_replicas: dict[str, ReplicaState | str] = {
+        f"replica-{at}": ReplicaState(
+            policies={"p": PolicyState(uid="u", generation="2", serving="2", reason="Compiled", mode=mode)}
+        )
+        for at, mode in enumerate(modes)
+    }
     passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
-    about = StatusInputs(
-        policy=policy, states={"one": ReplicaState(policies={"p": served})}, result=passed, paused=False
-    )
+    about = StatusInputs(policy=policy, states=on_replicas, result=passed, paused=False)
     made = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason

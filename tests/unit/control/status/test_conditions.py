@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.mode import MODES
 from fairlead.api.status import StatusCondition
 from fairlead.control.status.conditions import (
     Condition,
@@ -20,7 +21,7 @@ from fairlead.control.status.conditions import (
 BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 ONE, TWO = ReplicaSummary(name="one", serving="7"), ReplicaSummary(name="two", serving="7")
 FINE = ConditionInputs(generation=7, compiled="Compiled", replicas=(ONE, TWO), phase="Steady")
-OFF = tuple(ReplicaSummary(name=name, serving="6", enforced=False) for name in ("one", "two"))
+OFF = tuple(ReplicaSummary(name=name, serving="6", mode="Disabled") for name in ("one", "two"))
 SILENT = replace(TWO, serving=None, silent="no answer within 1 s")
 
 
@@ -32,9 +33,9 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
     ("known", "ready", "reason", "message", "moves", "stalls"),
     [
         pytest.param(FINE, "True", "Ready", "its rules serve", False, False, id="fine"),
-        pytest.param(replace(FINE, enforced=False), "True", "Disabled", "never applied", False, False, id="off"),
+        pytest.param(replace(FINE, mode="Disabled"), "True", "Disabled", "never applied", False, False, id="off"),
         pytest.param(
-            replace(FINE, enforced=False, phase=None), "True", "Disabled", "", False, False, id="off, and no scheduler"
+            replace(FINE, mode="Disabled", phase=None), "True", "Disabled", "", False, False, id="off, and no scheduler"
         ),
         pytest.param(
             replace(FINE, phase=None),
@@ -46,7 +47,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="no scheduler yet",
         ),
         pytest.param(
-            replace(FINE, enforced=False, paused=True, phase=None),
+            replace(FINE, mode="Disabled", paused=True, phase=None),
             "False",
             "Paused",
             "nothing of its scheduler is updated",
@@ -55,7 +56,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="off, and paused",
         ),
         pytest.param(
-            replace(FINE, enforced=False, missing_permission="may not create configmaps"),
+            replace(FINE, mode="Disabled", missing_permission="may not create configmaps"),
             "False",
             "Forbidden",
             "configmaps",
@@ -104,7 +105,9 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="does not compile",
         ),
         pytest.param(
-            replace(FINE, enforced=False, compiled="NotCompiled", fault="spec.filters[0]: no such field", replicas=OFF),
+            replace(
+                FINE, mode="Disabled", compiled="NotCompiled", fault="spec.filters[0]: no such field", replicas=OFF
+            ),
             "False",
             "NotCompiled",
             "it is disabled, and no rule of it is applied; it does not compile: spec.filters[0]: no such field",
@@ -113,7 +116,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="off, and does not compile",
         ),
         pytest.param(
-            replace(FINE, enforced=False, replicas=(OFF[0], replace(OFF[1], enforced=True))),
+            replace(FINE, mode="Disabled", replicas=(OFF[0], replace(OFF[1], mode="Enforce"))),
             "False",
             "ReplicaBehind",
             "two: still applies generation 6, although it is disabled",
@@ -122,7 +125,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="off, and a replica has not heard it",
         ),
         pytest.param(
-            replace(FINE, enforced=False, replicas=(replace(OFF[1], serving=None, enforced=True),)),
+            replace(FINE, mode="Disabled", replicas=(replace(OFF[1], serving=None, mode="Enforce"),)),
             "False",
             "ReplicaBehind",
             "two: still applies its failurePolicy, although it is disabled",
@@ -131,7 +134,7 @@ def by_type(found: Sequence[Condition]) -> Mapping[str, Condition]:
             id="off, and a replica that has no generation of it has not heard it",
         ),
         pytest.param(
-            replace(FINE, replicas=(ONE, replace(TWO, enforced=False))),
+            replace(FINE, replicas=(ONE, replace(TWO, mode="Disabled"))),
             "False",
             "ReplicaBehind",
             "two: still has it disabled",
@@ -297,7 +300,7 @@ TEXT = st.sampled_from(["", "why"])
 KNOWN = st.builds(
     ConditionInputs,
     generation=st.just(7),
-    enforced=st.booleans(),
+    mode=st.sampled_from(MODES),
     refused=TEXT,
     invalid=TEXT,
     compiled=st.sampled_from([None, "Compiled", "LastGoodServes", "NothingServes"]),
@@ -308,6 +311,7 @@ KNOWN = st.builds(
             name=TEXT,
             silent=TEXT,
             serving=st.sampled_from([None, "6", "7"]),
+            mode=st.sampled_from(["", *MODES, "OfANewerVersion"]),
             slow=st.booleans(),
             missing=TEXT,
         ),
@@ -343,7 +347,7 @@ def test_whatever_is_known(known: ConditionInputs) -> None:
 
 def test_nothing_of_a_disabled_policy_has_to_serve() -> None:
     """Whichever generation a replica has compiled last, it applies none: that is what was asked for."""
-    known = replace(FINE, enforced=False, compiled="NotCompiled", fault="x", replicas=OFF)
+    known = replace(FINE, mode="Disabled", compiled="NotCompiled", fault="x", replicas=OFF)
     found = by_type(conditions(known, (), NOW))
     assert {name: (one["status"], one["reason"]) for name, one in found.items()} == {
         "Accepted": ("True", "Accepted"),

@@ -114,7 +114,7 @@ NEW = lacking("is missing", 2, "w-8", "w-9")
     ],
 )
 def test_the_condition(told: DataEntryState, value: str, reason: str, message: str) -> None:
-    found = data_condition(["load"], {"one": (told,)}, enforced=True)
+    found = data_condition(["load"], {"one": (told,)}, "Enforce")
     assert found is not None
     assert (found.value, found.reason, found.message) == (value, reason, message)
 
@@ -122,7 +122,7 @@ def test_the_condition(told: DataEntryState, value: str, reason: str, message: s
 def test_what_a_server_says_of_a_wrong_query_is_shown_from_the_first_poll_on() -> None:
     said = 'http://p answers 400 Bad Request: bad_data: invalid parameter "query": 1:17: parse error: unclosed left'
     wrong = entry(lacking("is missing", 40), error=said, failures=1, succeeded_s_ago=None, oldest_s=None, median_s=None)
-    found = data_condition(["load"], {"one": (wrong,)}, enforced=True)
+    found = data_condition(["load"], {"one": (wrong,)}, "Enforce")
     assert found is not None
     assert (found.value, found.reason) == ("False", "PollFailed")
     assert said in found.message
@@ -132,7 +132,7 @@ def test_what_a_server_says_of_a_wrong_query_is_shown_from_the_first_poll_on() -
 
 def test_the_worst_replica_speaks() -> None:
     worse = (entry(ALL_STALE), entry(error=AWAY, succeeded_s_ago=None, name="heat"))
-    found = data_condition(["load", "heat"], {"a": (entry(STALE),), "b": worse, "c": (entry(),)}, enforced=True)
+    found = data_condition(["load", "heat"], {"a": (entry(STALE),), "b": worse, "c": (entry(),)}, "Enforce")
     assert found is not None
     assert found.reason == "PollFailed"
     assert found.message.startswith("heat: the poll")
@@ -141,8 +141,8 @@ def test_the_worst_replica_speaks() -> None:
 
 
 def test_who_measures_nothing_has_no_condition_and_who_is_off_is_not_measured() -> None:
-    assert data_condition([], {}, enforced=True) is None
-    off = data_condition(["load"], {}, enforced=False)
+    assert data_condition([], {}, "Enforce") is None
+    off = data_condition(["load"], {}, "Disabled")
     assert off is not None
     assert (off.value, off.reason) == ("True", "Disabled")
     data = [{"name": "a", "prometheus": {}}, {"name": "b", "nodeLabel": {}}, {"name": "c", "configMap": {}}]

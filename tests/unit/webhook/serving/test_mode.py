@@ -110,8 +110,8 @@ def test_the_newest_object_decides(case: str) -> None:
     assert passed(policies.serving.policies) == want
     status = policies.states["p"]
     assert str(status).partition(": spec")[0] == said
-    assert (status.reason in ("Compiled", "NotCompiled")) or status.enforced
-    assert status.enforced == (want != ["a", "b"])
+    assert (status.reason in ("Compiled", "NotCompiled")) or status.mode == "Enforce"
+    assert (status.mode == "Enforce") == (want != ["a", "b"])
 
 
 @pytest.mark.parametrize("case", EDIT)
@@ -123,7 +123,7 @@ def test_what_the_replica_and_the_leader_say_is_what_is_applied(case: str) -> No
     undecided = RuleErrorTotals(lambda *_: None)
     state = report(ReportInputs(states=policies.states, serving=policies.serving, rule_errors=undecided))
     said = state.policies["p"]
-    assert (said.enforced, said.fails, bool(said.serving)) == (is_applied, is_applied, serves)
+    assert (said.mode == "Enforce", said.fails, bool(said.serving)) == (is_applied, is_applied, serves)
     newest = policies._entries["p"].obj
     about = StatusInputs(policy=newest, states={"one": state}, result=ReconcileResult(), paused=False)
     status = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
@@ -140,12 +140,12 @@ def test_nothing_has_to_be_compiled_for_it() -> None:
     before = policies.serving
     put(policies, ({"f": BAD}, {"mode": "Disabled"}), compiles=False)
     assert policies.waits
-    off = policies.without_disabled(before)
+    off = policies.without_weakened(before)
     assert (passed(before.policies), passed(off.policies)) == (["a"], ["a", "b"])
     assert off.generation != before.generation, "others are told, and pods woken"
-    assert policies.without_disabled(off) is off
+    assert policies.without_weakened(off) is off
     policies.remove("p")
-    assert policies.without_disabled(before).policies == ()
+    assert policies.without_weakened(before).policies == ()
 
 
 @pytest.mark.parametrize("mode", [None, "Shadow"])

@@ -76,7 +76,7 @@ def test_one_that_does_not_compile() -> None:
         reason="NothingServes",
         message="spec: wrong",
         scheduler="fairlead",
-        enforced=True,
+        mode="Enforce",
         fails=True,
     )
 
