@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +216,7 @@ def test_tls_a_password_and_a_client_certificate(prometheus_program: Path, tmp_p
         "clientCertificate": secret,
     }
     with prometheus.running(tmp_path, [], web=web) as server:
-        url, poll = f"https://127.0.0.1:{server.port}", POLL._replace(query="vector(1)")
+        url, poll = f"https://127.0.0.1:{server.port}", replace(POLL, query="vector(1)")
         assert asked(tmp_path, poll, url=url, **fields).note.startswith("of 1 series none names a node by label node;")
         without = {name: value for name, value in fields.items() if name != "clientCertificate"}
         with pytest.raises(PollError, match=f"the connection to {url} was lost: "):

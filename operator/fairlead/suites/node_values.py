@@ -11,7 +11,7 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import shown
 from fairlead.api.values import parse_duration
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.nodes.polls import Poll, Reading, poll_name, poll_of
+from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.suites.suite import Object, Suite
 
 FIELD: Final = "data"
@@ -83,7 +83,7 @@ def readings(
             for poll in polls.get(name, ()):
                 other, before = found.setdefault(poll, {}).setdefault(node, (name, value))
                 if (before.number, before.age_s) != (value.number, value.age_s):
-                    message = f"differs from {other}, which is the same measurement: {poll_name(poll)}"
+                    message = f"differs from {other}, which is the same measurement: {poll.name}"
                     raise InvalidObjectError([FieldError(value.path, message, "give both the same value and age")])
     return {
         poll: Reading(

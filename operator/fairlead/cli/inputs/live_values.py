@@ -19,7 +19,7 @@ from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading, poll_name, poll_of
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading, poll_of
 from fairlead.simulation.snapshot import Snapshot
 from fairlead.webhook.data_sources.config_map_values import document_reading, read_document
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
@@ -64,7 +64,7 @@ async def _read(
                 for poll, one in finish(await source.read(metrics, within_s=_WITHIN_S)).items():
                     found.readings[poll] = one
             except PollError as error:
-                found.notes += [f"{poll_name(poll)}: {error}" for poll in metrics]
+                found.notes += [f"{poll.name}: {error}" for poll in metrics]
         if documents:
             _add(found, await _documents(client, documents, nodes))
 
@@ -84,12 +84,12 @@ async def _documents(
 
 async def _document(client: Client, namespace: str, poll: ConfigMapPoll, nodes: Nodes) -> Reading | str:
     try:
-        obj = await client.get(CONFIG_MAPS.named(namespace, poll.name), decode_object)
+        obj = await client.get(CONFIG_MAPS.named(namespace, poll.config_map), decode_object)
     except NotFoundError:
-        return f"there is no ConfigMap {poll.name} in {namespace}"
+        return f"there is no ConfigMap {poll.config_map} in {namespace}"
     text = (obj.get("data") or {}).get(poll.key)
     if text is None:
-        return f"the ConfigMap {namespace}/{poll.name} has no key {poll.key}"
+        return f"the ConfigMap {namespace}/{poll.config_map} has no key {poll.key}"
     return finish(document_reading(read_document(text), poll, nodes))
 
 
@@ -97,4 +97,4 @@ def _add(found: GivenData, answers: Mapping[ConfigMapPoll, Reading | str]) -> No
     readings: dict[Poll, Reading] = {poll: one for poll, one in answers.items() if isinstance(one, Reading)}
     found.readings.update(readings)
     texts = {poll: one.note if isinstance(one, Reading) else one for poll, one in answers.items()}
-    found.notes += [f"{poll_name(poll)}: {text}" for poll, text in texts.items() if text]
+    found.notes += [f"{poll.name}: {text}" for poll, text in texts.items() if text]

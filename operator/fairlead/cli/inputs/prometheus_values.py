@@ -12,7 +12,7 @@ from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.inputs.live_values import nodes_of_snapshot
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.nodes.polls import PrometheusPoll, poll_name, poll_of
+from fairlead.policy.nodes.polls import PrometheusPoll, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.simulation.snapshot import Snapshot
 from fairlead.webhook.data_sources.node_names import NodeNames
@@ -99,10 +99,10 @@ async def _ask(
         )
     for poll, answer in zip(wanted, answers, strict=True):
         if isinstance(answer, PollError):
-            found.notes.append(f"{poll_name(poll)}: {answer}")
+            found.notes.append(f"{poll.name}: {answer}")
         elif isinstance(answer, BaseException):
             raise answer
         else:
             found.readings[poll] = answer
             if answer.note:
-                found.notes.append(f"{poll_name(poll)}: {answer.note}")
+                found.notes.append(f"{poll.name}: {answer.note}")

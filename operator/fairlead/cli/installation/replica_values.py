@@ -34,7 +34,7 @@ from fairlead.pki.tls_context import client_context
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.measured_table import FUTURE, NO_NUMBER, SEVERAL, STALE
-from fairlead.policy.nodes.polls import Poll, Reading, poll_name, poll_of
+from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.process.settings import NAMESPACE
 from fairlead.replica_state import DATA_PATH
 
@@ -68,9 +68,9 @@ def add_replica_values(found: GivenData, given: argparse.Namespace, policies: Se
         found.notes.append(f"the replicas' own values cannot be asked: {error}")
         return
     for poll, (path, entry) in wanted.items():
-        if pages.get(path, {}).get("source") == poll_name(poll):  # it may serve another generation
+        if pages.get(path, {}).get("source") == poll.name:  # it may serve another generation
             found.readings[poll] = reading_of(pages[path], entry)
-            found.notes.append(f"{poll_name(poll)}: values of the replica {replica}")
+            found.notes.append(f"{poll.name}: values of the replica {replica}")
 
 
 def page_of(policy: str, entry: str) -> str:

@@ -12,7 +12,6 @@ from typing import Final
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import Fault, in_field
 from fairlead.policy.nodes.measured_table import TableKey, table_key
-from fairlead.policy.nodes.polls import NodeMetricsPoll, PrometheusPoll
 
 OTHERS_MAX: Final = 128
 """Different entries of nodeMetrics, and of configMap."""
@@ -35,21 +34,19 @@ class EntryLimits:
             if (key := table_key(entry)) is None:
                 continue
             poll = key.poll
-            if isinstance(poll, PrometheusPoll):
-                field, kind, most = "prometheus", f"prometheus {poll.server}", self._servers.get(poll.server)
-                hint = f"share entries between policies, or raise maxEntries of {poll.server} in the settings"
-            else:
-                field = kind = "nodeMetrics" if isinstance(poll, NodeMetricsPoll) else "configMap"
-                most, hint = OTHERS_MAX, "share entries between policies"
-            if most is None:
-                continue
+            kind, most, hint = poll.field, OTHERS_MAX, "share entries between policies"
+            if poll.server is not None:
+                if poll.server not in self._servers:
+                    continue
+                kind, most = f"{poll.field} {poll.server}", self._servers[poll.server]
+                hint += f", or raise maxEntries of {poll.server} in the settings"
             wanted[kind].add(key)
             if len(self._taken[kind] | wanted[kind]) > most:
                 message = (
                     f"all policies together may have at most {most} different entries of {kind}, by what is asked,"
                     " factor and round"
                 )
-                return in_field(("spec", "data", at, field), message, hint)
+                return in_field(("spec", "data", at, poll.field), message, hint)
         for kind, keys in wanted.items():
             self._taken[kind] |= keys
         return None

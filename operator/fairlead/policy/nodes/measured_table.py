@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from fairlead.api.data import DataEntry
 from fairlead.cel.functions.quantity import rounded
 from fairlead.cooperative import Steps, finish
-from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, Reading, poll_of
+from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
 
@@ -166,10 +166,10 @@ class MeasuredValues:
         earliest = max(0, now - min(self.ages, default=NEVER))
         latest_before, latest = self.checked + AHEAD_NS, now + AHEAD_NS
         each = reading.times if isinstance(reading.times, Mapping) else None
-        document = self.key.poll if isinstance(self.key.poll, ConfigMapPoll) else None
+        is_whole = self.key.poll.is_whole
         # A value that is looked up by a label, such as the price of an instance type, is not of an earlier node.
         # Nodes say in whole seconds when they were made.
-        is_of_node, second = document is None or document.key_label is None, _SECOND if document is None else 0
+        is_of_node, second = self.key.poll.key_label is None, 0 if is_whole else _SECOND
         given = reading.values
         if names is not None:
             given = {name: given[name] for name in names if name in given}
@@ -201,9 +201,9 @@ class MeasuredValues:
                 slot = slots.get(name)
                 if slot is not None and slot < len(mask):
                     following.put_fault(slot, why)
-        if names is None and (faults or document is not None):
+        if names is None and (faults or is_whole):
             yield
-            _forget_unnamed(reading, slots, following, is_whole=document is not None)
+            _forget_unnamed(reading, slots, following, is_whole=is_whole)
         yield
         following.expires = yield from self._due(following.values, following.times, mask, created, self.checked, now)
 
@@ -339,19 +339,18 @@ class MeasuredEntry:
             return self._unknown[MISSING]
         return self._default
 
-    def of_stranger(self, labels: Mapping[str, str], now: int) -> float | Unknown:
+    def for_unmeasured_node(self, labels: Mapping[str, str], now: int) -> float | Unknown:
         """Return the value of a node of a simulation, which no source has measured, with these labels."""
         table, poll = self.table, self.key.poll
-        document = poll if isinstance(poll, ConfigMapPoll) else None
-        if document is not None and document.key_label is not None:
-            measured = table.by_label.get(labels.get(document.key_label, ""))
+        if poll.key_label is not None:
+            measured = table.by_label.get(labels.get(poll.key_label, ""))
             if measured is not None:
                 value = self.key.changed(measured)
                 return self._usable(value, table.by_label_at, now) if isfinite(value) else self._unknown[NO_NUMBER]
         if self._default is not None:
             return self._default
         # A poll will find the node when it exists; a document would name it already.
-        return self._unknown[MISSING] if document is not None else Unknown(f"data {self.name}", MISSING, passes=True)
+        return self._unknown[MISSING] if poll.is_whole else Unknown(f"data {self.name}", MISSING, passes=True)
 
     def _usable(self, value: float, at: int, now: int) -> float | Unknown:
         if self.greatest_age_ns is not None and (at == NO_TIME or now - at > self.greatest_age_ns):

@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
-from fairlead.policy.nodes.measured_table import NO_TIME, MeasuredEntry, Measurements, Published, Source, bounded
-from fairlead.policy.nodes.nodes_with_data import DataViews, measured
+from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
+from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
@@ -45,12 +45,10 @@ class Nodes:
     start: int = 0  # position of the journal's first entry
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
-    measured_for: "Nodes | None" = None
-    """Nodes that are measured, if these are a simulation's; a node that is not among them has no measurements."""
     _created: "array[int]" = field(default_factory=lambda: array("q"))
     _joined: set[str] = field(default_factory=set)
     _unused: list[int] = field(default_factory=list)
-    _with_data: "WeakValueDictionary[tuple[object, ...], DataViews]" = field(default_factory=WeakValueDictionary)
+    _with_data: "WeakValueDictionary[tuple[object, ...], NodesWithData]" = field(default_factory=WeakValueDictionary)
     """Views that some rule uses, by the policy, its entries and their tables."""
 
     @property
@@ -70,9 +68,7 @@ class Nodes:
             self.slots[view.name] = slot
         if change is None:  # it may be another node of the same name
             self._created[slot] = NO_TIME if view.created is None else bounded(view.created)
-            if self.measured_for is None:
-                self.measurements.clear(slot)
-                self._joined.add(view.name)
+            self._forget_measured(slot, view.name)
         self.views[slot] = view
         self._note(JournalEntry(slot, change))
 
@@ -147,19 +143,18 @@ class Nodes:
 
     def expire(self, now: int) -> None:
         """Note which measured values became stale, or lost their default, since the last call."""
-        measurements = self.measurements
-        if now >= measurements.expires and self.measured_for is None:
-            for published in measurements.expire(self._created, now):
+        if now >= self.measurements.expires:
+            for published in self.measurements.expire(self._created, now):
                 self._note(published)
 
     def measure(self, entries: Iterable[DataEntry]) -> None:
         """Make room for what is measured for these entries; a publication stores nothing else."""
-        (self.measured_for or self).measurements.entries(entries)
+        self.measurements.entries(entries)
 
     def sources(self, entries: Iterable[DataEntry], reads: Reads) -> frozenset[Source]:
         """Return the measurements that a rule reads of these entries, and note how it asks for what is not in them."""
         found = set[Source]()
-        for entry in (self.measured_for or self).measurements.entries(entries):
+        for entry in self.measurements.entries(entries):
             if entry.name in reads.data or EVERY in reads.data:
                 found.add((entry.key, None))
             lags = {lag_s for name, lag_s in reads.fresh if name == entry.name}
@@ -173,30 +168,19 @@ class Nodes:
         if not entries:
             return lambda slot, _now: views[slot]
         values = self.data.setdefault(policy, [])
-        found = (self.measured_for or self).measurements.entries(entries)
-        if self.measured_for is None:
-            key = (policy, *entries, *(id(entry.table) for entry in found))
-            shared = self._with_data.get(key)
-            if shared is None:
-                shared = self._with_data[key] = DataViews(views, values, found, self.measurements)
-            return shared.view
-
-        def view(slot: int, now: int) -> NodeView | None:
-            held = views[slot]
-            if held is None:
-                return None
-            data = values[slot] if slot < len(values) else None
-            data = _NO_DATA if data is None else data
-            return held.with_data(self._measured(found, data, slot, held, now) if found else data)
-
-        return view
+        found = self.measurements.entries(entries)
+        key = (policy, *entries, *(id(entry.table) for entry in found))
+        shared = self._with_data.get(key)
+        if shared is None:
+            shared = self._with_data[key] = NodesWithData(views, values, found, self.measurements)
+        return shared.view
 
     def with_measured(self, view: NodeView, entries: Iterable[DataEntry], now: int) -> NodeView:
         """Return a node whose data has what is measured of it, too."""
-        found = (self.measured_for or self).measurements.entries(entries)
+        found = self.measurements.entries(entries)
         if not found:
             return view
-        return view.with_data(self._measured(found, view.data, self.slots.get(view.name, -1), view, now))
+        return view.with_data(measured(found, view.data, self._measured_slot(view), view, now))
 
     def view_of(self, name: str) -> NodeView | None:
         """Return the node of a name, without data; None if it is unknown."""
@@ -209,14 +193,14 @@ class Nodes:
             return None
         return iter(self.journal[position - self.start :])
 
-    def _measured(self, found: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeView, now: int) -> Data:
-        home = self.measured_for
-        if home is not None:
-            slot = home.slots.get(view.name, -1)
-            known = home.views[slot] if slot >= 0 else None
-            if known is None or known.uid != view.uid:
-                slot = -1
-        return measured(found, data, slot, view, now)
+    def _forget_measured(self, slot: int, name: str) -> None:
+        """Forget what was measured of a slot, which has another node now."""
+        self.measurements.clear(slot)
+        self._joined.add(name)
+
+    def _measured_slot(self, view: NodeView) -> int:
+        """Return the slot of a node in the tables of measured values; -1 if nothing measures it."""
+        return self.slots.get(view.name, -1)
 
     def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_s: int) -> Steps[bytearray]:
         """Return a mask of the slots on which pods were placed that were not in the values, and now are."""
@@ -235,3 +219,41 @@ class Nodes:
             gone = (len(self.journal) + 1) // 2
             del self.journal[:gone]
             self.start += gone
+
+
+class RequestNodes(Nodes):
+    """Nodes that a request brings: one that the cluster has, too, is measured there, another one is not measured."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: Nodes) -> None:
+        super().__init__(measurements=cluster.measurements)
+        self._cluster = cluster
+
+    def expire(self, now: int) -> None:
+        """Change nothing: a request is of one moment."""
+
+    def seen_by(self, policy: str, entries: Sequence[DataEntry]) -> Callable[[int, int], NodeView | None]:
+        """Return a function from slot and time to node, with these entries of a policy's data."""
+        if not entries:
+            return super().seen_by(policy, entries)
+        values = self.data.setdefault(policy, [])
+        found = self.measurements.entries(entries)
+
+        def view(slot: int, now: int) -> NodeView | None:
+            held = self.views[slot]
+            if held is None:
+                return None
+            data = values[slot] if slot < len(values) else None
+            data = _NO_DATA if data is None else data
+            return held.with_data(measured(found, data, self._measured_slot(held), held, now) if found else data)
+
+        return view
+
+    def _forget_measured(self, slot: int, name: str) -> None:
+        """Forget nothing: its slots are not those of the tables."""
+
+    def _measured_slot(self, view: NodeView) -> int:
+        slot = self._cluster.slots.get(view.name, -1)
+        known = self._cluster.views[slot] if slot >= 0 else None
+        return -1 if known is None or known.uid != view.uid else slot

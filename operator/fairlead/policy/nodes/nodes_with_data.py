@@ -16,7 +16,7 @@ _Held = tuple[NodeView, Data | None, int, NodeView]
 """Node, its annotated data, version of the measurements, and the view that was made of these."""
 
 
-class DataViews:
+class NodesWithData:
     """Nodes with some entries of a policy's data."""
 
     __slots__ = ("__weakref__", "_annotated", "_found", "_held", "_measurements", "_views")
@@ -61,7 +61,7 @@ def measured(found: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeVi
     values, missing, times = dict[str, float](data), {**data.missing}, {**data.times}
     created = view.created
     for entry in found:
-        value = entry.of_stranger(view.labels, now) if slot < 0 else entry.read(slot, created, now)
+        value = entry.for_unmeasured_node(view.labels, now) if slot < 0 else entry.read(slot, created, now)
         if isinstance(value, Unknown):
             missing[entry.name] = value
         else:

@@ -1,13 +1,51 @@
-"""Polls of measured values: what is asked for, and what came back. Entries with equal keys share one."""
+"""Polls of measured values: what is asked for, and what came back. Entries with equal keys share one.
+
+A poll says itself what depends on its source, so that tables, limits and reports know no sources.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from fairlead.api.data import DataEntry
 
+DOCUMENT_INTERVAL_S: Final = 5
+"""How often documents are given to nodes: a node may have joined, or have another label. They are in memory."""
 
-class PrometheusPoll(NamedTuple):
+
+class Poll(Protocol):
+    """Source of values, and what is asked of it. Equal polls are asked once; they are the keys of mappings."""
+
+    @property
+    def field(self) -> str:
+        """Field of a `data` entry that names it."""
+
+    @property
+    def server(self) -> str | None:
+        """Server whose limits hold for it; None if it shares those of its field."""
+
+    @property
+    def name(self) -> str:
+        """Name in messages, metrics and reports."""
+
+    @property
+    def interval_s(self) -> int:
+        """Seconds from one reading to the next."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a reading has all values: a node that it does not name has none."""
+
+    @property
+    def key_label(self) -> str | None:
+        """Label of nodes whose value is looked up; None if values are by the name of the node."""
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusPoll:
     """Instant query to a Prometheus server."""
 
     server: str
@@ -15,25 +53,50 @@ class PrometheusPoll(NamedTuple):
     node_label: str
     time_query: str | None
     interval_s: int
+    field: ClassVar = "prometheus"
+    is_whole: ClassVar = False
+    key_label: ClassVar = None
+
+    @property
+    def name(self) -> str:
+        """Name in messages, metrics and reports."""
+        return f"prometheus {self.server}: {self.query}"
 
 
-class NodeMetricsPoll(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NodeMetricsPoll:
     """Usage of all nodes from the metrics API."""
 
     resource: str
     unit: str
     interval_s: int
+    field: ClassVar = "nodeMetrics"
+    server: ClassVar = None
+    is_whole: ClassVar = False
+    key_label: ClassVar = None
+
+    @property
+    def name(self) -> str:
+        """Name in messages, metrics and reports."""
+        return f"nodeMetrics {self.resource}"
 
 
-class ConfigMapPoll(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ConfigMapPoll:
     """Document in a ConfigMap of the operator's namespace, which is watched instead of polled."""
 
-    name: str
+    config_map: str
     key: str
     key_label: str | None
+    field: ClassVar = "configMap"
+    server: ClassVar = None
+    interval_s: ClassVar = DOCUMENT_INTERVAL_S
+    is_whole: ClassVar = True
 
-
-Poll: TypeAlias = PrometheusPoll | NodeMetricsPoll | ConfigMapPoll
+    @property
+    def name(self) -> str:
+        """Name in messages, metrics and reports."""
+        return f"configMap {self.config_map}/{self.key}"
 
 
 class Reading(NamedTuple):
@@ -55,15 +118,6 @@ class Reading(NamedTuple):
     def time_of(self, node: str) -> int | None:
         """Return the time of the value of a node."""
         return self.times.get(node) if isinstance(self.times, Mapping) else self.times
-
-
-def poll_name(poll: Poll) -> str:
-    """Return how messages name a poll."""
-    if isinstance(poll, PrometheusPoll):
-        return f"prometheus {poll.server}: {poll.query}"
-    if isinstance(poll, NodeMetricsPoll):
-        return f"nodeMetrics {poll.resource}"
-    return f"configMap {poll.name}/{poll.key}"
 
 
 def poll_of(entry: DataEntry) -> Poll | None:

@@ -154,7 +154,7 @@ class ConfigMapSource:
         """Set which documents are read; others are forgotten."""
         keys: dict[str, set[str]] = {}
         for poll in polls:
-            keys.setdefault(poll.name, set()).add(poll.key)
+            keys.setdefault(poll.config_map, set()).add(poll.key)
         before = self._named.by_name
         self._named.by_name = {name: before.get(name) or self._config_map(name) for name in keys}
         are_new = [one.want(frozenset(keys[name])) for name, one in self._named.by_name.items()]
@@ -170,7 +170,7 @@ class ConfigMapSource:
 
     def state(self, poll: ConfigMapPoll) -> DocumentState:
         """Return the document of a poll, and why it is not up to date."""
-        if (one := self._named.by_name.get(poll.name)) is None or self._reflector is None:
+        if (one := self._named.by_name.get(poll.config_map)) is None or self._reflector is None:
             return NOT_READ
         found, watch = one.state(poll.key), self._reflector.state
         # A watch that has begun is resumed by itself; what keeps it from beginning, or will not pass, is an error.

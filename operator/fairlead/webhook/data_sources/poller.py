@@ -14,13 +14,11 @@ from math import inf
 from typing import Any, Final, NamedTuple, NoReturn
 
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, Reading, poll_name
+from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.poll_error import PollError
 
 LOG: Final = logging.getLogger(__name__)
-DOCUMENT_INTERVAL_S: Final = 5
-"""How often documents are given to nodes: a node may have joined, or have another label. They are in memory."""
 _TOGETHER_S: Final = 0.05
 _NODES_S: Final = 1.0
 """How soon a node that has joined gets what the last polls said of it."""
@@ -225,17 +223,17 @@ class Poller:
             )
             one.last, one.retry_s = self._with_earlier(poll, outcome, one.last), _RETRY_S
             if before.error:
-                LOG.info("data.poll_recovered", extra={"poll": poll_name(poll)})
+                LOG.info("data.poll_recovered", extra={"poll": poll.name})
             if outcome.note and outcome.note != before.note:
-                LOG.info("data.poll_note", extra={"poll": poll_name(poll), "hint": outcome.note})
+                LOG.info("data.poll_note", extra={"poll": poll.name, "hint": outcome.note})
             return
         one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
         if one.status.error != before.error:
-            LOG.warning("data.poll_failed", extra={"poll": poll_name(poll), "error": str(outcome)})
+            LOG.warning("data.poll_failed", extra={"poll": poll.name, "error": str(outcome)})
 
     def _with_earlier(self, poll: Poll, reading: Reading, before: Reading | None) -> Reading:
-        """Return a reading with the values before it of nodes that it does not name; a document names all it has."""
-        if before is None or isinstance(poll, ConfigMapPoll):
+        """Return a reading with the values before it of nodes that it does not name, unless it is whole."""
+        if before is None or poll.is_whole:
             return reading
         left = before.values.keys() - reading.values.keys() - reading.several - reading.no_number
         names = [name for name in left if name in self._nodes.slots]
@@ -247,7 +245,7 @@ class Poller:
 
     def _next(self, poll: Poll, one: _Scheduled, begun: float) -> float:
         """Return when a poll is due again: with all others of its interval, or soon if it never succeeded."""
-        interval_s = DOCUMENT_INTERVAL_S if isinstance(poll, ConfigMapPoll) else poll.interval_s
+        interval_s = poll.interval_s
         phase = self._phases.setdefault(interval_s, begun)
         now = self._clock()
         following = phase + ((now - phase) // interval_s + 1) * interval_s

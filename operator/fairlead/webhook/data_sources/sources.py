@@ -1,8 +1,8 @@
 """All sources of measured values: each poll is asked of its own, and a failure of one is not one of the others."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final, Protocol
 
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
@@ -19,6 +19,13 @@ from fairlead.webhook.data_sources.prometheus_reply import series_max
 _METRICS_API_S: Final = 5.0
 
 
+class ValueSource(Protocol):
+    """Source of the values of some polls."""
+
+    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+        """Yield the questions for those polls that are its own, each with the greatest age of its values in seconds."""
+
+
 class DataSources:
     """Sources of measured values."""
 
@@ -30,42 +37,78 @@ class DataSources:
         documents: ConfigMapSource,
         turns: LoopTurns,
     ) -> None:
-        self._nodes, self._prometheus, self._node_metrics = nodes, prometheus, node_metrics
-        self._documents, self._turns = documents, turns
+        self._sources: tuple[ValueSource, ...] = (
+            PrometheusQuestions(nodes, prometheus),
+            MetricsQuestions(node_metrics, turns),
+            DocumentQuestions(nodes, documents, turns),
+        )
 
-    def ask(self, ages: Mapping[Poll, int]) -> Iterable[Question]:
+    def ask(self, ages: Mapping[Poll, int]) -> list[Question]:
         """Return the questions for polls, each with the greatest age of its values in seconds."""
+        return [question for source in self._sources for question in source.questions(ages)]
+
+
+class PrometheusQuestions:
+    """One question a query."""
+
+    def __init__(self, nodes: Nodes, client: PrometheusClient) -> None:
+        self._nodes, self._client = nodes, client
+
+    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+        """Yield the questions of its polls."""
         node_of = NodeNames(self._nodes)
-        by_interval = defaultdict[int, list[NodeMetricsPoll]](list)
-        questions = list[Question]()
         for poll, greatest_age_s in ages.items():
             if isinstance(poll, PrometheusPoll):
-                questions.append(Question((poll,), self._ask_prometheus(poll, greatest_age_s, node_of)))
-            elif isinstance(poll, NodeMetricsPoll):
-                by_interval[poll.interval_s].append(poll)
-            else:
-                questions.append(Question((poll,), self._read_document(poll)))
-        return [*questions, *(Question(polls, self._ask_metrics_api(polls)) for polls in by_interval.values())]
+                yield Question((poll,), self._ask(poll, greatest_age_s, node_of))
 
-    async def _ask_prometheus(
+    async def _ask(
         self, poll: PrometheusPoll, greatest_age_s: int, node_of: Callable[[str], str | None]
     ) -> Mapping[Poll, Outcome]:
         try:
             most = series_max(len(self._nodes.slots))
-            return {poll: await self._prometheus.read(poll, greatest_age_s, node_of, most)}
+            return {poll: await self._client.read(poll, greatest_age_s, node_of, most)}
         except PollError as error:
             return {poll: PollError(str(error))}  # not the frames that it was raised in, which hold the reply
 
-    async def _ask_metrics_api(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
+
+class MetricsQuestions:
+    """One question an interval: a reply of the metrics API has all resources of all nodes."""
+
+    def __init__(self, source: NodeMetricsSource, turns: LoopTurns) -> None:
+        self._source, self._turns = source, turns
+
+    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+        """Yield the questions of its polls."""
+        by_interval = defaultdict[int, list[NodeMetricsPoll]](list)
+        for poll in ages:
+            if isinstance(poll, NodeMetricsPoll):
+                by_interval[poll.interval_s].append(poll)
+        for polls in by_interval.values():
+            yield Question(polls, self._ask(polls))
+
+    async def _ask(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
         try:
             found: dict[NodeMetricsPoll, Reading] = await self._turns.run(
-                await self._node_metrics.read(polls, within_s=_METRICS_API_S)
+                await self._source.read(polls, within_s=_METRICS_API_S)
             )
         except PollError as error:
             return dict.fromkeys(polls, error)
         return {poll: reading for poll, reading in found.items()}  # noqa: C416 - its keys are of another type
 
-    async def _read_document(self, poll: ConfigMapPoll) -> Mapping[Poll, Outcome]:
+
+class DocumentQuestions:
+    """One question a document, which is in memory."""
+
+    def __init__(self, nodes: Nodes, documents: ConfigMapSource, turns: LoopTurns) -> None:
+        self._nodes, self._documents, self._turns = nodes, documents, turns
+
+    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+        """Yield the questions of its polls."""
+        for poll in ages:
+            if isinstance(poll, ConfigMapPoll):
+                yield Question((poll,), self._read(poll))
+
+    async def _read(self, poll: ConfigMapPoll) -> Mapping[Poll, Outcome]:
         document, error, _ = self._documents.state(poll)
         if document is None:
             # The watch has just begun, and tells when there is an answer.

@@ -17,7 +17,7 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
-from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.node_table import RequestNodes
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import (
@@ -61,7 +61,7 @@ class _Call:
     def without_side_effects(self) -> "_Call":
         """Return the call with counters off, evaluated on the nodes of the request; preempt requests bring none."""
         known = self.evaluator.nodes
-        nodes = known if self.outcome.verb == "preempt" else Nodes(measured_for=known)
+        nodes = known if self.outcome.verb == "preempt" else RequestNodes(known)
         evaluator = Evaluator(self.evaluator.policies, nodes, tally=RuleErrorTally())
         return replace(self, evaluator=evaluator, outcome=replace(self.outcome, simulated=True))
 

@@ -13,7 +13,7 @@ from fairlead.policy.evaluate.usable_nodes import UsableNodes
 from fairlead.policy.nodes.measured_summary import MeasuredSummary, node_values, summarize
 from fairlead.policy.nodes.measured_table import FUTURE, STALE, MeasuredEntry, TableKey
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, poll_name
+from fairlead.policy.nodes.polls import Poll
 from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.data_sources.poller import PollStatus
 
@@ -153,7 +153,7 @@ class DataReport:
                 return {
                     "policy": policy,
                     "entry": entry,
-                    "source": poll_name(measured.key.poll),
+                    "source": measured.key.poll.name,
                     "now": timestamp_to_string(now),
                     "nodes": dict(sorted(self._values(measured, now))),
                 }
@@ -178,12 +178,12 @@ class DataReport:
 
 def _state(entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollStatus, now: int) -> DataEntryState:
     note = status.note
-    if isinstance(poll, ConfigMapPoll) and summary.oldest_s is None and any(one.why == STALE for one in summary.faults):
+    if poll.is_whole and summary.oldest_s is None and any(one.why == STALE for one in summary.faults):
         note = note or _WITHOUT_TIME
     since = status.succeeded_at
     return DataEntryState(
         name=entry.name,
-        source=poll_name(poll)[:_SOURCE_MAX],
+        source=poll.name[:_SOURCE_MAX],
         interval_s=entry.interval_s or 0,
         greatest_age_s=entry.greatest_age_s or 0,
         answered=status.is_answered,

@@ -9,7 +9,7 @@ from typing import Final
 from fairlead.kube.http.client import Client
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_name, poll_of
+from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
@@ -102,7 +102,7 @@ class NodeDataFeed:
             group.create_task(self._poller.run())
 
     def _document_changed(self, name: str) -> None:
-        polls = [one for one in self._poller.states if isinstance(one, ConfigMapPoll) and one.name == name]
+        polls = [one for one in self._poller.states if isinstance(one, ConfigMapPoll) and one.config_map == name]
         self._poller.ask_now(polls)
 
 
@@ -114,5 +114,5 @@ def query_owners(policies: Iterable[CompiledPolicy]) -> dict[PrometheusPoll, str
 
 
 def _short_name(poll: Poll) -> str:
-    name = poll_name(poll)
+    name = poll.name
     return name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}..."

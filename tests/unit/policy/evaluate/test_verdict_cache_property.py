@@ -21,7 +21,7 @@ from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes import measured_table, node_table
-from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
@@ -226,7 +226,7 @@ class Comparison(RuleBasedStateMachine):
             self._compare(one, NAMES)
 
     def _compare(self, one: PodView, names: Sequence[str]) -> None:
-        nothing = Nodes(measured_for=self.nodes)
+        nothing = RequestNodes(self.nodes)
         for view in self.nodes.views:
             if view is not None:
                 nothing.put(view)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.cooperative import Steps, finish
 from fairlead.policy.nodes.measured_table import AHEAD_NS, NEVER, NO_TIME, MeasuredValues, Published, TableKey
-from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
@@ -251,12 +251,12 @@ def test_a_node_of_a_simulation_looks_its_label_up(read: Any, labels: dict[str, 
     home.measure(read)
     of_types = {"big": 0.4, "odd": float("nan")}
     home.publish({poll: Reading({}, NOW - 9 * SECOND, by_label=of_types) for poll in (PRICE, BY_TYPE)}, NOW)
-    nodes = Nodes(measured_for=home)
+    nodes = RequestNodes(home)
     assert found(nodes, read, node("template", labels=labels)) == want
 
 
 def test_only_what_a_poll_will_find_passes_a_simulation() -> None:
-    nodes = Nodes(measured_for=Nodes())
+    nodes = RequestNodes(Nodes())
     read = [*document(None), *POLICY.data]
     data = nodes.with_measured(node("template"), read, NOW).data
     reasons = [data(name) for name in ("price", "load")]

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -212,11 +213,11 @@ async def test_all_are_in_one_watch_whatever_their_number_and_only_the_named_one
     strangers = [config_map({KEY: "x" * 1000}, name=f"stranger-{number}") for number in range(50)]
     names = [f"prices-{number}" for number in range(160)]
     world = World(*strangers, *(config_map({KEY: text(number)}, name=name) for number, name in enumerate(names)))
-    polls = [PRICES._replace(name=name) for name in names]
+    polls = [replace(PRICES, config_map=name) for name in names]
     async with Server(handler=world.handle()) as server, following(server) as one:
         assert one.source.state(polls[0]) == DocumentState(None, "", is_answered=False)
         assert one.source.reflectors == {}
-        one.source.want([*polls, OTHERS, polls[0]._replace(key_label="zone")])
+        one.source.want([*polls, OTHERS, replace(polls[0], key_label="zone")])
         await one.until(lambda: one.source.state(OTHERS).is_answered and world.watches == 1)
         assert [one.value(poll) for poll in polls] == [*range(160)]
         assert one.source.state(OTHERS).error.startswith("ConfigMap here/others does not exist: create it")
@@ -323,7 +324,7 @@ async def test_a_policy_that_stays_keeps_its_watch_and_its_values() -> None:
     async with Server(handler=world.handle()) as server, following(server) as one:
         one.source.want([PRICES])
         await one.until(lambda: world.watches == 1)
-        one.source.want([PRICES, PRICES._replace(key_label="zone")])
+        one.source.want([PRICES, replace(PRICES, key_label="zone")])
         assert one.value(PRICES) == 1
         (reflector,) = one.source.reflectors.values()
         await reflector.listed()
@@ -333,7 +334,7 @@ async def test_a_policy_that_stays_keeps_its_watch_and_its_values() -> None:
 @in_loop
 async def test_another_key_of_a_watched_one_is_read() -> None:
     world = World(config_map({KEY: text(1), "more": text(2)}))
-    more = PRICES._replace(key="more")
+    more = replace(PRICES, key="more")
     async with Server(handler=world.handle()) as server, following(server) as one:
         one.source.want([PRICES])
         await one.until(lambda: world.watches == 1)

@@ -9,6 +9,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ async def test_a_query_is_asked_and_its_values_are_those_of_the_moment_it_was_se
 async def test_a_long_query_is_posted(tmp_path: Path) -> None:
     query = " or ".join(f'up{{job="é{number}"}}' for number in range(150))
     async with Server(says()) as server, asking(tmp_path, server.url, timeout="30s") as client:
-        assert (await read(client, POLL._replace(query=query))).values == {"a": 0.5}
+        assert (await read(client, replace(POLL, query=query))).values == {"a": 0.5}
         (seen,) = server.seen
     assert (seen.method, seen.path, seen.query) == ("POST", "/api/v1/query", {})
     assert seen.headers["Content-Type"] == "application/x-www-form-urlencoded"
@@ -113,7 +114,7 @@ async def test_a_time_query_is_asked_as_well(tmp_path: Path) -> None:
         is_time = request.query["query"] == "timestamp(up)"
         return web.Response(body=b"no" if is_time else GOOD)
 
-    poll = POLL._replace(time_query="timestamp(up)")
+    poll = replace(POLL, time_query="timestamp(up)")
     async with Server(either) as server, asking(tmp_path, server.url) as client:
         assert await read(client, poll) == Reading({"a": 0.5}, {"a": 1_700_000_000_000_000_000})
         server.handler = failing
@@ -127,7 +128,7 @@ async def test_a_server_that_the_settings_do_not_have(tmp_path: Path) -> None:
     async with asking(tmp_path, "http://a") as client:
         two = [parse_params({"name": name, "url": "http://a"}, PrometheusServer) for name in ("default", "ops")]
         client.set_servers(two)
-        said = await failure(client, POLL._replace(server="x"))
+        said = await failure(client, replace(POLL, server="x"))
         assert said == 'there is no server "x"; there are default, ops'
         client.set_servers([])
         assert await failure(client) == 'there is no server "default"; the settings have none'
@@ -316,7 +317,7 @@ def silent(*parts: bytes) -> Step:
 @in_loop
 async def test_who_waits_too_long_gives_up(timeout: str, interval: int, step: Step, tmp_path: Path) -> None:
     async with Server(step) as server, asking(tmp_path, server.url, timeout=timeout) as client:
-        said = await failure(client, POLL._replace(interval_s=interval))
+        said = await failure(client, replace(POLL, interval_s=interval))
         want = f"{server.url} does not answer within 1 s: simplify the query, or raise timeout in the settings"
         assert said == want
         assert server.seen[0].query["timeout"] == "900ms"
@@ -595,7 +596,7 @@ async def test_a_connection_is_used_again(ground: Ground, tmp_path: Path) -> Non
 @in_loop
 async def test_queries_that_hang_keep_no_other_author_waiting_and_are_told_apart(tmp_path: Path) -> None:
     """Twice as many as there are places hang; another author's query is answered meanwhile, again and again."""
-    hanging = [POLL._replace(query=f"hang_{number}") for number in range(40)]
+    hanging = [replace(POLL, query=f"hang_{number}") for number in range(40)]
     free, waiting = asyncio.Event(), list[int]()
 
     async def step(request: web.BaseRequest) -> web.StreamResponse:
@@ -619,7 +620,7 @@ async def test_the_time_of_a_query_begins_when_it_has_a_place_and_its_owner_is_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prometheus_client, "_LONG_S", 0.0)
-    polls = [POLL._replace(query=f"slow_{number}") for number in range(UNANSWERED_AT_ONCE + 1)]
+    polls = [replace(POLL, query=f"slow_{number}") for number in range(UNANSWERED_AT_ONCE + 1)]
 
     async def step(request: web.BaseRequest) -> web.StreamResponse:
         if request.query["query"] != polls[-1].query:
@@ -707,7 +708,7 @@ async def test_a_reply_that_is_refused_is_freed_at_once(tmp_path: Path) -> None:
         gc.collect()
         gc.disable()
         try:
-            for poll in (POLL, POLL._replace(time_query="up")):
+            for poll in (POLL, replace(POLL, time_query="up")):
                 try:
                     await client.read(poll, 60, lambda _: None, 100)
                 except PollError as error:

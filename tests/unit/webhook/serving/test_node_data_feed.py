@@ -18,7 +18,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.strategies.facts import Unknown
-from fairlead.webhook.data_sources.sources import DataSources
+from fairlead.webhook.data_sources.sources import DocumentQuestions
 from fairlead.webhook.serving.node_data_feed import NodeDataFeed, query_owners
 from scripted.loop import in_loop
 from scripted.server import Server, Step
@@ -149,7 +149,7 @@ async def test_a_fault_of_one_source_is_no_failure_of_another(tmp_path: Path, mo
     async def slip(*_: object) -> None:
         raise ValueError("a slip")
 
-    monkeypatch.setattr(DataSources, "_read_document", slip)
+    monkeypatch.setattr(DocumentQuestions, "_read", slip)
     async with feeding(tmp_path, good=says(reply(series("0.5", instance="a")))) as fed:
         waiting = fed.follow(GOOD, PRICE)
         assert await fed.seconds_until(lambda: fed.value("good") == 0.5) < SOON_S
