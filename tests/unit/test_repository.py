@@ -9,7 +9,7 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _LOCKS = sorted(
-    path.relative_to(_ROOT).as_posix() for path in [*_ROOT.glob("*.lock"), *_ROOT.glob("tests/testbed/go/*.lock")]
+    path.relative_to(_ROOT).as_posix() for path in [*_ROOT.glob("*.lock"), *_ROOT.glob("testbed/go/*.lock")]
 )
 
 

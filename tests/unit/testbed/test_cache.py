@@ -10,13 +10,13 @@ import pytest
 
 from testbed import cache
 
-_TESTS = Path(__file__).parents[2]
+_CHECKOUT = Path(__file__).parents[3]
 _HOLDER = "from testbed import cache\nwith cache.locked('one', doing='holding'): print('held', flush=True); input()"
 
 
 @contextmanager
 def _another_process_holds_it() -> Iterator["subprocess.Popen[str]"]:
-    environment = os.environ | {"PYTHONPATH": str(_TESTS)}
+    environment = os.environ | {"PYTHONPATH": str(_CHECKOUT)}
     command = [sys.executable, "-c", _HOLDER]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None

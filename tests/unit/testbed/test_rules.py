@@ -9,7 +9,7 @@ import pytest
 
 from testbed import rules
 
-_TESTS = str(Path(__file__).parents[2])
+_CHECKOUT = str(Path(__file__).parents[3])
 _SKIPS = {
     "a skipped test": ("@pytest.mark.skip(reason='too hard')\n", 1),
     "a skipped test of kind's": ("@pytest.mark.kind\n@pytest.mark.skip(reason='no Docker')\n", 0),
@@ -20,7 +20,7 @@ _SKIPS = {
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A folder with our rules, for a run of its own."""
-    monkeypatch.setenv("PYTHONPATH", _TESTS)
+    monkeypatch.setenv("PYTHONPATH", _CHECKOUT)
     pytester.makeini("[pytest]")  # and none of what stands above it
     pytester.makeconftest('pytest_plugins = ["testbed.fixtures", "testbed.rules"]')
     return pytester

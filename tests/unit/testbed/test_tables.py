@@ -9,7 +9,7 @@ import pytest
 def test_tables_are_printed_at_the_end(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: tuple[str, ...]
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
     pytester.makeini("[pytest]")
     pytester.makeconftest('pytest_plugins = ["testbed.tables"]')
     pytester.makepyfile("""

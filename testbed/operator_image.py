@@ -17,7 +17,7 @@ from testbed.errors import ClusterError
 from testbed.phases import say
 
 NAME = "fairlead.dev/testbed/fairlead"
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[1]
 _LOCKS = ("requirements.lock", "requirements-build.lock")
 _KEPT = 3
 

@@ -26,7 +26,7 @@ from testbed.providers import Local, Provider, choose
 from testbed.supervisor import Supervisor, answers
 from testbed.versions import KUBERNETES, program
 
-_CHECKOUT = Path(__file__).parents[2]
+_CHECKOUT = Path(__file__).parents[1]
 _SCHEDULER_READY_S = 60
 
 
