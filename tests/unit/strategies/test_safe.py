@@ -334,7 +334,7 @@ def test_a_trace_shows_every_number() -> None:
     rules = {
         "filter": (a_filter(resource, **SPEC), fit),
         "overload": (a_score(resource, **SPEC), fit | {"phi": 0.791256, "points": 100 - 100 * sqrt(0.791256)}),
-        "balance": (a_score(resource, objective="Balance"), {"points": 45.44733}),
+        "balance": (a_score(resource, objective="Balance"), {"spread": 0.353553, "points": 45.44733}),
     }
     for name, (rule, more) in rules.items():
         assert numbers(rule, node, asking(2)) == pytest.approx(common | more, rel=1e-4), name

@@ -20,3 +20,8 @@ def at_most(value: float, limit: float) -> bool:
 def at_least(value: float, limit: float) -> bool:
     """Return whether a value is within a lower limit."""
     return value >= limit or equal(value, limit)
+
+
+def position(value: float, low: float, high: float) -> float:
+    """Return where a value lies in a range, from 0 at its lower end to 100; what is outside counts as an end."""
+    return min(max(100.0 * (value - low) / (high - low), 0.0), 100.0)

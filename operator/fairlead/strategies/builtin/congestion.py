@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fairlead.api.params import DataName, Params
+from fairlead.strategies.builtin.comparison import position
 from fairlead.strategies.contract import (
     NodeFacts,
     NodeScorer,
@@ -41,7 +42,7 @@ def _score(params: Congestion) -> Score:
             trace.note(value=None if isinstance(value, Unknown) else value, max=most)
         if isinstance(value, Unknown):
             return value
-        return 100.0 * (1.0 - min(max(value, 0.0), most) / most)
+        return 100.0 - position(value, 0.0, most)
 
     def for_pod(_pod: PodFacts) -> NodeScorer[NodeFacts]:
         return one

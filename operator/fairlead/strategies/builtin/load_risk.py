@@ -1,6 +1,5 @@
 """Strategy `loadRisk`: prefers nodes whose load is low and varies little. The worst known resource decides."""
 
-import math
 from collections.abc import Callable
 from typing import Annotated
 
@@ -11,14 +10,14 @@ from fairlead.strategies.builtin.measured_load import (
     RESOURCES_MAX,
     Lag,
     MeasuredResource,
-    Notes,
     RateResource,
     compile_load,
+    compile_low_and_steady,
     lag_s_of,
     lowest_of,
     reads_of,
 )
-from fairlead.strategies.contract import NodeFacts, NodeScorer, PodFacts, Score, Strategy, Unknown, Use
+from fairlead.strategies.contract import NodeFacts, NodeScorer, PodFacts, Score, Strategy, Use
 
 
 class LoadRisk(Params):
@@ -52,28 +51,10 @@ def compile_load_risk(params: LoadRisk) -> Score:
 
 
 def _rating(params: LoadRisk, resource: MeasuredResource, lag_s: int) -> Callable[[float], RateResource]:
-    load_for = compile_load(resource, lag_s=lag_s)
     # No root is of degree 0: deviations then do not count.
     margin = params.margin if params.sensitivity else 0.0
     exponent = 1.0 / params.sensitivity if params.sensitivity else 1.0
-
-    def for_request(request: float) -> RateResource:
-        read = load_for(request)
-
-        def rate(node: NodeFacts, notes: Notes | None) -> float | Unknown:
-            load = read(node, notes)
-            if isinstance(load, Unknown):
-                return load
-            mu, sigma = load
-            spread = min(margin * math.pow(sigma, exponent), 1.0)
-            points = 100.0 * (1.0 - (mu + spread) / 2.0)
-            if notes is not None:
-                notes |= {"spread": spread, "points": points}
-            return points
-
-        return rate
-
-    return for_request
+    return compile_low_and_steady(compile_load(resource, lag_s=lag_s), margin=margin, exponent=exponent)
 
 
 STRATEGY = Strategy(name="loadRisk", score=Use(LoadRisk, compile_load_risk))

@@ -5,6 +5,7 @@ and the load is a share of what is allocatable. What cannot be known of one reso
 """
 
 from collections.abc import Callable, Iterable
+from math import pow as power
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fairlead.api.params import DataName, Params
@@ -128,6 +129,33 @@ def compile_load(
             return mu, sigma
 
         return read
+
+    return for_request
+
+
+def compile_low_and_steady(
+    load_for: Callable[[float], ReadLoad], *, margin: float, exponent: float, least_deviation: float = 0.0
+) -> Callable[[float], RateResource]:
+    """Return a function that rates a load: 100 for none that does not vary, 0 for a full one that does.
+
+    The deviation counts as `margin * deviation ** exponent`, and not at all below the least one.
+    """
+
+    def for_request(request: float) -> RateResource:
+        read = load_for(request)
+
+        def rate(node: NodeFacts, notes: Notes | None) -> float | Unknown:
+            load = read(node, notes)
+            if isinstance(load, Unknown):
+                return load
+            mu, sigma = load
+            spread = 0.0 if sigma < least_deviation else min(margin * power(sigma, exponent), 1.0)
+            points = 100.0 * (1.0 - (mu + spread) / 2.0)
+            if notes is not None:
+                notes |= {"spread": spread, "points": points}
+            return points
+
+        return rate
 
     return for_request
 

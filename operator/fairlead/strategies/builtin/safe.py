@@ -23,6 +23,7 @@ from fairlead.strategies.builtin.measured_load import (
     RateResource,
     ReadLoad,
     compile_load,
+    compile_low_and_steady,
     fitted,
     lag_s_of,
     lowest_of,
@@ -206,26 +207,7 @@ def _overload(params: SafeScore, resource: ForecastResource) -> _RateFor:
 
 
 def _balance(params: SafeScore, resource: ForecastResource) -> _RateFor:
-    load_for = _load(params, resource)
-
-    def for_request(request: float) -> RateResource:
-        read = load_for(request)
-
-        def rate(node: NodeFacts, notes: Notes | None) -> float | Unknown:
-            load = read(node, notes)
-            if isinstance(load, Unknown):
-                return load
-            mu, sigma = load
-            if sigma < LEAST_DEVIATION:
-                sigma = 0.0
-            points = 100.0 * (1.0 - (mu + sqrt(sigma)) / 2.0)
-            if notes is not None:
-                notes |= {"sigma": sigma, "points": points}
-            return points
-
-        return rate
-
-    return for_request
+    return compile_low_and_steady(_load(params, resource), margin=1.0, exponent=0.5, least_deviation=LEAST_DEVIATION)
 
 
 def _load(params: SafeFilter, resource: ForecastResource) -> Callable[[float], ReadLoad]:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from fairlead.api.params import Check, DataName, Listed, Params
-from fairlead.strategies.builtin.comparison import at_least, at_most, equal
+from fairlead.strategies.builtin.comparison import at_least, at_most, equal, position
 from fairlead.strategies.contract import (
     PASS,
     Decide,
@@ -171,9 +171,7 @@ def _score(params: TelemetryScore) -> Score:
             trace.note(value=None if isinstance(value, Unknown) else value, prefer=params.prefer, **ends)
         if isinstance(value, Unknown):
             return value
-        score = value
-        if scale is not None:
-            score = min(max(100.0 * (value - scale.low) / (scale.high - scale.low), 0.0), 100.0)
+        score = value if scale is None else position(value, scale.low, scale.high)
         # Right for every normalization: MinMax and Rank see only that lower values are better.
         return 100.0 - score if mirrored else score
 
