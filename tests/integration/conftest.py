@@ -10,7 +10,7 @@ from fairlead.control.loop.queue import RESYNC_S
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import written
 from support.chart.chart import CHART, NAMESPACE, template
-from support.control.leader import Ground, ground
+from support.control.leader import LeaderSetup, ground
 from support.kube.crd import POLICIES, let_all_go, policies_served
 from testbed.api import ApiError, wait_for
 from testbed.fixtures import Cluster, Kubectl
@@ -46,7 +46,7 @@ def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def at_work(with_crd: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ground]]:
+def at_work(with_crd: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., LeaderSetup]]:
     """A leader that looks at all there is only when it begins: what it does within the time of a wait it was told."""
     monkeypatch.setattr("fairlead.control.loop.poller._WATCHED_S", RESYNC_S)
     with ExitStack() as stack:

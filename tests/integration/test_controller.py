@@ -9,14 +9,14 @@ from urllib.parse import unquote
 import pytest
 
 from fairlead.render.operator_settings import OperatorSettings
-from support.control.leader import Ground
+from support.control.leader import LeaderSetup
 from support.control.scheduler import FILTER, SCORE, child, config_of, message, run_until_ready, told, versions
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 from testbed.fixtures import Kubectl
 
 
-def test_from_a_policy_to_a_scheduler_and_nothing_is_written_after(at_work: Callable[..., Ground]) -> None:
+def test_from_a_policy_to_a_scheduler_and_nothing_is_written_after(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     wait_for("a roll", lambda: ground.condition("p") == ("False", "Rolling"))
@@ -30,7 +30,7 @@ def test_from_a_policy_to_a_scheduler_and_nothing_is_written_after(at_work: Call
     assert versions(ground) == before
 
 
-def test_kopf_is_sent_no_objects_of_others(at_work: Callable[..., Ground]) -> None:
+def test_kopf_is_sent_no_objects_of_others(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
@@ -45,7 +45,7 @@ def test_kopf_is_sent_no_objects_of_others(at_work: Callable[..., Ground]) -> No
     assert all("labelSelector=fairlead.dev/scheduler" in unquote(uri) for uri in found), found
 
 
-def test_drift_is_put_right_and_counted(at_work: Callable[..., Ground]) -> None:
+def test_drift_is_put_right_and_counted(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
@@ -72,7 +72,7 @@ OUTSIDE = "/apis/rbac.authorization.k8s.io/v1"
         f"{OUTSIDE}/clusterrolebindings",
     ],
 )
-def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., Ground], path: str) -> None:
+def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., LeaderSetup], path: str) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)
@@ -85,7 +85,9 @@ def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., Ground
         wait_for(f"{name} to be back", lambda name=name: api.exists(f"{at}/{name}"))  # type: ignore[misc]
 
 
-def test_what_settings_list_needs_no_policy_and_config_only_makes_no_deployment(at_work: Callable[..., Ground]) -> None:
+def test_what_settings_list_needs_no_policy_and_config_only_makes_no_deployment(
+    at_work: Callable[..., LeaderSetup],
+) -> None:
     ground = at_work("schedulers: [{name: s}, {name: others, management: ConfigOnly}]")
     wait_for("a Deployment", lambda: ground.cluster.api.exists(child(ground, "deployments")))
     wait_for(
@@ -96,7 +98,7 @@ def test_what_settings_list_needs_no_policy_and_config_only_makes_no_deployment(
     assert isinstance(ground.settings, OperatorSettings)
 
 
-def test_while_it_is_paused_nothing_is_written(at_work: Callable[..., Ground]) -> None:
+def test_while_it_is_paused_nothing_is_written(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.cluster.api.create(
         POLICIES,
@@ -124,7 +126,7 @@ def test_while_it_is_paused_nothing_is_written(at_work: Callable[..., Ground]) -
     wait_for("it to be off", lambda: ground.condition("p", "Programmed") == ("True", "Disabled"))
 
 
-def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:
+def test_two_schedulers_side_by_side(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     ground.apply("q", schedulerName="t", filters=FILTER, scores=SCORE)
@@ -139,7 +141,7 @@ def test_two_schedulers_side_by_side(at_work: Callable[..., Ground]) -> None:
 
 
 def test_a_replica_that_is_silent_is_named_and_each_transition_told_once_and_shown_in_order(
-    at_work: Callable[..., Ground], kubectl: Kubectl
+    at_work: Callable[..., LeaderSetup], kubectl: Kubectl
 ) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
@@ -158,7 +160,7 @@ def test_a_replica_that_is_silent_is_named_and_each_transition_told_once_and_sho
     assert [line.split()[1] for line in shown.splitlines()[2:]] == found, shown
 
 
-def test_two_hundred_policies_that_come_at_once(at_work: Callable[..., Ground]) -> None:
+def test_two_hundred_policies_that_come_at_once(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     api = ground.cluster.api
     kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 
-from support.control.leader import Ground
+from support.control.leader import LeaderSetup
 from support.control.scheduler import FILTER, SCORE, child, config_of, pods_of, run_until_ready, state_of, versions
 from support.kube.crd import POLICIES
 from testbed.api import wait_for
 
 
-def test_a_deleted_policy_waits_for_nobody_and_its_scheduler_stays(at_work: Callable[..., Ground]) -> None:
+def test_a_deleted_policy_waits_for_nobody_and_its_scheduler_stays(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     api = ground.cluster.api
@@ -22,7 +22,7 @@ def test_a_deleted_policy_waits_for_nobody_and_its_scheduler_stays(at_work: Call
     assert api.exists(child(ground, "deployments"))
 
 
-def test_a_policy_that_is_renamed_changes_nothing(at_work: Callable[..., Ground]) -> None:
+def test_a_policy_that_is_renamed_changes_nothing(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     api = ground.cluster.api
     ground.apply("p", schedulerName="s", filters=FILTER, scores=SCORE)
@@ -38,7 +38,7 @@ def test_a_policy_that_is_renamed_changes_nothing(at_work: Callable[..., Ground]
     assert versions(ground) == before
 
 
-def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., Ground]) -> None:
+def test_a_scheduler_that_has_gone_stays_gone(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     api = ground.cluster.api
     ground.apply("p", schedulerName="s", filters=FILTER)

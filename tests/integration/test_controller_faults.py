@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.render.operator_settings import parse_settings
-from support.control.leader import Ground
+from support.control.leader import LeaderSetup
 from support.control.scheduler import (
     FILTER,
     SCORE,
@@ -22,7 +22,7 @@ from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
 
-def test_a_fault_of_ours_over_one_policy_keeps_no_other_from_its_status(at_work: Callable[..., Ground]) -> None:
+def test_a_fault_of_ours_over_one_policy_keeps_no_other_from_its_status(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.broken.add("a")
     for name in ("a", "b"):
@@ -32,7 +32,7 @@ def test_a_fault_of_ours_over_one_policy_keeps_no_other_from_its_status(at_work:
 
 
 def test_a_status_does_not_wait_for_lint_and_is_written_again_with_what_it_warns_of(
-    at_work: Callable[..., Ground],
+    at_work: Callable[..., LeaderSetup],
 ) -> None:
     ground = at_work()
     ground.warns["a"] = None
@@ -46,7 +46,7 @@ def test_a_status_does_not_wait_for_lint_and_is_written_again_with_what_it_warns
     wait_for("its warning", lambda: reasons() == ["HasNoEffect"])
 
 
-def test_kopf_that_dies_is_begun_anew(at_work: Callable[..., Ground]) -> None:
+def test_kopf_that_dies_is_begun_anew(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.restart(RuntimeError("no token"))
     wait_for("what is wrong", lambda: "no token" in ground.runtime.fault)
@@ -55,7 +55,7 @@ def test_kopf_that_dies_is_begun_anew(at_work: Callable[..., Ground]) -> None:
     wait_for("no fault", lambda: not ground.runtime.fault)
 
 
-def test_a_configuration_whose_urls_are_not_answered_is_not_verified(at_work: Callable[..., Ground]) -> None:
+def test_a_configuration_whose_urls_are_not_answered_is_not_verified(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.stub.fails["/filter"] = 403
     ground.apply("p", schedulerName="s", filters=FILTER)
@@ -68,7 +68,7 @@ def test_a_configuration_whose_urls_are_not_answered_is_not_verified(at_work: Ca
 REFUSED = {"terminated": {"exitCode": 1, "reason": "Error", "message": "unknown field: profiles[0].x"}}
 
 
-def fail_pods(ground: Ground, **status: Any) -> None:
+def fail_pods(ground: LeaderSetup, **status: Any) -> None:
     """Have what is new never start."""
     api = ground.cluster.api
 
@@ -101,7 +101,7 @@ def container(**fields: Any) -> list[Object]:
     ],
 )
 def test_a_configuration_that_fails_is_put_back_and_not_tried_again(
-    at_work: Callable[..., Ground], status: dict[str, Any], says: str
+    at_work: Callable[..., LeaderSetup], status: dict[str, Any], says: str
 ) -> None:
     ground = at_work("schedulers: [{name: s}]")
     ground.apply("p", schedulerName="s", filters=FILTER)
@@ -146,7 +146,7 @@ def test_a_configuration_that_fails_is_put_back_and_not_tried_again(
     ],
 )
 def test_a_deployment_that_the_api_server_does_not_take_is_put_away(
-    at_work: Callable[..., Ground], setting: str, says: str
+    at_work: Callable[..., LeaderSetup], setting: str, says: str
 ) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
@@ -162,7 +162,7 @@ def test_a_deployment_that_the_api_server_does_not_take_is_put_away(
 
 
 def test_what_is_not_verified_in_time_is_put_back(
-    at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+    at_work: Callable[..., LeaderSetup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairlead.control.decide.rollout.VERIFIED_WITHIN_S", 8.0)
     ground = at_work()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.render.object_names import Names
-from support.control.leader import Ground
+from support.control.leader import LeaderSetup
 from support.control.scheduler import FILTER, config_of, pods_of, run_until_ready, told
 from testbed.api import wait_for
 
@@ -25,7 +25,7 @@ HOST_MAX = 63
         ("p", "1" * 63),
     ],
 )
-def test_it_runs_and_is_told_of(at_work: Callable[..., Ground], policy: str, scheduler: str) -> None:
+def test_it_runs_and_is_told_of(at_work: Callable[..., LeaderSetup], policy: str, scheduler: str) -> None:
     ground = at_work()
     ground.apply(policy, schedulerName=scheduler, filters=FILTER)
     run_until_ready(ground, policy, scheduler)
@@ -35,7 +35,7 @@ def test_it_runs_and_is_told_of(at_work: Callable[..., Ground], policy: str, sch
     wait_for("the event", lambda: "Ready" in told(ground, policy))  # it is posted after the status
 
 
-def test_names_that_differ_at_their_end_are_two(at_work: Callable[..., Ground]) -> None:
+def test_names_that_differ_at_their_end_are_two(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     for scheduler, policy in LONG.items():
         ground.apply(policy, schedulerName=scheduler, filters=FILTER)

@@ -7,13 +7,13 @@ from fairlead.control.loop.controller import now
 from fairlead.pki.authority import current_leaf, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import parse_settings
-from support.control.leader import ADDRESSES, SERVICE, Ground
+from support.control.leader import ADDRESSES, SERVICE, LeaderSetup
 from support.control.scheduler import FILTER, child, config_of, message, run_until_ready, told, versions
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
 
-def test_a_deployment_that_is_not_ours_is_left_alone(at_work: Callable[..., Ground]) -> None:
+def test_a_deployment_that_is_not_ours_is_left_alone(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     labels = {"matchLabels": {"a": "b"}}
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
@@ -25,7 +25,7 @@ def test_a_deployment_that_is_not_ours_is_left_alone(at_work: Callable[..., Grou
     assert ground.cluster.api.get(child(ground, "deployments"))["spec"] == before
 
 
-def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_work: Callable[..., Ground]) -> None:
+def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     api = ground.cluster.api
     spec = {"schedulerName": "s", "nodeName": "n", "containers": [{"name": "x", "image": "x"}]}
@@ -41,7 +41,7 @@ def test_a_scheduler_that_somebody_else_runs_is_refused_until_it_is_listed(at_wo
     api.delete(f"/api/v1/namespaces/{ground.namespace}/pods/theirs", gracePeriodSeconds="0")
 
 
-def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., Ground]) -> None:
+def test_certificates_of_others_are_asked_for_and_used(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work("tls: {mode: Provided}")
     ground.apply("p", schedulerName="o", filters=FILTER)
 
@@ -69,7 +69,7 @@ TOLD = {"name": "x", "image": "x", "args": ["--scheduler-name=theirs"]}
 
 
 def test_a_scheduler_that_others_have_installed_is_refused_though_it_has_placed_nothing(
-    at_work: Callable[..., Ground],
+    at_work: Callable[..., LeaderSetup],
 ) -> None:
     ground = at_work()
     api, name = ground.cluster.api, f"others-{ground.namespace}"[:63]
@@ -95,7 +95,7 @@ def test_a_scheduler_that_others_have_installed_is_refused_though_it_has_placed_
     api.delete(f"/api/v1/namespaces/{name}")
 
 
-def test_no_more_that_are_not_listed_begin_than_may(at_work: Callable[..., Ground]) -> None:
+def test_no_more_that_are_not_listed_begin_than_may(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work("maxUnlistedSchedulers: 1")
     ground.apply("p", schedulerName="s", filters=FILTER)
     wait_for("a Deployment", lambda: config_of(ground) != "")
@@ -112,7 +112,7 @@ def test_no_more_that_are_not_listed_begin_than_may(at_work: Callable[..., Groun
     run_until_ready(ground)
 
 
-def test_a_configuration_that_somebody_has_forged_goes(at_work: Callable[..., Ground]) -> None:
+def test_a_configuration_that_somebody_has_forged_goes(at_work: Callable[..., LeaderSetup]) -> None:
     ground = at_work()
     ground.apply("p", schedulerName="s", filters=FILTER)
     run_until_ready(ground)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from generate.crds import FILE
 
-from support.control.leader import Ground
+from support.control.leader import LeaderSetup
 from support.control.scheduler import message
 from support.kube.crd import POLICIES
 from testbed.api import Api, Object, wait_for
@@ -39,13 +39,15 @@ def put(api: Api, crd: Object) -> None:
 
 
 @pytest.fixture
-def ground(with_crd: Cluster, at_work: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+def ground(
+    with_crd: Cluster, at_work: Callable[..., LeaderSetup], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LeaderSetup]:
     monkeypatch.setattr("fairlead.control.loop.crd_check._CHECK_S", 0.5)
     yield at_work()
     put(with_crd.api, _CRD)
 
 
-def test_what_an_older_crd_removes_is_said_of_the_policies_that_lose_it(ground: Ground) -> None:
+def test_what_an_older_crd_removes_is_said_of_the_policies_that_lose_it(ground: LeaderSetup) -> None:
     api = ground.cluster.api
     ground.apply("p", schedulerName="s", filters=_FILTERS)
     ground.apply("q", schedulerName="s", filters=_FILTERS[:1])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fairlead.api.names import GROUP, PLURAL
-from support.control.leader import Ground, ground
+from support.control.leader import LeaderSetup, ground
 from support.control.scheduler import FILTER, SCORE, child, message, rolled, run_until_ready
 from support.kube.crd import POLICIES, let_go
 from support.render.permissions import RULES, an_account, says, set_rule
@@ -26,7 +26,7 @@ STATUS = f"cluster: {PLURAL}/status"
 
 
 @pytest.fixture(scope="module")
-def leader(with_crd: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+def leader(with_crd: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaderSetup]:
     """One that has all rights, and a scheduler as it has to be."""
     with (
         an_account(with_crd, tmp_path_factory.mktemp("account")) as (namespace, kubeconfig),
@@ -39,7 +39,7 @@ def leader(with_crd: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def without_another(leader: Ground) -> Iterator[None]:
+def without_another(leader: LeaderSetup) -> Iterator[None]:
     """What comes of one rule is nothing to the next: the other policy goes, though the test failed."""
     yield
     if leader.cluster.api.exists(f"{POLICIES}/q"):
@@ -48,52 +48,52 @@ def without_another(leader: Ground) -> Iterator[None]:
         wait_for("the other to go", lambda: not leader.cluster.api.exists(f"{POLICIES}/q"))
 
 
-def touch(ground: Ground) -> None:
+def touch(ground: LeaderSetup) -> None:
     """Have its scheduler looked at."""
     ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"touched": uuid.uuid4().hex}}})
 
 
-def deletes(path: str) -> Callable[[Ground], None]:
-    def delete(ground: Ground) -> None:
+def deletes(path: str) -> Callable[[LeaderSetup], None]:
+    def delete(ground: LeaderSetup) -> None:
         ground.cluster.api.delete(path.format(namespace=ground.namespace))
         touch(ground)
 
     return delete
 
 
-def rewire(ground: Ground) -> None:
+def rewire(ground: LeaderSetup) -> None:
     spec = ground.cluster.api.get(f"{POLICIES}/p")["spec"]
     ground.apply("p", **(spec | {"scores": None if "scores" in spec else SCORE}))
 
 
-def another(ground: Ground) -> None:
+def another(ground: LeaderSetup) -> None:
     body = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "q"}}
     ground.serve(ground.cluster.api.create(POLICIES, body | {"spec": {"schedulerName": "s", "filters": FILTER}}))
 
 
-def unseen(ground: Ground) -> None:
+def unseen(ground: LeaderSetup) -> None:
     """Have a replica serve what nobody has told the leader of: it lists all policies."""
     metadata = {"name": "unseen", "uid": "u", "generation": 1}
     ground.serve({"metadata": metadata, "spec": {"schedulerName": "s", "filters": FILTER}})
 
 
-def drift(ground: Ground) -> None:
+def drift(ground: LeaderSetup) -> None:
     ground.cluster.api.patch(child(ground, "deployments"), {"spec": {"replicas": 5}})
 
 
-def serve_others(ground: Ground) -> None:
+def serve_others(ground: LeaderSetup) -> None:
     ground.stub.policy_set = uuid.uuid4().hex
     touch(ground)
 
 
-def new_name(ground: Ground) -> None:
+def new_name(ground: LeaderSetup) -> None:
     body = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "q"}}
     spec = {"schedulerName": f"n-{uuid.uuid4().hex[:8]}", "filters": FILTER}
     ground.serve(ground.cluster.api.create(POLICIES, body | {"spec": spec}))
 
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PROVOKED: dict[str, Callable[[Ground], None]] = {
+PROVOKED: dict[str, Callable[[LeaderSetup], None]] = {
     "cluster: leases": new_name,
     "cluster: deployments, statefulsets, daemonsets": new_name,
     "cluster: clusterroles": deletes(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.s.kube-scheduler"),
@@ -105,14 +105,14 @@ PROVOKED: dict[str, Callable[[Ground], None]] = {
     f"cluster: {PLURAL}": unseen,
     STATUS: another,
     "default: events": drift,
-    "default: rolebindings": Ground.restart,
+    "default: rolebindings": LeaderSetup.restart,
 }
 
 
 @pytest.mark.usefixtures("without_another")
 @pytest.mark.parametrize("missing", sorted(RULES.keys() - ELSEWHERE.keys()))
 def test_what_the_leader_lacks_is_named_and_once_it_has_it_all_is_well(
-    missing: str, leader: Ground, caplog: pytest.LogCaptureFixture
+    missing: str, leader: LeaderSetup, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_rule(leader.cluster, leader.namespace, missing, has=False)
     PROVOKED.get(missing, touch)(leader)
@@ -131,7 +131,7 @@ def test_what_the_leader_lacks_is_named_and_once_it_has_it_all_is_well(
     wait_for("all to be well", lambda: rolled(leader) and leader.condition("p") == ("True", "Ready"))
 
 
-def logs(record: logging.LogRecord, missing: str, leader: Ground) -> bool:
+def logs(record: logging.LogRecord, missing: str, leader: LeaderSetup) -> bool:
     return says(str(vars(record)), missing, leader.namespace)
 
 

@@ -17,7 +17,7 @@ from fairlead.control.reconcile.object_client import KINDS
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import read, written
-from support.control.leader import SERVICE, Ground, ground
+from support.control.leader import SERVICE, LeaderSetup, ground
 from support.kube.crd import policies_served
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
@@ -58,13 +58,15 @@ def policies(control_plane: Cluster, kubectl: Kubectl, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
-def at_work(control_plane: Cluster, namespace: str, policies: Path) -> Iterator[Ground]:
+def at_work(control_plane: Cluster, namespace: str, policies: Path) -> Iterator[LeaderSetup]:
     url = f"https://{SERVICE}.{namespace}.svc:8443"
     with ground(control_plane, namespace, parse_settings(SETTINGS), url=url) as made:
         yield made
 
 
-def test_what_is_applied_is_what_is_rendered(at_work: Ground, policies: Path, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_what_is_applied_is_what_is_rendered(
+    at_work: LeaderSetup, policies: Path, kubectl: Kubectl, tmp_path: Path
+) -> None:
     api, namespace = at_work.cluster.api, at_work.namespace
     (tmp_path / "values.yaml").write_text(SETTINGS)
     given = [str(policies), "--settings", str(tmp_path / "values.yaml"), "--namespace", namespace]
@@ -137,7 +139,7 @@ def _with(value: Any, known: dict[str, str]) -> Any:
     return value
 
 
-def _there(ground: Ground) -> list[Object]:
+def _there(ground: LeaderSetup) -> list[Object]:
     """All of our schedulers, wherever it is."""
     found = []
     for kind, (version, plural) in KINDS.items():
@@ -153,7 +155,7 @@ def _key(one: Object) -> tuple[str, str]:
     return one["kind"], one["metadata"]["name"]
 
 
-def _applied(ground: Ground, scheduler: str) -> bool:
+def _applied(ground: LeaderSetup, scheduler: str) -> bool:
     name, namespace = f"kube-scheduler-{scheduler}", ground.namespace
     published = scheduler == "published"
     path = (

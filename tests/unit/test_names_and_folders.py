@@ -27,6 +27,7 @@ LONG_MODULES: Final = {
 }
 """Modules that may be longer, each with what would be torn apart if it were cut."""
 TESTS: Final = Path(__file__).parents[1]
+SUPPORT: Final = TESTS / "support"
 BESIDE: Final = {
     "unit": {"bench", "chart", "demo", "docs", "support", "testbed"},
     "support": {"chart", "docs", "drills", "faults", "patterns", "spread", "stream"},
@@ -38,6 +39,10 @@ NAMES_NOTHING: Final = re.compile(
 )
 """First words of a docstring that leave open what the thing is; ruff's D401 looks after the verbs of functions."""
 DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
+
+
+def _path(module: Path) -> str:
+    return str(module.relative_to(ROOT if module.is_relative_to(ROOT) else TESTS))
 
 
 def test_packages_have_two_levels() -> None:
@@ -73,6 +78,12 @@ def test_a_name_means_one_thing_in_a_package(package: Path) -> None:
     assert _defined_twice(_definitions(package)) == {}
 
 
+def test_a_type_of_the_helpers_means_one_thing() -> None:
+    """Test folders have builders of one name each; a type is read far from its folder."""
+    types = ((name, module) for name, module in _definitions(SUPPORT) if name[0].isupper())
+    assert _defined_twice(types) == {}
+
+
 def test_a_name_that_is_defined_twice_is_found() -> None:
     found = [("Entry", "a.py"), ("Entry", "b.py"), ("run", "a.py"), ("run", "b.py"), ("other", "a.py")]
     assert _defined_twice(found) == {"Entry": ["a.py", "b.py"]}
@@ -82,7 +93,7 @@ def _definitions(package: Path) -> Iterator[tuple[str, str]]:
     for module in sorted(package.rglob("*.py")):
         for one in ast.parse(module.read_text()).body:
             if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_"):
-                yield one.name, str(module.relative_to(ROOT))
+                yield one.name, str(module.relative_to(package.parent))
 
 
 def _defined_twice(found: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
@@ -92,12 +103,12 @@ def _defined_twice(found: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
     return {name: all_ for name, all_ in places.items() if len(all_) > 1 and name not in SAME_IN_EACH_COMMAND}
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda one: str(one.relative_to(ROOT)))
+@pytest.mark.parametrize("module", [*MODULES, *sorted(SUPPORT.rglob("*.py"))], ids=_path)
 def test_docstrings_say_what_a_thing_is_or_does(module: Path) -> None:
     assert [*_vague(ast.parse(module.read_text()))] == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda one: str(one.relative_to(ROOT)))
+@pytest.mark.parametrize("module", MODULES, ids=_path)
 def test_durations_carry_their_unit(module: Path) -> None:
     assert [*_without_unit(ast.parse(module.read_text()))] == []
 

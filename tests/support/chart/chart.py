@@ -32,7 +32,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def helm(*arguments: str) -> str:
-    """What it prints."""
+    """Print of a Helm command."""
     command = [str(_helm()), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     if done.returncode:
@@ -53,7 +53,7 @@ def template(*values: Path | str, namespace: str = NAMESPACE, release: str = "fa
 
 
 def golden(case: str) -> str:
-    """What a case gives, but for the CRD, which is as it is."""
+    """Manifests of a case, without the CRD, which never differs."""
     objects = [one for one in template(CASES[case]) if one["kind"] != "CustomResourceDefinition"]
     return written(sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"], str(one["metadata"]))))
 

@@ -86,7 +86,7 @@ class Release:
         self.helm("upgrade", "--install", "fairlead", str(chart), *where, *self._values(*schedulers, **more))
 
     def manifests(self) -> str:
-        """What is installed, as it is kept in Git; but for the hooks."""
+        """Installed manifests, as they are kept in Git, without hooks."""
         where = (f"--namespace={NAMESPACE}", "--no-hooks")
         return self.helm("template", "fairlead", str(CHART), *where, *self._values())
 
@@ -137,7 +137,7 @@ class Release:
         return wait_for(f"{kind} of {name} to be {reason}", said, timeout_s=timeout_s)
 
     def pods(self, selector: str) -> list[Object]:
-        """Those of our namespace that stay."""
+        """Pods of our namespace that stay."""
         found = self.api.items(PODS, labelSelector=selector)
         return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
@@ -160,7 +160,7 @@ class Release:
         return holder.partition("_")[0]
 
     def rolled(self) -> object:
-        """What becomes another when the scheduler rolls, or when one of its pods starts anew."""
+        """Values that change when the scheduler rolls, or when one of its pods starts anew."""
         pods = [(one["metadata"]["uid"], _restarts(one)) for one in self.pods(SCHEDULER)]
         return self.api.get(DEPLOYMENT)["metadata"]["generation"], sorted(pods)
 
@@ -175,7 +175,7 @@ class Release:
         return found
 
     def events(self, policy: str, reason: str) -> list[str]:
-        """What was told about a policy."""
+        """Events of a policy."""
         found = self.api.items(EVENTS, fieldSelector=f"regarding.name={policy},reason={reason}")
         return sorted(one["note"] for one in found)
 
@@ -188,7 +188,7 @@ class Release:
 
 
 def processes(pod: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:
-    """Those that are told so of their pod, on the node that is this machine."""
+    """Processes of these pods, on the node that is this machine."""
 
     def is_one(process: psutil.Process) -> bool:
         try:
@@ -202,12 +202,12 @@ def processes(pod: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether its condition says so."""
+    """Return whether its Ready condition is True."""
     return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
 def refused(call: Callable[[], Any]) -> str:
-    """What a call was refused with; empty if it was not."""
+    """Text that a call was refused with; empty if it was not."""
     try:
         call()
     except ClusterError as error:

@@ -1,4 +1,4 @@
-"""What `fairlead import` makes of texts, as data and as comments."""
+"""Policies that `fairlead import` makes of texts, as data and as comments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What `fairlead render` prints, scene by scene. `make crds` writes the golden files anew."""
+"""Output of `fairlead render`, scene by scene. `make crds` writes the golden files anew."""
 
 import io
 from contextlib import redirect_stdout
@@ -19,7 +19,7 @@ SCENES: dict[str, tuple[str, ...]] = {
 
 
 def printed(*arguments: str) -> str:
-    """What is printed; it has to be a success."""
+    """Output of a scene, which has to be a success."""
     out = io.StringIO()
     with redirect_stdout(out):
         code = main(["render", *arguments])

@@ -61,12 +61,12 @@ def deployment(scheduler: str, ready: int = 2) -> Object:
 
 
 def lease(name: str, holder: str) -> Object:
-    """Who leads."""
+    """Lease of the leader."""
     return {"metadata": {"name": name}, "spec": {"holderIdentity": f"{holder}_uid"}}
 
 
 def metrics(stale: float = 12.0, generation: str = "5f3a") -> str:
-    """What a replica tells."""
+    """Metrics of a replica."""
     return (
         f'fairlead_mirror_staleness_seconds{{kind="nodes"}} {stale}\n'
         'fairlead_mirror_staleness_seconds{kind="pods"} 3.5\n'

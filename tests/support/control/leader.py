@@ -79,7 +79,7 @@ ADDRESSES = frozenset({"127.0.0.1"})
 
 
 @dataclass
-class Ground:
+class LeaderSetup:
     """All that a test turns."""
 
     cluster: Cluster
@@ -164,12 +164,12 @@ def ground(
     *,
     kubeconfig: Path | None = None,
     url: str = "",
-) -> Iterator[Ground]:
+) -> Iterator[LeaderSetup]:
     """A leader that works, with an administrator's rights, and whose schedulers call the replica; or as is said."""
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
     _replica_pod(cluster, namespace)
     with _serving(stub):
-        ground = Ground.__new__(Ground)
+        ground = LeaderSetup.__new__(LeaderSetup)
         operator = LeaderContext(
             client=lambda: Client(from_kubeconfig([ground.kubeconfig])),
             model=installed_policy(),
@@ -190,7 +190,7 @@ def ground(
         )
         over = threading.Event()
         runtime = Runtime(lambda: leader_controller(operator), lambda: ground.login(), namespace, over.set)
-        Ground.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
+        LeaderSetup.__init__(ground, cluster, namespace, stub, operator, runtime, settings or OperatorSettings())
         ground.over, ground.kubeconfig = over, kubeconfig or cluster.kubeconfig
         runtime.start()
         try:

@@ -1,9 +1,9 @@
-"""What the leader makes of a scheduler on a real API server, looked at, and what a node would do with it."""
+"""Objects of a scheduler that the leader made on a real API server, and a node that would run it."""
 
 from typing import Any
 
 from fairlead.render.object_names import Names
-from support.control.leader import Ground
+from support.control.leader import LeaderSetup
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
@@ -12,25 +12,25 @@ SCORE = [{"name": "s", "expression": "1.0"}]
 HASH = "fairlead.dev/config-hash"
 
 
-def child(ground: Ground, plural: str, name: str = "kube-scheduler-s", group: str = "apis/apps/v1") -> str:
+def child(ground: LeaderSetup, plural: str, name: str = "kube-scheduler-s", group: str = "apis/apps/v1") -> str:
     return f"/{group}/namespaces/{ground.namespace}/{plural}/{name}"
 
 
-def pods_of(ground: Ground, scheduler: str, config: str) -> tuple[list[Object], list[Object]]:
+def pods_of(ground: LeaderSetup, scheduler: str, config: str) -> tuple[list[Object], list[Object]]:
     """All of them, and those with this configuration."""
     path = f"/api/v1/namespaces/{ground.namespace}/pods"
     pods = ground.cluster.api.items(path, labelSelector=f"fairlead.dev/scheduler={scheduler}")
     return pods, [one for one in pods if one["metadata"]["annotations"].get(HASH) == config]
 
 
-def config_of(ground: Ground, scheduler: str = "s") -> str:
-    """What its Deployment is to run; empty if there is none."""
+def config_of(ground: LeaderSetup, scheduler: str = "s") -> str:
+    """Configuration that its Deployment is to run; empty if there is none."""
     at = child(ground, "deployments", Names(scheduler, ground.namespace).object_name)
     api = ground.cluster.api
     return str(api.get(at)["metadata"]["annotations"][HASH]) if api.exists(at) else ""
 
 
-def rolled(ground: Ground, scheduler: str = "s") -> bool:
+def rolled(ground: LeaderSetup, scheduler: str = "s") -> bool:
     """Do what a node would: have the pods of the newest ReplicaSet run, and one of them take the Lease."""
     api, name = ground.cluster.api, Names(scheduler, ground.namespace).object_name
     there = api.get(child(ground, "deployments", name))
@@ -51,21 +51,21 @@ def rolled(ground: Ground, scheduler: str = "s") -> bool:
     return done
 
 
-def run_pods(ground: Ground, scheduler: str = "s") -> None:
+def run_pods(ground: LeaderSetup, scheduler: str = "s") -> None:
     wait_for("the pods of the scheduler", lambda: rolled(ground, scheduler))
 
 
-def run_until_ready(ground: Ground, policy: str = "p", scheduler: str = "s") -> None:
+def run_until_ready(ground: LeaderSetup, policy: str = "p", scheduler: str = "s") -> None:
     wait_for("Ready", lambda: rolled(ground, scheduler) and ground.condition(policy) == ("True", "Ready"))
 
 
-def message(ground: Ground, name: str, kind: str) -> str:
+def message(ground: LeaderSetup, name: str, kind: str) -> str:
     """Of a condition."""
     found = ground.cluster.api.get(f"{POLICIES}/{name}").get("status", {}).get("conditions", [])
     return next((str(one["message"]) for one in found if one["type"] == kind), "")
 
 
-def versions(ground: Ground, scheduler: str = "s") -> dict[str, Any]:
+def versions(ground: LeaderSetup, scheduler: str = "s") -> dict[str, Any]:
     """Of all that a scheduler is made of; what is remembered of it says when what was."""
     api = ground.cluster.api
     kinds = {"apis/apps/v1": ["deployments"], "api/v1": ["configmaps", "secrets", "serviceaccounts"]}
@@ -80,13 +80,13 @@ def versions(ground: Ground, scheduler: str = "s") -> dict[str, Any]:
     }
 
 
-def state_of(ground: Ground) -> str:
-    """What is remembered."""
+def state_of(ground: LeaderSetup) -> str:
+    """State that the leader has stored."""
     found = ground.cluster.api.get(child(ground, "configmaps", "kube-scheduler-s.state", "api/v1"))
     return str(found["data"]["state.json"])
 
 
-def told(ground: Ground, name: str) -> list[str]:
+def told(ground: LeaderSetup, name: str) -> list[str]:
     """The reasons of the events about a policy."""
     uid = ground.cluster.api.get(f"{POLICIES}/{name}")["metadata"]["uid"]
     found = ground.cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")

@@ -60,7 +60,7 @@ class Page:
 
     @property
     def needs_a_cluster(self) -> bool:
-        """Whether its commands do."""
+        """Return whether its commands need a cluster."""
         return _IN_A_CLUSTER in self.text
 
     def blocks(self) -> Iterator[Block]:
@@ -75,19 +75,19 @@ class Page:
             yield Block(line, language, title[1] if title else "", body, why[1] if why else "")
 
     def has_commands(self) -> bool:
-        """Whether any is run."""
+        """Return whether any command is run."""
         return any(block.language in COMMANDS and not block.not_run for block in self.blocks())
 
 
 def pages() -> list[Page]:
-    """Those whose commands people type."""
+    """Pages whose commands people type."""
     guide = sorted((CHECKOUT / "docs" / "guide").rglob("*.md"))
     return [Page(path) for path in (CHECKOUT / "README.md", CHECKOUT / "docs" / "index.md", *guide)]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a reader sits."""
+    """Machine and folder of a reader."""
 
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -153,7 +153,7 @@ def exchanges(text: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether it printed that; columns may be wider or narrower, as what stands in them is."""
+    """Return whether it printed that; columns may be wider or narrower, as their contents are."""
     parts = [".*" if line.strip() == "..." else _line(line) for line in expected.splitlines()]
     pattern = "\n".join(parts)
     return re.fullmatch(pattern, "\n".join(map(_squeezed, printed.strip("\n").splitlines())), re.DOTALL) is not None

@@ -1,4 +1,4 @@
-"""Those who flood the ports, an author of the worst policies, and what the operator's replicas tell of it."""
+"""Floods of the ports, an author of the worst policies, and the figures of the operator's replicas."""
 
 from support.drills.author import NOTES, SCHEDULER, pod, tame, worst
 from support.drills.figures import Figures, look, report, within_ms

@@ -1,4 +1,4 @@
-"""What the operator's replicas tell of themselves, and what they weigh."""
+"""Figures of the operator's replicas: their metrics and their memory."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ class Figures:
     restarts: Mapping[str, int]
 
     def __sub__(self, other: "Figures") -> "Figures":
-        """What came since."""
+        """Return the difference between two moments."""
         restarts = {name: count - other.restarts.get(name, 0) for name, count in self.restarts.items()}
         return Figures(
             self.filters - other.filters,
@@ -52,7 +52,7 @@ class Figures:
 
 
 def look(release: Release) -> Figures:
-    """What they tell now."""
+    """Return the figures of now."""
     time.sleep(FRESH_S)  # what was told to somebody else may be that old
     filters, placing, away, slow = Counter[float](), Counter[float](), Counter[str](), Counter[str]()
     rss, restarts = dict[str, int](), dict[str, int]()
@@ -70,7 +70,7 @@ def look(release: Release) -> Figures:
 
 
 def _buckets(lines: Iterable[tuple[str, str]]) -> Counter[float]:
-    """How many are in each, by its upper end. On the page each holds those before it, too."""
+    """Return the count of each bucket, by its upper end. On the page each holds those before it, too."""
     found = Counter[float]()
     for labels, count in lines:
         (until,) = _UNTIL.findall(labels)
@@ -81,7 +81,7 @@ def _buckets(lines: Iterable[tuple[str, str]]) -> Counter[float]:
 
 
 def _metrics_of(release: Release, address: str) -> str:
-    """They are for administrators alone, and can be reached where the pod is."""
+    """Return the metrics of a pod, which are for administrators alone, and can be reached where the pod is."""
     kubectl = build.build([program("kubectl", release.cluster.kubernetes)])["kubectl"]
     enter = ["nsenter", f"--target={processes(address, 'POD_IP')[0].pid}", "--net", str(kubectl)]
     asked = [f"--kubeconfig={release.cluster.kubeconfig}", f"--server=https://{address}:10259"]

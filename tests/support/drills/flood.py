@@ -62,7 +62,7 @@ def bodies() -> Mapping[str, bytes]:
 
 
 class Flood:
-    """What it does, and what became of it."""
+    """Flood of connections, and their outcomes."""
 
     def __init__(self, targets: list[str]) -> None:
         self.targets = targets
@@ -143,7 +143,7 @@ class Flood:
             writer.transport.abort()
 
     async def metrics(self, target: str) -> str:
-        """What is told to everybody."""
+        """Metrics that need no certificate."""
         reader, writer = await asyncio.open_connection(target, PROBES)
         try:
             writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

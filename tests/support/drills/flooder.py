@@ -30,7 +30,7 @@ class Flooder:
     names: tuple[str, ...]
 
     def told(self) -> Mapping[str, int]:
-        """What became of all connections so far, and how many silent ones there are."""
+        """Outcomes of all connections so far, and the number of silent ones."""
         found: dict[str, int] = {"held": 0, "most": 0}
         for name in self.names:
             lines = self.release.api.text(f"{self.path}/{name}/log").splitlines()

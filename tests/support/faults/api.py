@@ -197,7 +197,7 @@ def _copied(obj: Any) -> Any:
 
 
 def chosen(query: Mapping[str, str], obj: Object) -> bool:
-    """Whether the selectors of a list or a watch let it through."""
+    """Return whether the selectors of a list or a watch match."""
     labels = obj["metadata"].get("labels", {})
     for text in filter(None, query.get("labelSelector", "").split(",")):
         name, equals, value = text.partition("=")
@@ -246,7 +246,7 @@ def refused(ask: Request, status: int, reason: str, message: str) -> Exception:
 
 
 def described(rules: Mapping[str, Iterable[str]]) -> Object:
-    """What an API server says of a CRD with these fields."""
+    """Description of a CRD with these fields, as an API server gives it."""
     spec = {name: {"type": "array", "items": {"properties": {one: {} for one in of}}} for name, of in rules.items()}
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
     return {"components": {"schemas": {"dev.fairlead.v1alpha1.SchedulerExtenderPolicy": schema, "other": {}}}}

@@ -1,4 +1,4 @@
-"""What is around the operator: controllers that run Deployments, schedulers that lead and place pods, a replica."""
+"""Cluster around the operator: controllers that run Deployments, schedulers that lead and place pods, a replica."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ REFUSES = {"terminated": {"exitCode": 1, "reason": "Error", "message": "it does 
 
 
 @dataclass
-class Cluster:
+class FakeCluster:
     """All of it. What it does is not counted as written."""
 
     epoch: datetime = datetime(2026, 11, 21, tzinfo=UTC)
@@ -45,9 +45,9 @@ class Cluster:
         self.api = Api(lambda: f"{self.now():%Y-%m-%dT%H:%M:%SZ}")
         self.api.put(("", "namespaces", "", NAMESPACE), {"metadata": {}})
 
-    def copy(self) -> "Cluster":
+    def copy(self) -> "FakeCluster":
         """Another one that is as this one is."""
-        made = Cluster(self.now(), set(self.bad))
+        made = FakeCluster(self.now(), set(self.bad))
         made.api = self.api.copy()
         made.api.now = lambda: f"{made.now():%Y-%m-%dT%H:%M:%SZ}"
         return made
@@ -72,7 +72,7 @@ class Cluster:
         return self.material.authority if self.material else None
 
     def state(self) -> Mapping[str, ReplicaState | str]:
-        """What the replica says: it serves at once what there is."""
+        """State of the replica, which serves at once all that there is."""
         assert self.material is not None
         taken = self.material.state
         policies = {key[3]: _served(one, self.counted()) for key, one in self.api.of("schedulerextenderpolicies")}
@@ -100,7 +100,7 @@ class Cluster:
         self.material.put(Secret(meta, data=msgspec.convert(obj["data"], dict[str, bytes])))
 
     def run(self) -> None:
-        """What the Deployment's controllers, the nodes and the schedulers do."""
+        """Do the work of the Deployment's controllers, the nodes and the schedulers."""
         api = self.api
         pods = {key: one for key, one in api.of("pods") if key[2] == NAMESPACE}
         there = api.objects.get(DEPLOYMENT)

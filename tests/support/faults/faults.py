@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """What becomes of a write."""
+    """Fault of a write."""
 
     status: int = 0
     """What it is answered with; 0: nothing is answered."""
@@ -66,7 +66,7 @@ class Wire:
     _met: set[str] = field(default_factory=set)
 
     def client(self) -> Client:
-        """Who asks over it, and asks once: making it again is for those who asked."""
+        """Client that asks once: a retry is for its caller."""
         time = asyncio.get_running_loop().time
         client = _Client(cast("Access", _Anybody()), clock=Clock(time), deadline_s=0.0)
         client.wire = self
@@ -122,7 +122,7 @@ class Wire:
             self.api.heard.remove(hear)
 
     async def close(self) -> None:
-        """Nobody asks any more."""
+        """Close it: there are no more requests."""
 
 
 class _Anybody:

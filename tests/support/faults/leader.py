@@ -23,7 +23,7 @@ from fairlead.render.plan import Plan, plan
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
 from support.faults.api import Happened
-from support.faults.cluster import NAMESPACE, Cluster
+from support.faults.cluster import NAMESPACE, FakeCluster
 from support.faults.faults import Wire, telling
 
 MODEL, SETTINGS = installed_policy(), OperatorSettings()
@@ -35,7 +35,7 @@ _PLANS: dict[tuple[str, Wiring, ClusterFacts], Plan] = {}
 _AFTER_S = 20.0
 
 
-def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
+def _operator(cluster: FakeCluster, wire: Wire) -> LeaderContext:
     return LeaderContext(
         client=wire.client,
         model=MODEL,
@@ -57,7 +57,7 @@ def _operator(cluster: Cluster, wire: Wire) -> LeaderContext:
 
 
 def _planned(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
-    """It is a function, and what takes longest of a pass."""
+    """Planned state, kept: it is a function, and takes longest of a pass."""
     asked = settings.model_dump_json(), wiring, facts
     if asked not in _PLANS:
         _PLANS[asked] = plan(engine, settings, wiring, facts)
@@ -65,8 +65,8 @@ def _planned(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring
 
 
 @contextmanager
-def around(cluster: Cluster) -> Iterator[None]:
-    """What a leader asks of others than the API server, and chance: the same authorities each time."""
+def around(cluster: FakeCluster) -> Iterator[None]:
+    """Answers to a leader from others than the API server, with the same authorities and chance each time."""
 
     async def ask(replicas: ReplicaClient) -> object:
         await asyncio.sleep(0)
@@ -96,7 +96,7 @@ def around(cluster: Cluster) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def at_work(cluster: Cluster, wire: Wire) -> AsyncIterator[None]:
+async def at_work(cluster: FakeCluster, wire: Wire) -> AsyncIterator[None]:
     """Leaders, one after the other."""
     end, task = cluster.begin(), asyncio.ensure_future(_lead(cluster, wire))
     try:
@@ -109,7 +109,7 @@ async def at_work(cluster: Cluster, wire: Wire) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _lead(cluster: Cluster, wire: Wire) -> None:
+async def _lead(cluster: FakeCluster, wire: Wire) -> None:
     while True:
         one = asyncio.ensure_future(_once(cluster, wire))
         died = asyncio.ensure_future(wire.died.wait())
@@ -125,7 +125,7 @@ async def _lead(cluster: Cluster, wire: Wire) -> None:
         await asyncio.sleep(_AFTER_S)
 
 
-async def _once(cluster: Cluster, wire: Wire) -> None:
+async def _once(cluster: FakeCluster, wire: Wire) -> None:
     async with leader_controller(_operator(cluster, wire)) as controller:
         end = telling(cluster.api, lambda one: tell(controller, one))
         for key, obj in [*cluster.api.objects.items()]:

@@ -13,7 +13,7 @@ from fairlead.pki.authority import Phase
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.object_names import SCHEDULER_LABEL
 from support.faults.api import Key, Object
-from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
+from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, FakeCluster
 
 POLICY: Key = ("fairlead.dev", "schedulerextenderpolicies", "", "p")
 CERTIFICATE: Key = ("", "secrets", NAMESPACE, "kube-scheduler-s-tls")
@@ -27,12 +27,12 @@ ANNOTATION = {"annotations": [{"key": "fairlead.dev/a", "expression": "'x'"}]}
 class Stage:
     """One of them."""
 
-    act: Callable[[Cluster], Any]
-    done: Callable[[Cluster], bool]
+    act: Callable[[FakeCluster], Any]
+    done: Callable[[FakeCluster], bool]
 
 
-def _spec(**rules: Any) -> Callable[[Cluster], Any]:
-    def act(cluster: Cluster) -> None:
+def _spec(**rules: Any) -> Callable[[FakeCluster], Any]:
+    def act(cluster: FakeCluster) -> None:
         spec = {"schedulerName": SCHEDULER, **rules}
         there = cluster.api.objects.get(
             POLICY, {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
@@ -42,7 +42,7 @@ def _spec(**rules: Any) -> Callable[[Cluster], Any]:
     return act
 
 
-def condition(cluster: Cluster, kind: str) -> tuple[str, str, str]:
+def condition(cluster: FakeCluster, kind: str) -> tuple[str, str, str]:
     """Status, reason and message of a condition of this generation."""
     policy = cluster.api.objects.get(POLICY, {})
     for one in policy.get("status", {}).get("conditions", ()):
@@ -51,61 +51,61 @@ def condition(cluster: Cluster, kind: str) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _is_ready(cluster: Cluster) -> bool:
+def _is_ready(cluster: FakeCluster) -> bool:
     return condition(cluster, "Ready")[:2] == ("True", "Ready")
 
 
-def _authority(cluster: Cluster) -> Phase | None:
+def _authority(cluster: FakeCluster) -> Phase | None:
     return cluster.held.phase if cluster.held is not None else None
 
 
-def _renewed(cluster: Cluster) -> bool:
+def _renewed(cluster: FakeCluster) -> bool:
     leaf = msgspec.convert(cluster.api.objects[CERTIFICATE]["data"]["tls.crt"], bytes)
     return parsing.read_certificate(leaf).ends > cluster.now() + timedelta(days=25)
 
 
-def _rotated(cluster: Cluster) -> bool:
+def _rotated(cluster: FakeCluster) -> bool:
     wants = ROTATE in cluster.api.objects[AUTHORITY]["metadata"].get("annotations", {})
     return not wants and _authority(cluster) is Phase.STABLE
 
 
-def _rotate(cluster: Cluster) -> None:
+def _rotate(cluster: FakeCluster) -> None:
     cluster.api.edit(AUTHORITY, metadata={"annotations": {ROTATE: "now"}})
 
 
-def _refuse(cluster: Cluster) -> None:
+def _refuse(cluster: FakeCluster) -> None:
     cluster.bad.add("bindVerb")
     _spec(filters=FILTER, scores=SCORES, binding=ANNOTATION)(cluster)
 
 
-def _is_rolled_back(cluster: Cluster) -> bool:
+def _is_rolled_back(cluster: FakeCluster) -> bool:
     _, reason, message = condition(cluster, "Ready")
     return reason == "ConfigurationRejected" and "; rolled back to the last good one" in message
 
 
-def _mend(cluster: Cluster) -> None:
+def _mend(cluster: FakeCluster) -> None:
     cluster.bad.clear()
     _spec(filters=[{"name": "g", "expression": "1 < 2"}], scores=SCORES, binding=ANNOTATION)(cluster)
 
 
-def _late(cluster: Cluster) -> None:
+def _late(cluster: FakeCluster) -> None:
     cluster.epoch += timedelta(days=21)
     cluster.api.edit(POLICY, metadata={"annotations": {"look": "again"}})
 
 
-def _damage(cluster: Cluster) -> None:
+def _damage(cluster: FakeCluster) -> None:
     api = cluster.api
     api.edit(DEPLOYMENT, spec={"replicas": 5})
     api.delete(("rbac.authorization.k8s.io", "clusterrolebindings", "", "fairlead.fairlead-system.s.kube-scheduler"))
     api.delete(("networking.k8s.io", "networkpolicies", NAMESPACE, "kube-scheduler-s"))
 
 
-def _is_whole(cluster: Cluster) -> bool:
+def _is_whole(cluster: FakeCluster) -> bool:
     return len([*made(cluster, "networkpolicies")]) == 1 and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
 
 
-def made(cluster: Cluster, plural: str = "") -> list[Key]:
-    """What is made for the scheduler, of a kind."""
+def made(cluster: FakeCluster, plural: str = "") -> list[Key]:
+    """Objects of a kind that were made for the scheduler."""
     return [
         key
         for key, one in cluster.api.objects.items()
@@ -113,7 +113,7 @@ def made(cluster: Cluster, plural: str = "") -> list[Key]:
     ]
 
 
-def _is_gone(cluster: Cluster) -> bool:
+def _is_gone(cluster: FakeCluster) -> bool:
     return POLICY not in cluster.api.objects and not made(cluster)
 
 
@@ -132,7 +132,7 @@ STAGES: Mapping[str, Stage] = {
 _TIMES = re.compile(r'"(since|narrower_since|empty_since)":[0-9.]+')
 
 
-def picture(cluster: Cluster) -> dict[str, Object]:
+def picture(cluster: FakeCluster) -> dict[str, Object]:
     """All that there is, without what is another each time: times, versions and keys."""
     return {
         " ".join(key): _plain(key, msgspec.json.decode(msgspec.json.encode(one)))
@@ -160,7 +160,7 @@ def _plain(key: Key, obj: Object) -> Object:
     return obj
 
 
-def config_of(cluster: Cluster) -> str:
-    """What the Deployment is to run."""
+def config_of(cluster: FakeCluster) -> str:
+    """Configuration that the Deployment is to run."""
     found: str = cluster.api.objects[DEPLOYMENT]["metadata"]["annotations"][HASH]
     return found

@@ -1,4 +1,4 @@
-"""What happens to a leader, told in virtual time: with nothing at first, or with a scheduler that runs."""
+"""Lives of a leader in virtual time: with nothing at first, or with a scheduler that runs."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -8,17 +8,17 @@ from unittest.mock import patch
 
 from fairlead.render.operator_settings import parse_settings
 from support.faults import virtual
-from support.faults.cluster import Cluster
+from support.faults.cluster import FakeCluster
 from support.faults.faults import Wire
 from support.faults.leader import around, at_work, until
 from support.faults.life import STAGES
 
-Story = Callable[[Cluster, Wire], Coroutine[Any, Any, None]]
+Story = Callable[[FakeCluster, Wire], Coroutine[Any, Any, None]]
 
 
 def begun(story: Story) -> None:
     """With nothing."""
-    cluster = Cluster()
+    cluster = FakeCluster()
 
     async def whole() -> None:
         wire = Wire(cluster.api)
@@ -32,7 +32,7 @@ def begun(story: Story) -> None:
 def told(story: Story) -> None:
     """With a scheduler that runs."""
 
-    async def whole(cluster: Cluster, wire: Wire) -> None:
+    async def whole(cluster: FakeCluster, wire: Wire) -> None:
         STAGES["the first policy"].act(cluster)
         await until("Ready", lambda: STAGES["the first policy"].done(cluster))
         await asyncio.sleep(100)
@@ -48,5 +48,5 @@ def told_to(settings: str) -> Iterator[None]:
         yield
 
 
-def drifted(cluster: Cluster) -> list[str]:
+def drifted(cluster: FakeCluster) -> list[str]:
     return [one["note"] for _, one in cluster.api.of("events") if one["reason"] == "DriftCorrected"]

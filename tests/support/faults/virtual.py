@@ -31,6 +31,6 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What it gives; no time passes for anybody else."""
+    """Return the result of a coroutine; no time passes for others."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)

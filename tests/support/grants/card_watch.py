@@ -44,7 +44,7 @@ class CardWatch:
             self._thread.join()
 
     def reached(self, version: str) -> bool:
-        """Whether all changes up to a version were seen."""
+        """Return whether all changes up to a version were seen."""
         return int(self._version) >= int(version)
 
     def _watch(self) -> None:

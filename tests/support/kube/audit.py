@@ -1,4 +1,4 @@
-"""What an API server was asked, from its audit log, and which rights that took. Pure, but for who reads the file."""
+"""Requests to an API server, from its audit log, and the rights that they took. Pure, but for reading the file."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator
@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def is_write(self) -> bool:
-        """Whether it was to change something."""
+        """Return whether it was to change something."""
         return self.verb in WRITES
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ def lines(log: Path) -> Iterator[str]:
 
 
 def asked(written: Iterable[str]) -> Iterator[Asked]:
-    """What they say, in the order in which it was answered."""
+    """Return the requests of the files, in the order in which they were answered."""
     for line in written:
         event = json.loads(line)
         code = event.get("responseStatus", {}).get("code", 0)
@@ -75,12 +75,12 @@ def asked(written: Iterable[str]) -> Iterator[Asked]:
 
 
 def account(namespace: str, name: str) -> str:
-    """How the API server calls a service account."""
+    """Return the name of a service account as a user."""
     return f"{_ACCOUNT}{namespace}:{name}"
 
 
 def by(asked: Iterable[Asked], *users: str, since: datetime | None = None) -> list[Asked]:
-    """Those of these users, from some time on; a name may end with `*`."""
+    """Return the requests of these users, from some time on; a name may end with `*`."""
     return [one for one in asked if any(_is(one.user, user) for user in users) and (since is None or one.at >= since)]
 
 
@@ -89,17 +89,17 @@ def _is(user: str, pattern: str) -> bool:
 
 
 def denied(asked: Iterable[Asked]) -> list[Asked]:
-    """Those that were refused for want of a right."""
+    """Return the requests that were refused for want of a right."""
     return [one for one in asked if one.code == HTTPStatus.FORBIDDEN]
 
 
 def writes(asked: Iterable[Asked], *, but: Collection[str] = ()) -> list[Asked]:
-    """Those that were to change something, but for these objects, called `leases fairlead`."""
+    """Return the requests that were to change something, but for these objects, called `leases fairlead`."""
     return [one for one in asked if one.is_write and f"{one.resource} {one.name}" not in but]
 
 
 def rights(grants: Iterable[RoleGrant]) -> set[ApiRequest]:
-    """Everything that roles allow, one by one."""
+    """Return all that roles allow, one by one."""
     return {
         ApiRequest(verb, rule.group, resource, grant.place, name)
         for grant in grants
@@ -111,7 +111,7 @@ def rights(grants: Iterable[RoleGrant]) -> set[ApiRequest]:
 
 
 def used(grants: Iterable[RoleGrant], requests: Iterable[ApiRequest]) -> set[ApiRequest]:
-    """What of them it takes for these requests."""
+    """Return the rights that these requests take."""
     return {
         ApiRequest(asked.verb, rule.group, asked.resource, grant.place, asked.name if rule.names else "")
         for asked in requests

@@ -15,7 +15,7 @@ POLICIES = f"/apis/{API_VERSION}/{PLURAL}"
 
 @contextmanager
 def policies_served(api: Api) -> Iterator[None]:
-    """It is there from the first look on, and has gone, with all policies, before anybody makes it again."""
+    """Serve the CRD from the first look on; it has gone, with all policies, before it is made again."""
     crd = yaml.safe_load(FILE.read_text())
     path = f"{_CRDS}/{crd['metadata']['name']}"
     api.create(_CRDS, crd)

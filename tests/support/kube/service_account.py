@@ -62,7 +62,7 @@ def _namespace(grant: RoleGrant, own: str) -> str:
 
 
 def may(cluster: Cluster, namespace: str, account: str, asked: dict[str, str]) -> bool:
-    """Whether the API server would do what a service account asks."""
+    """Return whether the API server would do this for a service account."""
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
     review = {"spec": {"user": user, "groups": groups, "resourceAttributes": asked}}

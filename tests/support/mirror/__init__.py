@@ -75,7 +75,7 @@ class Told:
         self.placed = decode.PlacedDecoder(annotations)
 
     def node(self, *args: Any, **fields: Any) -> list[JournalEntry]:
-        """What came of it."""
+        """Return the node that came of it."""
         return self._noted(lambda: self.mirror.node_sink.put(decode.node(written(node(*args, **fields)))))
 
     def pod(self, *args: Any, **fields: Any) -> list[JournalEntry]:
@@ -99,7 +99,7 @@ class Told:
         return found
 
     def bring(self, node: Any, **how: bool) -> NodeView:
-        """What is made of a node in a request."""
+        """Return the view of a node in a request."""
         return self.mirror.view_full_node(self.mirror.decode_full_node(written(node), **how))
 
     def on(self, name: str = "n1") -> list[str]:

@@ -143,7 +143,7 @@ class _Automaton:
         return list(known.values())
 
     def step(self, state: int, before: str, character: str) -> tuple[int, ...]:
-        """Where a character leads."""
+        """Return the states to which a character leads."""
         key = state, before, character
         if key not in self._steps:
             found = list[int]()
@@ -191,7 +191,7 @@ def _codes(node: Any) -> Iterator[int]:
 
 
 def attacks(tree: Tree, how: str) -> Iterator[tuple[str, str, str]]:
-    """What stands before, what is repeated, and what stands behind it."""
+    """Return the text before, the repeated one, and the one behind it."""
     automaton = _Automaton(tree, how)
     graph = automaton.graph()
     below = {state: _reached(graph, state) for state in graph}

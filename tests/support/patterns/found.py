@@ -46,7 +46,7 @@ def _trees() -> Mapping[str, ast.Module]:
 
 
 def held() -> Iterator[Found]:
-    """Those that are made with their module, whatever holds them there."""
+    """Yield the patterns that are made with their module."""
     seen = set[int]()
     for module_name, module in modules().items():
         for name, value in vars(module).items():
@@ -95,7 +95,7 @@ def _is_full(cell: Any) -> bool:
 
 
 class _Called(NamedTuple):
-    """What a module calls the methods of patterns on."""
+    """Names on which a module calls the methods of patterns."""
 
     imported: frozenset[str]
     methods: frozenset[tuple[str, str]]
@@ -126,7 +126,7 @@ def _called() -> Mapping[str, _Called]:
 
 
 def _hows(module: str, name: str, attribute: str) -> set[str]:
-    """How the patterns under a name are looked for: by its own methods, or by those of what a loop calls them.
+    """Return the methods with which the patterns under a name look: its own, or those of a loop's variable.
 
     Where that cannot be told, by all methods that are called on any variable there.
     """
@@ -144,7 +144,7 @@ def _hows(module: str, name: str, attribute: str) -> set[str]:
 
 
 def inline() -> Iterator[Found | Unknown]:
-    """Those that stand in a call of `re`'s functions."""
+    """Yield the patterns in calls of `re`'s functions."""
     for module_name, tree in _trees().items():
         names = vars(modules()[module_name])
         within = {

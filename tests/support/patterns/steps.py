@@ -22,7 +22,7 @@ _REPEAT_MAX = 8  # a repeat that is bounded higher counts as one without a bound
 
 
 class TooManyStepsError(Exception):
-    """It does not end in time."""
+    """Match that does not end in time."""
 
 
 class Tree:
@@ -54,12 +54,12 @@ def _plain(node: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def bounds(low: int, high: int) -> tuple[int, int]:
-    """How often, with what is a lot taken for more than there ever is."""
+    """Return the least and greatest number of repetitions; a large one counts as unlimited."""
     return low if low <= _REPEAT_MAX else sys.maxsize, high if high <= _REPEAT_MAX else sys.maxsize
 
 
 def accepts(node: tuple[Any, Any], character: str, flags: int) -> bool:
-    """Whether a node for one character takes it."""
+    """Return whether a node for one character takes it."""
     kind, given = node
     if flags & re.IGNORECASE:
         return any(_accepts(kind, given, one, flags) for one in {character, character.lower(), character.upper()})
@@ -90,7 +90,7 @@ _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 
 
 def category(given: Any, character: str, flags: int) -> bool:
-    """Whether a character is a digit, a letter, a blank, or none."""
+    """Return whether a character is a digit, a letter, a blank, or none."""
     name = str(given).removeprefix("CATEGORY_")
     letter = _CATEGORIES[name.removeprefix("NOT_")]
     return (re.match(letter, character, flags & re.ASCII) is not None) is not name.startswith("NOT_")
@@ -267,7 +267,7 @@ _SINGLE = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 
 @cache
 def is_word(character: str, flags: int) -> bool:
-    """Whether it is a letter, a digit or `_`; nothing is none."""
+    """Return whether it is a letter, a digit or `_`; nothing is none."""
     return re.match(r"\w", character, flags & re.ASCII) is not None
 
 

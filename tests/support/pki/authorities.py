@@ -31,7 +31,7 @@ def authority(phase: Phase = Phase.STABLE, now: datetime = NOW) -> Authority:
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that waits for nobody."""
+    """Return the result of a coroutine that does not wait."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -1,6 +1,6 @@
 """Policies, nodes and pods in few words, so that a test says only what matters to it."""
 
-from support.policy.asking import Clock, Cluster, Endless
+from support.policy.asking import Clock, Endless, Evaluation
 from support.policy.building import INSTALLED, MODEL, NOW, SECOND, faults, node, ns, obj, on_node, placed, pod, policy
 
 __all__ = [
@@ -9,8 +9,8 @@ __all__ = [
     "NOW",
     "SECOND",
     "Clock",
-    "Cluster",
     "Endless",
+    "Evaluation",
     "faults",
     "node",
     "ns",

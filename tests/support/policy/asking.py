@@ -64,7 +64,7 @@ def scored(
     return evaluator.score(pod, matched, names, now=now, clock=clock, deadline_ns=deadline_ns)
 
 
-class Cluster:
+class Evaluation:
     """An evaluator and its nodes."""
 
     def __init__(

@@ -24,7 +24,7 @@ def filled(part: str, join: str = "||", head: str = "", tail: str = "") -> str:
 
 
 def nested(around: Callable[[str], str], inner: str, times: int = 28) -> str:
-    """Something in itself."""
+    """Return a text nested in itself."""
     for _ in range(times):
         inner = around(inner)
     return inner

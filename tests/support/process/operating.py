@@ -75,11 +75,11 @@ class Operating:
             api.delete(_CLAIM)
 
     def is_ready(self) -> bool:
-        """Whether it answers the scheduler."""
+        """Return whether it answers the scheduler."""
         return self.probe("readyz")[0] == http.client.OK
 
     def probe(self, page: str) -> tuple[int, str]:
-        """What it says to whoever watches it."""
+        """Return the page of a probe."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(f"http://{self.host}:{self.ports[1]}/{page}", timeout=15) as answer:
@@ -101,7 +101,7 @@ class Operating:
         return asyncio.run(found())
 
     def context(self, name: str) -> ssl.SSLContext:
-        """What a caller of this name shows."""
+        """Return the TLS context of a caller of this name."""
         authority = self.authority()
         context = ssl.create_default_context(cadata=authority.server_ca_bundle.decode())
         pair = issue_leaf(authority.signing, name, "client", now(), LEAF_LIFE)
@@ -109,7 +109,7 @@ class Operating:
         return context
 
     def ask(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, bytes]:
-        """What a caller of this name is answered."""
+        """Return the answer to a caller of this name."""
         connection = http.client.HTTPSConnection(self.host, self.ports[0], context=self.context(name), timeout=30)
         try:
             sent = None if body is None else json.dumps(body)
@@ -120,7 +120,7 @@ class Operating:
             connection.close()
 
     def state(self) -> ReplicaState:
-        """What it says to the one that leads."""
+        """Return its state, as the leader reads it."""
         status, body = self.ask(OPERATOR, PATH)
         assert status == http.client.OK, body
         return decode(body)

@@ -33,7 +33,7 @@ _numbers = itertools.count(1)
 
 
 def certificates(folder: Path) -> Path:
-    """What `fairlead certs` makes."""
+    """Certificates that `fairlead certs` made."""
     if main(["certs", "--out", str(folder)]):
         raise AssertionError("fairlead certs failed")
     return folder
@@ -69,7 +69,7 @@ class Serving:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """It answers nobody meanwhile."""
+        """Stop it meanwhile: it answers no call."""
         found = process.find(self.cluster, self.name)
         assert found is not None
         found.suspend()
@@ -79,15 +79,15 @@ class Serving:
             found.resume()
 
     def is_ready(self) -> bool:
-        """Whether it answers the scheduler."""
+        """Return whether it answers the scheduler."""
         return self._probe("readyz")[0] == http.client.OK
 
     def readyz(self) -> str:
-        """What it says of itself."""
+        """Return its page /readyz."""
         return self._probe("readyz")[1]
 
     def says(self, *texts: str) -> str:
-        """What it says of itself, once all of these texts are in it."""
+        """Return its page /readyz, once all of these texts are in it."""
 
         def look() -> str | None:
             said = self.readyz()
@@ -103,7 +103,7 @@ class Serving:
         return sum(float(line.rpartition(" ")[2]) for line in lines if all(label in line for label in wanted))
 
     def log(self) -> str:
-        """What it has logged so far."""
+        """Return its log so far."""
         return process.log_of(self.cluster, self.name).read_text()
 
     def write(self, name: str, text: str) -> None:

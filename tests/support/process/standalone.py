@@ -95,7 +95,7 @@ class Running:
 
     @property
     def core(self) -> ServingCore:
-        """What it answers from."""
+        """Return the core that it answers from."""
         return self.app.core
 
     async def connect(self, name: str = "scheduler") -> Connection:

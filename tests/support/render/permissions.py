@@ -49,7 +49,7 @@ def set_rule(cluster: Cluster, namespace: str, missing: str, *, has: bool) -> No
 
 
 def says(text: str, missing: str, own: str) -> bool:
-    """Whether it names what is missing: verbs, a resource, a group, and where."""
+    """Return whether it names the missing verbs, resource, group, and where."""
     place, rule = RULES[missing]
     where = "a ClusterRole" if place == "cluster" else f"a Role in {_where(place, own)} or a ClusterRole"
     return f"{where} of that user lacks" in text and any(

@@ -73,5 +73,5 @@ def judged(asked: Object, *objects: Object, policies: Iterable[CompiledPolicy] =
 
 
 def unfit(asked: Object, *objects: Object) -> dict[str, list[str]]:
-    """Why nodes do not fit a pod; those that do are left out."""
+    """Return why nodes do not fit a pod, without those that do."""
     return {one.name: [str(why) for why in one.unfit] for one in judged(asked, *objects).nodes if not one.fits}

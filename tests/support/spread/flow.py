@@ -59,7 +59,7 @@ class Flow:
 
     @property
     def path(self) -> str:
-        """Where the pods are."""
+        """Path of the pods."""
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
     def __enter__(self) -> Self:

@@ -36,7 +36,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How evenly load was spread over some time."""
+    """Spread of load over some time."""
 
     mean: float
     variance: float

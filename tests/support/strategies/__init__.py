@@ -1,1 +1,1 @@
-"""What tests of strategies are made of: facts written down, facts that watch who reads them, and the contract."""
+"""Parts of tests of strategies: facts written down, facts that note their readers, and the contract."""

@@ -1,4 +1,4 @@
-"""What every strategy promises, whatever it decides. Raises AssertionError where one does not keep it."""
+"""Promises of every strategy, whatever it decides. Raises AssertionError where one does not keep them."""
 
 import math
 from typing import Any

@@ -2,6 +2,6 @@
 
 from support.stream.follow import Follow
 from support.stream.stream import Stream
-from support.stream.tally import Pod, Row, table, tally, wrong
+from support.stream.tally import Row, StreamedPod, table, tally, wrong
 
-__all__ = ["Follow", "Pod", "Row", "Stream", "table", "tally", "wrong"]
+__all__ = ["Follow", "Row", "Stream", "StreamedPod", "table", "tally", "wrong"]

@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 from support.kube import audit
 from support.stream.follow import Follow
-from support.stream.tally import CUT_OFF, Pod, Row, table, tally, wrong
+from support.stream.tally import CUT_OFF, Row, StreamedPod, table, tally, wrong
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 
@@ -48,7 +48,7 @@ class Stream:
     """To which pool of nodes each brings pods of a pool. One more may be added at any time."""
     asks: Mapping[str, str] = field(default_factory=dict)
     """Extended resources of each pod."""
-    pods: dict[str, Pod] = field(default_factory=dict)
+    pods: dict[str, StreamedPod] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     _counted: set[str] = field(default_factory=set)
     _said: set[str] = field(default_factory=set)
@@ -58,7 +58,7 @@ class Stream:
 
     @property
     def path(self) -> str:
-        """Where the pods are."""
+        """Path of the pods."""
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
     def begin(self) -> None:
@@ -128,8 +128,8 @@ class Stream:
         begun, ended = (pick(pod.created for pod in pods) for pick in (min, max))
         return tally("all of it", pods, begun, ended, due=begun)
 
-    def _read(self, pods: list[Pod]) -> None:
-        """What the audit log says; it may be a moment behind the watch."""
+    def _read(self, pods: list[StreamedPod]) -> None:
+        """Read the audit log, which may be a moment behind the watch."""
 
         def all_told() -> bool:
             for one in audit.asked(line for line in self.log.lines() if _BINDING in line):
@@ -162,7 +162,7 @@ class Stream:
             turn, of = divmod(number, len(schedulers))
             scheduler, pool = schedulers[of], "ab"[turn % 2]
             name, wanted = f"s-{number:06}", self.schedulers[scheduler][pool]
-            self.pods[name] = Pod(name=name, scheduler=scheduler, pool=wanted, created=time.monotonic())
+            self.pods[name] = StreamedPod(name=name, scheduler=scheduler, pool=wanted, created=time.monotonic())
             labels = {"pool": pool, "batch": str(number // RATE)}
             self.api.create(self.path, _pod(name, scheduler, labels, self.asks))
 
@@ -195,7 +195,7 @@ class Stream:
                 if pod is not None and node and pod.bound is None:
                     pod.node_pool, pod.bound = self.nodes.get(node, "none"), time.monotonic()
 
-    def _all(self) -> list[Pod]:
+    def _all(self) -> list[StreamedPod]:
         return [*self.pods.copy().values()]
 
     def _guarded(self, work: Callable[[], None]) -> None:
@@ -213,7 +213,7 @@ def _batch(number: int) -> tuple[int, list[str]]:
     return number, [f"s-{number * RATE + at:06}" for at in range(RATE)]
 
 
-def _is_over(pod: Pod) -> bool:
+def _is_over(pod: StreamedPod) -> bool:
     return pod.bound is not None and time.monotonic() - pod.bound >= _KEPT
 
 

@@ -1,4 +1,4 @@
-"""What became of the pods of a stream while something happened: pure."""
+"""Outcome of the pods of a stream while something happened: pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ SLOW_S = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Pod:
+class StreamedPod:
     """One, and all that is known of it. Times are of one clock that never goes back."""
 
     name: str
@@ -30,12 +30,12 @@ class Pod:
 
     @property
     def bindings(self) -> int:
-        """How many times it was bound."""
+        """Return the number of times it was bound."""
         return self.codes.count(HTTPStatus.CREATED)
 
     @property
     def is_told(self) -> bool:
-        """Whether the audit log says how it may have come to its node."""
+        """Return whether the audit log says how it may have come to its node."""
         return bool(self.bindings) or any(code >= CUT_OFF for code in self.codes)
 
     @property
@@ -74,7 +74,7 @@ class Row:
     """From the fault's begin to the last pod that was slow."""
 
 
-def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: float | None = None) -> Row:
+def tally(what: str, pods: Sequence[StreamedPod], begun: float, ended: float, *, due: float | None = None) -> Row:
     """Count. `due`: who was created later need not have a node."""
     placed = [pod for pod in pods if pod.bound is not None]
     took = sorted(pod.took_s for pod in placed) or [0.0]
@@ -100,9 +100,11 @@ def tally(what: str, pods: Sequence[Pod], begun: float, ended: float, *, due: fl
 
 
 def wrong(row: Row, *, provoked: bool, lasts: bool = False) -> list[str]:
-    """What must not be. `provoked`: attempts may fail, fewer than three of a pod, and all is well within a minute of
-    the fault's begin; else of its end. `lasts`: the fault goes on to its end, and attempts may fail as long as that.
-    """  # noqa: D205
+    """Return what must not be.
+
+    `provoked`: attempts may fail, fewer than three of a pod, and all is well within a minute of the fault's begin; else
+    of its end. `lasts`: the fault goes on to its end, and attempts may fail as long as that.
+    """
     names = {"lost": row.lost, "bound twice": row.twice, "bound by nobody": row.unsaid}
     names |= {"not where the policy says": row.misplaced}
     found = [f"{len(pods)} {what}, such as {pods[0]}" for what, pods in names.items() if pods]

@@ -39,7 +39,7 @@ cases:
 
 
 def results(suite: Object, *policies: CompiledPolicy) -> list[Result]:
-    """What becomes of a suite's cases."""
+    """Return the results of a suite's cases."""
     read = parse_params({"policies": ["x"], **suite}, Suite)
     return [run_case(read, at, policies, ask) for at in range(len(read.cases))]
 

@@ -132,7 +132,7 @@ def body(
 
 
 def names_of(answer: VerbReply) -> list[str]:
-    """Who passed, in either form."""
+    """Return the names of the nodes that passed, in either form."""
     reply = json.loads(answer.body)
     if reply["NodeNames"] is not None:
         return [*reply["NodeNames"]]

@@ -1,4 +1,4 @@
-"""What Go's encoding/json makes of a reply, as far as the scheduler's types go: `docs/reference/extender-contract.md`.
+"""Replies as Go's encoding/json reads them, as far as the scheduler's types go: `docs/reference/extender-contract.md`.
 
 Stricter than Go in one point: keys that the types do not have, and keys that are there twice, are errors.
 """

@@ -44,7 +44,7 @@ class Ground:
         return certificate, key
 
     def client(self, name: str | None = "scheduler", by: Pair | None = None, when: datetime = NOW) -> ssl.SSLContext:
-        """What a caller uses; without a name it has no certificate."""
+        """Return the TLS context of a caller; without a name it has no certificate."""
         context = ssl.create_default_context(cadata=self.ca.certificate.decode())
         if name is not None:
             pair = issue_leaf(by or self.ca, name, "client", when, timedelta(days=1))
@@ -120,7 +120,7 @@ class Connection:
         return Received(int(head[0].split()[1]), headers, body)
 
     async def is_closed(self) -> bool:
-        """Whether the other side closes it."""
+        """Return whether the other side closes it."""
         try:
             return await self.reader.read(1) == b""
         except ConnectionError:

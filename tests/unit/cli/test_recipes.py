@@ -20,7 +20,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from support.policy.asking import Cluster
+from support.policy.asking import Evaluation
 from support.policy.building import NOW, node, placed, pod, policy
 from support.policy.lint import report_of, said, spec
 
@@ -83,7 +83,7 @@ def test_what_happens_when_an_expression_raises() -> None:
     one = policy(**yaml.safe_load(RAISING))
     cold, warm, silent = (with_load(*each) for each in (("cold", "0.2"), ("warm", "0.4"), ("silent", None)))
     nodes = [cold, warm, silent, node("plain", pods=[placed("q")])]
-    cluster = Cluster([one], nodes)
+    cluster = Evaluation([one], nodes)
 
     doubtful = pod()  # the condition raises
     assert set(cluster.reasons(doubtful)) == {"cold", "warm", "silent", "plain"}
@@ -101,16 +101,16 @@ def test_what_happens_when_an_expression_raises() -> None:
 
 def test_what_an_annotation_can_do_besides() -> None:
     text = f"{RAISING.rstrip()}\n    onError: Reject\n"
-    cluster = Cluster([policy(**yaml.safe_load(text))], [node("plain")])
+    cluster = Evaluation([policy(**yaml.safe_load(text))], [node("plain")])
     assert bound(cluster, pod(labels=BIG), "plain")[1] is not None
 
 
-def bound(cluster: Cluster, who: PodView, where: str) -> tuple[Mapping[str, str], str | None]:
+def bound(cluster: Evaluation, who: PodView, where: str) -> tuple[Mapping[str, str], str | None]:
     found = annotations(who, cluster.matched(who), cluster.nodes, where, now=NOW, tally=RuleErrorTally())
     return found.values, found.refusal
 
 
-def victim_of(cluster: Cluster, who: PodView) -> str | None:
+def victim_of(cluster: Evaluation, who: PodView) -> str | None:
     found = dropped(
         who,
         cluster.matched(who),

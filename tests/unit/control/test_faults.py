@@ -10,7 +10,7 @@ import pytest
 
 from support.faults import virtual
 from support.faults.api import Object
-from support.faults.cluster import NAMESPACE, Cluster
+from support.faults.cluster import NAMESPACE, FakeCluster
 from support.faults.faults import FAULTS, Fault, Wire
 from support.faults.leader import around, at_work, until
 from support.faults.life import POLICY, STAGES, Stage, picture
@@ -27,23 +27,23 @@ MADE = (
 class Ran:
     """What came of a stage."""
 
-    cluster: Cluster
+    cluster: FakeCluster
     writes: list[str]
     picture: Mapping[str, Object]
     said: frozenset[str]
     """All that was ever said of the policy."""
 
 
-def empty() -> Cluster:
+def empty() -> FakeCluster:
     """Where the chart has been, and nobody has applied anything."""
-    cluster = Cluster()
+    cluster = FakeCluster()
     hook = {"name": "policies.fairlead.dev", "clientConfig": {}}
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     cluster.api.put(ADMISSION, {**kind, "webhooks": [hook]})
     return cluster
 
 
-async def live(cluster: Cluster, stage: Stage, *, fault: Fault | None, at: int, every: bool, last_s: float) -> Ran:
+async def live(cluster: FakeCluster, stage: Stage, *, fault: Fault | None, at: int, every: bool, last_s: float) -> Ran:
     wire = Wire(cluster.api, fault, at, every)
     async with at_work(cluster, wire):
         await asyncio.sleep(BEFORE_S)
@@ -64,7 +64,13 @@ async def live(cluster: Cluster, stage: Stage, *, fault: Fault | None, at: int, 
 
 
 def ran(
-    begins: Cluster, stage: Stage, *, fault: Fault | None = None, at: int = -1, every: bool = False, last_s: float = 0
+    begins: FakeCluster,
+    stage: Stage,
+    *,
+    fault: Fault | None = None,
+    at: int = -1,
+    every: bool = False,
+    last_s: float = 0,
 ) -> Ran:
     random.seed(1)
     cluster = begins.copy()
@@ -73,7 +79,7 @@ def ran(
 
 
 @cache
-def without_faults() -> Mapping[str, tuple[Cluster, Ran]]:
+def without_faults() -> Mapping[str, tuple[FakeCluster, Ran]]:
     """Each stage with how it began, and what it came to."""
     found, cluster = {}, empty()
     for name, stage in STAGES.items():

@@ -12,7 +12,7 @@ from fairlead.control.decide.desired import PAUSED
 from fairlead.kube.http.transport import Request
 from fairlead.kube.resources import VERSION
 from support.faults.api import Key, Object
-from support.faults.cluster import NAMESPACE, Cluster
+from support.faults.cluster import NAMESPACE, FakeCluster
 from support.faults.faults import Wire
 from support.faults.leader import until
 from support.faults.life import FILTER, POLICY, STAGES, condition, made
@@ -22,13 +22,13 @@ LEDGER: Key = ("", "configmaps", NAMESPACE, "fairlead-schedulers")
 KIND = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
 
 
-def ask(cluster: Cluster, scheduler: str, name: str = "", **metadata: Any) -> None:
+def ask(cluster: FakeCluster, scheduler: str, name: str = "", **metadata: Any) -> None:
     """A policy for a scheduler."""
     key = (*POLICY[:3], name or scheduler)
     cluster.api.put(key, {**KIND, "metadata": metadata, "spec": {"schedulerName": scheduler, "filters": FILTER}})
 
 
-def accepted(cluster: Cluster, name: str) -> tuple[str, str]:
+def accepted(cluster: FakeCluster, name: str) -> tuple[str, str]:
     """The reason and the message."""
     for one in cluster.api.objects[*POLICY[:3], name].get("status", {}).get("conditions", ()):
         if one["type"] == "Accepted":
@@ -36,21 +36,21 @@ def accepted(cluster: Cluster, name: str) -> tuple[str, str]:
     return "", ""
 
 
-async def refused(cluster: Cluster, name: str) -> None:
+async def refused(cluster: FakeCluster, name: str) -> None:
     await until(f"{name} to be refused", lambda: accepted(cluster, name)[0] == "SchedulerRefused")
 
 
-def deployed(cluster: Cluster) -> set[str]:
+def deployed(cluster: FakeCluster) -> set[str]:
     return {key[3].removeprefix("kube-scheduler-") for key in made(cluster, "deployments")}
 
 
-def schedulers(cluster: Cluster) -> set[str]:
+def schedulers(cluster: FakeCluster) -> set[str]:
     """Of whatever there is."""
     return {cluster.api.objects[key]["metadata"]["labels"]["fairlead.dev/scheduler"] for key in made(cluster)}
 
 
 def test_no_more_begin_than_may_and_the_next_when_one_is_gone() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         with told_to("{maxUnlistedSchedulers: 2, schedulers: [{name: listed}]}"):
             for name in ("b", "a", "listed"):
                 ask(cluster, name)
@@ -74,7 +74,7 @@ def test_no_more_begin_than_may_and_the_next_when_one_is_gone() -> None:
 
 
 def test_many_that_come_at_once_leave_nothing_behind() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         with told_to("maxUnlistedSchedulers: 2"):
             for number in range(12):
                 ask(cluster, f"s{number:02}")
@@ -89,7 +89,7 @@ def test_many_that_come_at_once_leave_nothing_behind() -> None:
 
 
 def test_whoever_is_refused_for_another_reason_takes_nobodys_place() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         for name in ("a", "b"):
             theirs = {"spec": {"schedulerName": name, "nodeName": "n"}, "status": {"phase": "Running"}}
             cluster.api.put(("", "pods", "default", name), theirs)
@@ -116,7 +116,7 @@ def slow(wire: Wire, holds: Callable[[Request], bool]) -> None:
 
 
 def test_whoever_is_let_begin_may_not_any_more_when_it_comes_to_that() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         slow(wire, lambda ask: ask.where == VERSION)
         ask(cluster, "a")
         await asyncio.sleep(5)
@@ -129,7 +129,7 @@ def test_whoever_is_let_begin_may_not_any_more_when_it_comes_to_that() -> None:
 
 
 def test_what_is_denied_is_not_begun_and_what_runs_goes() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         before = cluster.now()
         with told_to("unlistedSchedulers: Deny"):
             ask(cluster, "new")
@@ -171,7 +171,7 @@ THEIRS: dict[str, tuple[Key, Object]] = {
 
 @pytest.mark.parametrize("who", THEIRS)
 def test_a_name_that_others_schedule_for_is_refused_though_they_have_placed_nothing(who: str) -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         # the other one is made meanwhile: what all get then is not for one that is refused in the end
         slow(wire, lambda ask: ask.query.get("fieldSelector") == "metadata.name=volcano")
         cluster.api.put(*THEIRS[who])
@@ -200,7 +200,7 @@ SINCE: dict[str, tuple[Key, Object]] = {
 def test_a_name_that_was_ours_and_is_given_up_is_theirs_who_came_after_us(who: str) -> None:
     """Pods that they place keep it noted for ever; whoever once had a policy for a name has not reserved it."""
 
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         ended = STAGES["the last policy's end"]
         ended.act(cluster)
         await until("its end", lambda: ended.done(cluster))
@@ -221,7 +221,7 @@ def test_a_name_that_was_ours_and_is_given_up_is_theirs_who_came_after_us(who: s
 def test_a_policy_that_was_for_a_scheduler_of_ours_takes_nobody_elses() -> None:
     """Its status says that a scheduler ran, and that was another one."""
 
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         theirs = {"spec": {"schedulerName": "volcano", "nodeName": "n"}, "status": {"phase": "Running"}}
         cluster.api.put(("", "pods", "default", "theirs"), theirs)
         assert cluster.api.objects[POLICY]["status"]["scheduler"]["lastGoodConfigHash"]
@@ -233,7 +233,7 @@ def test_a_policy_that_was_for_a_scheduler_of_ours_takes_nobody_elses() -> None:
 
 
 def test_without_the_right_to_look_the_name_is_taken_and_that_is_said() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         denied = {"leases", "deployments"}
         once = wire.once
 
@@ -260,7 +260,7 @@ def test_without_the_right_to_look_the_name_is_taken_and_that_is_said() -> None:
 
 
 def test_a_scheduler_that_is_gone_is_forgotten_once_no_pod_names_it() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         ended = STAGES["the last policy's end"]
         ended.act(cluster)
         await until("its end", lambda: ended.done(cluster))
@@ -279,7 +279,7 @@ def test_a_scheduler_that_is_gone_is_forgotten_once_no_pod_names_it() -> None:
 
 
 def test_however_many_were_managed_what_is_noted_of_them_stays_small() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         noted = {
             f"{number:03}-{'x' * 59}": f"gone since 2026-11-21T00:00:{number % 60:02}+00:00" for number in range(1000)
         }

@@ -2,7 +2,7 @@
 
 from fairlead.policy.views.pod_view import PodView
 from support.mirror import CREATED_NS, FOUND, Told
-from support.policy import Cluster, pod, policy
+from support.policy import Evaluation, pod, policy
 
 SECOND = 10**9
 HOLD_OFF = policy(filters={"ready": {"nodeReadiness": {"labels": [{"key": "gpu", "value": "a"}], "holdOff": "20s"}}})
@@ -82,5 +82,5 @@ def test_a_rule_holds_a_node_off_for_as_long_as_it_says_and_no_restart_does() ->
 
 
 def _refused(told: Told, one: PodView) -> str | None:
-    refusal = Cluster([HOLD_OFF], [told.view()]).refusal(one, now=told.now)
+    refusal = Evaluation([HOLD_OFF], [told.view()]).refusal(one, now=told.now)
     return None if refusal is None else refusal.reason

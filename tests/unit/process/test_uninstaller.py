@@ -12,7 +12,7 @@ from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.uninstaller import Uninstaller
 from support.faults import virtual
 from support.faults.api import Happened
-from support.faults.cluster import DEPLOYMENT, NAMESPACE, Cluster
+from support.faults.cluster import DEPLOYMENT, NAMESPACE, FakeCluster
 from support.faults.faults import Wire
 
 LEASE = ("coordination.k8s.io", "leases", NAMESPACE, "fairlead")
@@ -30,7 +30,7 @@ LABELS = {"fairlead.dev/scheduler": "s", "app.kubernetes.io/managed-by": "fairle
     ],
 )
 def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | None, waits: float) -> None:
-    cluster, happened = Cluster(), dict[str, float]()
+    cluster, happened = FakeCluster(), dict[str, float]()
     cluster.api.put(DEPLOYMENT, {"metadata": {"labels": LABELS}, "spec": {"selector": {}}})
     if spec is not None:
         cluster.api.put(LEASE, {"spec": spec})
@@ -53,7 +53,7 @@ def test_nothing_is_deleted_before_a_leader_has_stopped(spec: dict[str, Any] | N
 
 @pytest.mark.parametrize(("holder", "stays"), [(NAMESPACE, False), ("another", True)])
 def test_another_operator_may_manage_the_policies_once_ours_does_not(holder: str, *, stays: bool) -> None:
-    claim, cluster = ("coordination.k8s.io", "leases", "kube-system", CLAIM.name), Cluster()
+    claim, cluster = ("coordination.k8s.io", "leases", "kube-system", CLAIM.name), FakeCluster()
     cluster.api.put(claim, {"spec": {"holderIdentity": holder}})
 
     async def end() -> None:
@@ -81,7 +81,7 @@ POLICY = ("fairlead.dev", "schedulerextenderpolicies", "", "p")
     ],
 )
 def test_a_status_is_taken_back_unless_another_operator_writes_it(others: dict[Any, Any], status: str) -> None:
-    cluster, said = Cluster(), list[str]()
+    cluster, said = FakeCluster(), list[str]()
     conditions = [{"type": "Ready", "status": "True", "reason": "Ready", "message": "its rules serve"}]
     cluster.api.put(POLICY, {"metadata": {"generation": 1}, "spec": {}, "status": {"conditions": conditions}})
     for key, holder in others.items():

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.views.node_view import NodeView
-from support.policy import Cluster, node, pod, policy
+from support.policy import Evaluation, node, pod, policy
 
 GI = 2.0**30
 DATA = [
@@ -63,7 +63,7 @@ NODES = {
 
 @pytest.mark.parametrize(("annotations", "reason", "want"), NODES.values(), ids=NODES)
 def test_its_nodes(annotations: dict[str, str], reason: str | None, want: tuple[float, float] | None) -> None:
-    cluster = Cluster([policy(**SAFE_POLICY)], [annotated(**annotations)])
+    cluster = Evaluation([policy(**SAFE_POLICY)], [annotated(**annotations)])
     assert cluster.reasons(BATCH) == ({} if reason is None else {"n": reason})
     if want is not None:
         overload, balance = want
@@ -71,6 +71,6 @@ def test_its_nodes(annotations: dict[str, str], reason: str | None, want: tuple[
 
 
 def test_its_pods_are_judged_by_their_requests() -> None:
-    cluster = Cluster([policy(**SAFE_POLICY)], [annotated(**CPU)])
+    cluster = Evaluation([policy(**SAFE_POLICY)], [annotated(**CPU)])
     asked = [0.5, 1.0, 1.7, 1.8, 2.0, 2.5]
     assert [cores for cores in asked if cluster.reasons(pod(request={"cpu": cores}))] == [1.8, 2.0, 2.5]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from support.stream import Follow, Pod, table, tally, wrong
+from support.stream import Follow, StreamedPod, table, tally, wrong
 
 
-def pod(name: str = "p", *codes: int, created: float = 10.0, took: float | None = 0.1, failed: int = 0) -> Pod:
+def pod(name: str = "p", *codes: int, created: float = 10.0, took: float | None = 0.1, failed: int = 0) -> StreamedPod:
     bound = None if took is None else created + took
-    made = Pod(name=name, pool="a", created=created, bound=bound, node_pool="" if bound is None else "a")
+    made = StreamedPod(name=name, pool="a", created=created, bound=bound, node_pool="" if bound is None else "a")
     made.codes, made.failed = [*codes], failed
     made.refusals = [str(code) for code in codes if code not in (201, 504)]
     return made
@@ -46,7 +46,7 @@ ELSEWHERE.node_pool = "b"
         ([pod("p", 201, created=80.0, took=1.1)], ["slow for 70 s"], None),
     ],
 )
-def test_what_is_wrong(pods: Sequence[Pod], unprovoked: list[str], provoked: list[str] | None) -> None:
+def test_what_is_wrong(pods: Sequence[StreamedPod], unprovoked: list[str], provoked: list[str] | None) -> None:
     row = tally("a fault", pods, 10.0, 20.0, due=20.0)
     assert wrong(row, provoked=False) == unprovoked
     assert wrong(row, provoked=True) == (unprovoked if provoked is None else provoked)
@@ -62,7 +62,7 @@ def test_what_is_wrong(pods: Sequence[Pod], unprovoked: list[str], provoked: lis
         ([pod("p", 201, created=80.0, took=1.1)], ["slow for 70 s"]),
     ],
 )
-def test_what_is_wrong_in_a_fault_that_lasts(pods: Sequence[Pod], expected: list[str]) -> None:
+def test_what_is_wrong_in_a_fault_that_lasts(pods: Sequence[StreamedPod], expected: list[str]) -> None:
     assert wrong(tally("a fault", pods, 10.0, 20.0, due=20.0), provoked=False, lasts=True) == expected
 
 

@@ -7,7 +7,7 @@ import pytest
 from fairlead.cel.engine.safe_messages import OF_KIND, stable
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.policy.evaluate.annotations import annotations
-from support.policy import NOW, SECOND, Cluster, node, pod, policy
+from support.policy import NOW, SECOND, Evaluation, node, pod, policy
 
 SECRET = "hunter2"
 
@@ -39,7 +39,7 @@ RULES = {
 @pytest.mark.parametrize(("text", "want"), RULES.items())
 def test_what_the_status_says(text: str, want: str) -> None:
     rules = policy(filters={"f": text}, data=[{"name": "load", "nodeLabel": {"key": "load"}}])
-    cluster = Cluster([rules], [node("a")])
+    cluster = Evaluation([rules], [node("a")])
     cluster.filter(pod(labels={"x": SECRET}))
     assert [one.last_message for one in cluster.evaluator.tally.drain()] == [want]
 
@@ -50,10 +50,10 @@ def test_and_what_everybody_is_told(text: str) -> None:
     rule = {"expression": f"string({text})", "onError": "Reject"}
     if "data" not in text:
         match: dict[str, Any] = {"conditions": {"c": text.replace("node.metadata", "namespaceObject.metadata")}}
-        cluster = Cluster([policy(match=match, filters={"f": "true"})], [node("a")])
+        cluster = Evaluation([policy(match=match, filters={"f": "true"})], [node("a")])
         cluster.filter(pod(labels={"x": SECRET}))
         assert SECRET not in repr(cluster.evaluator.tally.drain())
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(annotations={"fairlead.dev/x": rule}, data=[{"name": "load", "nodeLabel": {"key": "l"}}])], [node("a")]
     )
     made = annotations(
@@ -65,7 +65,7 @@ def test_and_what_everybody_is_told(text: str) -> None:
 
 def test_a_name_that_a_pod_chooses_is_not_told() -> None:
     ready = {"nodeReadiness": {"labels": [{"key": "a"}], "choose": {"podAnnotation": "needs"}}}
-    cluster = Cluster([policy(filters={"f": ready})], [node("a")])
+    cluster = Evaluation([policy(filters={"f": ready})], [node("a")])
     cluster.filter(pod(annotations={"needs": SECRET}), now=NOW + SECOND)
     assert SECRET not in repr(cluster.evaluator.tally.drain())
 

@@ -14,7 +14,7 @@ from fairlead.control.loop.controller import Controller
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
 from support.faults.api import Happened, Key
-from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, Cluster
+from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, FakeCluster
 from support.faults.faults import Wire
 from support.faults.leader import tell, until
 from support.faults.life import CERTIFICATE, POLICY, STAGES, condition, made
@@ -35,7 +35,7 @@ KINDS = (
 
 @pytest.mark.parametrize("plural", KINDS)
 def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         there = made(cluster, plural)
         assert there
         for key in there:
@@ -46,7 +46,7 @@ def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
 
 
 def test_a_policy_of_which_nobody_tells_the_leader_is_found_by_what_replicas_have_seen() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         await asyncio.sleep(100)
         STAGES["the first policy"].act(cluster)
         await until("Ready", lambda: STAGES["the first policy"].done(cluster), 60)
@@ -64,7 +64,7 @@ def _of_children(controller: Controller, happened: Happened) -> None:
 
 
 def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         (key,) = made(cluster, "poddisruptionbudgets")
         with patch("support.faults.leader.tell", lambda *_: None):
             wire.died.set()
@@ -76,7 +76,7 @@ def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> Non
 
 
 def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         good = cluster.api.objects[CERTIFICATE]
         cluster.api.delete(CERTIFICATE)
         await until("it to be told", lambda: drifted(cluster) == ["Secret kube-scheduler-s-tls was missing"])
@@ -104,7 +104,7 @@ TAMPERED: Mapping[str, Mapping[str, Any]] = {
 def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
     """The API server lets nobody change what is another in it."""
 
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         for key in (one for one in made(cluster, plural) if not one[3].endswith(".state")):
             good = cluster.api.objects[key]
             cluster.api.delete(key)
@@ -121,7 +121,7 @@ def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
 
 
 def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         time = asyncio.get_running_loop().time
         begun, wire.writes[:] = time(), []
         cluster.counted = lambda: int(min(time() - begun, 600))
@@ -136,7 +136,7 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
 def test_no_policy_is_held() -> None:
     """Whoever deletes it waits for nobody, also when no operator is there any more."""
 
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         touched = "patch schedulerextenderpolicies p"
         assert touched not in wire.writes
         cluster.api.delete(POLICY)
@@ -145,7 +145,7 @@ def test_no_policy_is_held() -> None:
     told(story)
 
 
-def owners(cluster: Cluster) -> dict[str, list[str]]:
+def owners(cluster: FakeCluster) -> dict[str, list[str]]:
     """The UIDs of whom bindings outside of our namespace belong to."""
     return {
         key[3]: [one["uid"] for one in obj["metadata"].get("ownerReferences", ())]
@@ -156,7 +156,7 @@ def owners(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def test_what_is_bound_outside_of_our_namespace_belongs_to_it() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         uid = cluster.api.objects["", "namespaces", "", NAMESPACE]["metadata"]["uid"]
         found = owners(cluster)
         assert len(found) == 3
@@ -179,7 +179,7 @@ def test_what_came_with_the_operator_belongs_to_its_namespace() -> None:
         (group, "rolebindings", "kube-system", f"{name}-in-kube-system"),
     ]
 
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         for key in keys:
             cluster.api.put(key, {"roleRef": {}, "metadata": {"ownerReferences": [dict(OWNER)]}})
         wire.died.set()
@@ -193,7 +193,7 @@ OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "another", "uid": "x"}
 
 
 def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_written() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
         await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
         before = cluster.api.objects[DEPLOYMENT]
@@ -211,7 +211,7 @@ def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_wr
 
 
 def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         good = cluster.api.objects[AUTHORITY]["data"]
         cluster.api.put(AUTHORITY, {**cluster.api.objects[AUTHORITY], "data": {"tls.key": good["tls.key"]}})
         STAGES["a wiring change"].act(cluster)
@@ -225,7 +225,7 @@ def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
 
 
 def test_a_first_configuration_that_runs_late_is_good_all_the_same() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         cluster.no_image = True
         STAGES["the first policy"].act(cluster)
         await until("it", lambda: condition(cluster, "Ready")[1] == "ConfigurationRejected")
@@ -239,7 +239,7 @@ def test_a_first_configuration_that_runs_late_is_good_all_the_same() -> None:
 
 
 def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last_good_one_stays() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         before = cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"]
         cluster.api.invalid = "no-such-operator"
         with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
@@ -259,7 +259,7 @@ def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last
 
 
 def test_a_first_deployment_that_is_invalid_is_said_and_can_be_mended() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         cluster.api.invalid = "no-such-operator"
         with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
             STAGES["the first policy"].act(cluster)
@@ -274,7 +274,7 @@ def test_a_first_deployment_that_is_invalid_is_said_and_can_be_mended() -> None:
 def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_before() -> None:
     """Those of others go with the settings that have named it."""
 
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         with told_to("tls: {mode: Provided}"):
             cluster.api.delete(CERTIFICATE)
             await until("it", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
@@ -285,7 +285,7 @@ def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_befo
 
 
 def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         labels, template = {SCHEDULER_LABEL: SCHEDULER}, {"metadata": {"annotations": {HASH: "theirs"}}}
         theirs = {
             "apiVersion": "apps/v1",
@@ -313,7 +313,7 @@ def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and
 
 
 def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         with told_to("schedulers: [{name: s}]"):
             STAGES["the first policy"].act(cluster)
             await until("Ready", lambda: STAGES["the first policy"].done(cluster))
@@ -326,7 +326,7 @@ def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> Non
 
 
 def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
             STAGES["the first policy"].act(cluster)
             await until("Ready", lambda: STAGES["the first policy"].done(cluster))
@@ -339,7 +339,7 @@ def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more(
 
 
 def test_a_scheduler_that_others_run_from_now_on_leaves_what_they_need() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
             await until("it", lambda: {key[1] for key in made(cluster)} == {"configmaps", "secrets"}, 60)
             assert {CERTIFICATE, PUBLISHED} <= {*made(cluster)}
@@ -355,7 +355,7 @@ def test_a_scheduler_that_others_run_from_now_on_leaves_what_they_need() -> None
 def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
     """Else its own pods would look like those of somebody else's scheduler to whoever leads next."""
 
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         noted = cluster.api.objects["", "configmaps", NAMESPACE, "fairlead-schedulers"]["metadata"]["resourceVersion"]
         deployment = next(one for one in cluster.api.history if one.key[1] == "deployments")
         assert int(noted) < deployment.version
@@ -364,7 +364,7 @@ def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
 
 
 def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         good = cluster.api.objects[DEPLOYMENT]
         config = good["metadata"]["annotations"][HASH]
         kept = cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]
@@ -383,7 +383,7 @@ def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
 
 
 def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() -> None:
-    async def story(cluster: Cluster, _: Wire) -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
         def running() -> tuple[str, Mapping[str, str]]:
             config = cluster.api.objects[DEPLOYMENT]["metadata"]["annotations"][HASH]
             return config, cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]["data"]
@@ -412,11 +412,11 @@ def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() ->
 
 
 def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
-    def published(cluster: Cluster) -> Mapping[str, str]:
+    def published(cluster: FakeCluster) -> Mapping[str, str]:
         data: Mapping[str, str] = cluster.api.objects[PUBLISHED]["data"]
         return data
 
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
             STAGES["the first policy"].act(cluster)
             await until("it", lambda: PUBLISHED in cluster.api.objects and condition(cluster, "Ready")[1] == "Ready")
@@ -449,7 +449,7 @@ def test_what_an_older_crd_has_removed_is_said_and_not_more_often_than_it_change
     own = deciding_fields(installed_policy())
     older = {name: [one for one in fields if one != "nodeReadiness"] for name, fields in own.items()}
 
-    async def story(cluster: Cluster, wire: Wire) -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
         cluster.api.rules = own
         spec = {"schedulerName": SCHEDULER, "filters": [{"name": "f", "expression": "true"}, {"name": "g", **READY}]}
         policy = cluster.api.put(POLICY, {**cluster.api.objects[POLICY], "spec": spec})

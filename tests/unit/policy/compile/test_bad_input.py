@@ -10,7 +10,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from support.policy import MODEL, Cluster, faults, node, obj, pod, policy
+from support.policy import MODEL, Evaluation, faults, node, obj, pod, policy
 
 
 def test_ten_thousand_rules_are_refused_at_once_with_the_bound() -> None:
@@ -43,7 +43,7 @@ DEEP: dict[str, str] = {
 def test_no_expression_is_too_deep_or_too_long_to_be_compiled_or_refused(name: str) -> None:
     said = "spec.filters[0].expression"
     try:
-        Cluster([policy(filters={"f": DEEP[name]})], [node()]).filter(pod())
+        Evaluation([policy(filters={"f": DEEP[name]})], [node()]).filter(pod())
     except (InvalidObjectError, PolicyError) as error:
         said = str(error)
     assert "spec.filters[0].expression" in said
@@ -82,7 +82,7 @@ RULES = {
 @pytest.mark.parametrize("name", NODES)
 def test_a_node_of_any_shape_gets_a_verdict(name: str) -> None:
     view = NodeView(from_json("Node", NODES[name]))
-    cluster = Cluster([policy(filters=RULES, scores={"s": "free['cpu']"})], [view])
+    cluster = Evaluation([policy(filters=RULES, scores={"s": "free['cpu']"})], [view])
     assert cluster.reasons(pod()) == {view.name: "p/d: condition Ready is not True"}
     assert cluster.scores(pod()) == [0.0]
 
@@ -90,17 +90,17 @@ def test_a_node_of_any_shape_gets_a_verdict(name: str) -> None:
 def test_a_pod_of_any_shape_gets_a_verdict() -> None:
     rules = policy(filters={"f": "pod.spec.containers.all(c, c.image != '') && pod.metadata.labels.size() == 0"})
     for one in ({}, {"metadata": None}, {"metadata": {"labels": None}, "spec": {"containers": None}}):
-        assert not Cluster([rules], [node()]).filter(PodView(from_json("Pod", one))).rejected
+        assert not Evaluation([rules], [node()]).filter(PodView(from_json("Pod", one))).rejected
 
 
 @pytest.mark.parametrize("text", ["^(a+)+$", "(a|aa)+$", "(.*)(.*)(.*)(.*)(.*)x$"])
 def test_250_kib_of_annotation_under_a_regular_expression(text: str) -> None:
-    cluster = Cluster([policy(filters={"f": f"!pod.metadata.annotations['note'].matches('{text}')"})], [node()])
+    cluster = Evaluation([policy(filters={"f": f"!pod.metadata.annotations['note'].matches('{text}')"})], [node()])
     cluster.filter(pod(annotations={"note": "a" * (250 << 10) + "!"}))
 
 
 def test_large_annotations_do_not_make_the_keys_of_classes_large() -> None:
-    cluster = Cluster([policy(filters={"f": "pod.metadata.labels.size() == 0"})], [node()])
+    cluster = Evaluation([policy(filters={"f": "pod.metadata.labels.size() == 0"})], [node()])
     cluster.filter(pod(annotations={"note": "a" * (250 << 10)}))
     assert len(repr([one.key for one in cluster.evaluator.classes])) < 1_000
 
@@ -118,7 +118,7 @@ ARITHMETIC = {
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_a_score_that_is_no_number_adds_nothing_and_is_counted(name: str) -> None:
-    cluster = Cluster([policy(scores={"s": ARITHMETIC[name], "t": "7.0"})], [node("a"), node("b")])
+    cluster = Evaluation([policy(scores={"s": ARITHMETIC[name], "t": "7.0"})], [node("a"), node("b")])
     labels = {"q": "10E", "nines": "9" * 1001, "high": "high"}
     assert cluster.scores(pod(labels=labels, priority=1)) == [7.0, 7.0]
     (failures,) = cluster.evaluator.tally.drain()
@@ -128,7 +128,7 @@ def test_a_score_that_is_no_number_adds_nothing_and_is_counted(name: str) -> Non
 
 def test_one_extreme_score_does_not_spoil_the_others() -> None:
     scored = {"s": {"expression": "free['cpu'] > 2.0 ? 1e308 : -1e308", "normalize": "MinMax"}}
-    assert Cluster([policy(scores=scored)], [node("a", cpu=1.0), node("b")]).scores(pod()) == [0.0, 100.0]
+    assert Evaluation([policy(scores=scored)], [node("a", cpu=1.0), node("b")]).scores(pod()) == [0.0, 100.0]
 
 
 def test_nothing_wrong_is_nothing_said() -> None:

@@ -12,7 +12,7 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy, com
 from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.strategies.contract import PASS, Filter, Reads, Score, Strategy, Use
-from support.policy import INSTALLED, MODEL, Cluster, faults, node, obj, pod, policy
+from support.policy import INSTALLED, MODEL, Evaluation, faults, node, obj, pod, policy
 
 FAULTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "nothing is wrong": ({"filters": {"f": "true"}}, {}),
@@ -184,7 +184,7 @@ def test_entries_of_data_that_strategies_name_must_be_declared(name: str) -> Non
 def test_a_score_by_a_strategy_is_neutral_where_its_data_are_missing_and_normalized_as_it_says() -> None:
     model, rules = _with_strategy()
     written = parse_policy(obj(data=DATA, scores={"s": {"byLoad": {"load": "load"}}}), model)
-    cluster = Cluster(
+    cluster = Evaluation(
         [compile_policy(written, rules)],
         [node("n0", labels={"l": "3"}), node("n1"), node("n2", labels={"l": "9"})],
     )
@@ -237,7 +237,7 @@ def test_a_policy_that_is_off_is_compiled_and_reported_and_never_applied() -> No
     off = policy(mode="Disabled", filters={"f": "false"})
     assert [report.name for report in off.reports] == ["f"]
     assert not off.enforced
-    assert not Cluster([off], [node()]).filter(pod()).rejected
+    assert not Evaluation([off], [node()]).filter(pod()).rejected
     assert faults(mode="Disabled", filters={"f": "nonsense("})
 
 

@@ -18,7 +18,7 @@ from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.trace_steps import steps
 from fairlead.policy.nodes import annotated_values
 from fairlead.strategies.contract import Filter, Reads, Score, Strategy, Use
-from support.policy import INSTALLED, NOW, Cluster, node, obj, placed, pod, policy
+from support.policy import INSTALLED, NOW, Evaluation, node, obj, placed, pod, policy
 
 SECRET = "a value of a fact"
 ERRORS = [
@@ -59,7 +59,7 @@ def broken(request: pytest.FixtureRequest, error: Exception, monkeypatch: pytest
         monkeypatch.setattr(CompiledExpression, name, bind)
 
 
-def _faults(cluster: Cluster) -> dict[tuple[str, str], tuple[int, str]]:
+def _faults(cluster: Evaluation) -> dict[tuple[str, str], tuple[int, str]]:
     return {(one.policy, one.rule): (one.faults, one.last_message) for one in cluster.evaluator.tally.drain()}
 
 
@@ -67,7 +67,7 @@ def _faults(cluster: Cluster) -> dict[tuple[str, str], tuple[int, str]]:
 @pytest.mark.parametrize(("on_error", "passed"), [("Reject", []), ("Pass", ["a"])])
 def test_a_filter(error: Exception, on_error: str, passed: list[str]) -> None:
     rules = policy(filters={"bad": {"expression": BAD, "onError": on_error}, "good": GOOD})
-    cluster = Cluster([rules, policy("q", filters={"good": GOOD})], [node("a"), node("b")])
+    cluster = Evaluation([rules, policy("q", filters={"good": GOOD})], [node("a"), node("b")])
     assert cluster.filter(pod()).passed == passed
     told = f"an internal fault ({type(error).__name__}); the log of the operator says where"
     assert _faults(cluster) == {("p", "bad"): (2, told)}
@@ -75,13 +75,13 @@ def test_a_filter(error: Exception, on_error: str, passed: list[str]) -> None:
 
 @pytest.mark.usefixtures("broken")
 def test_one_that_reads_the_time() -> None:
-    cluster = Cluster([policy(filters={"bad": f"{BAD} || now > timestamp(0)"})], [node("a")])
+    cluster = Evaluation([policy(filters={"bad": f"{BAD} || now > timestamp(0)"})], [node("a")])
     assert cluster.filter(pod()).passed == []
 
 
 @pytest.mark.usefixtures("broken")
 def test_a_score_is_the_mean_of_the_others() -> None:
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(scores={"bad": f"{BAD} ? 1.0 : 2.0", "good": f"{GOOD} ? 50.0 : 0.0"})], [node("a"), node("b")]
     )
     assert cluster.scores(pod()) == [50.0, 0.0]
@@ -92,7 +92,7 @@ def test_a_score_is_the_mean_of_the_others() -> None:
 def test_a_condition_refuses_the_pods_of_its_policy() -> None:
     text = "pod.metadata.name == 'never mind'"
     rules = policy(match={"conditions": {"c": text}}, filters={"f": "true"})
-    cluster = Cluster([rules, policy("q", filters={"good": GOOD})], [node("a"), node("b")])
+    cluster = Evaluation([rules, policy("q", filters={"good": GOOD})], [node("a"), node("b")])
     assert cluster.filter(pod()).passed == []
     assert _faults(cluster).keys() == {("p", "c")}
 
@@ -104,7 +104,7 @@ def test_a_victim_is_protected_and_an_annotation_left_out() -> None:
         protect={"bad": "victim.metadata.name == 'never mind'"},
         annotations={KEY: {"expression": "node.metadata.name + 'never mind'"}, "fairlead.dev/y": "'y'"},
     )
-    cluster = Cluster([rules], [node("a", pods=[victim])])
+    cluster = Evaluation([rules], [node("a", pods=[victim])])
     tally, matched = cluster.evaluator.tally, cluster.matched(pod())
     said = dropped(pod(), matched, cluster.nodes, "a", ["u-v"], requests=lambda _: {}, now=NOW, tally=tally)
     assert said is not None
@@ -117,7 +117,7 @@ def test_a_victim_is_protected_and_an_annotation_left_out() -> None:
 @pytest.mark.usefixtures("broken")
 def test_the_explanation() -> None:
     rules = policy(filters={"bad": BAD}, scores={"s": f"{BAD} ? 1.0 : 2.0"}, match={"conditions": {"c": "true"}})
-    cluster = Cluster([rules], [node("a")])
+    cluster = Evaluation([rules], [node("a")])
     said = explain(pod(), cluster.matched(pod()), cluster.nodes, "a", NOW)
     assert [(one.outcome, one.reason) for one in said.filters] == [("Rejected", "rule bad cannot be decided")]
     assert [one.outcome for one in said.scores] == ["Unknown"]
@@ -157,10 +157,10 @@ STRATEGIES: dict[str, Callable[[Exception], Callable[..., Any]]] = {
 @pytest.mark.parametrize("case", STRATEGIES)
 def test_a_strategy(case: str, error: Exception) -> None:
     make = STRATEGIES[case](error)
-    cluster = Cluster([_strategic(make, "filter"), policy("q", filters={"good": GOOD})], [node("a"), node("b")])
+    cluster = Evaluation([_strategic(make, "filter"), policy("q", filters={"good": GOOD})], [node("a"), node("b")])
     assert cluster.filter(pod()).passed == []
     assert _faults(cluster)["p", "odd"][0] == 2
-    cluster = Cluster(
+    cluster = Evaluation(
         [_strategic(make, "score"), policy("q", scores={"good": f"{GOOD} ? 50.0 : 0.0"})], [node("a"), node("b")]
     )
     assert cluster.scores(pod()) == [50.0, 0.0]
@@ -173,13 +173,13 @@ def test_a_strategy(case: str, error: Exception) -> None:
 def test_an_entry_of_data(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotated_values, "_number", _fails(error))
     rules = policy(data=[{"name": "load", "nodeLabel": {"key": "load"}}], filters={"f": "data.load < 1.0", "g": GOOD})
-    cluster = Cluster([rules], [node("a", labels={"load": "0.5"})])
+    cluster = Evaluation([rules], [node("a", labels={"load": "0.5"})])
     assert [one.reason for one in cluster.filter(pod()).rejected.values()] == ["data load cannot be read"]
     assert _faults(cluster)["p", "f"][0] == 1
 
 
 def test_what_cannot_be_a_part_of_a_key_is_a_pod_like_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Cluster([policy(filters={"f": "pod.metadata.labels['x'] == 'y'"})], [node("a")])
+    cluster = Evaluation([policy(filters={"f": "pod.metadata.labels['x'] == 'y'"})], [node("a")])
     monkeypatch.setattr("fairlead.policy.evaluate.matching._key", _fails(TypeError()))
     assert cluster.filter(pod(labels={"x": "y"})).passed == ["a"]
     assert len(cluster.evaluator.classes) == 0

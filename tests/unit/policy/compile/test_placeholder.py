@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.evaluate.matching import policy_set
-from support.policy import NOW, Cluster, node, obj, pod, policy
+from support.policy import NOW, Evaluation, node, obj, pod, policy
 
 BAD: dict[str, Any] = {"filters": [{"name": "f", "expression": "nonsense("}]}
 MEANT: dict[str, tuple[Any, bool]] = {
@@ -41,7 +41,7 @@ MEANT: dict[str, tuple[Any, bool]] = {
 def test_its_pods_are_refused_or_pass(name: str) -> None:
     spec, want = MEANT[name]
     one = placeholder_policy(obj("broken", **(BAD | spec)))
-    why = Cluster([one], [node()]).refusal(pod(labels={"tier": "gold"}, of_namespace={"team": "ml"}))
+    why = Evaluation([one], [node()]).refusal(pod(labels={"tier": "gold"}, of_namespace={"team": "ml"}))
     assert (why and why.reason) == ("policy broken does not compile" if want else None)
 
 
@@ -68,7 +68,7 @@ def test_it_takes_the_place_in_order_that_the_policy_has_and_others_go_on() -> N
     assert broken.order == (-5, "z")
     assert placeholder_policy(obj("z", priority=2.0)).priority == 2
     assert placeholder_policy(obj("z", priority=float("nan"))).priority == 0
-    cluster = Cluster([broken, policy("a", filters={"f": "false"})], [node()])
+    cluster = Evaluation([broken, policy("a", filters={"f": "false"})], [node()])
     assert cluster.reasons(pod(), NOW) == {"n": "z/: policy z does not compile"}
 
 

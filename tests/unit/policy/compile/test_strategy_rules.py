@@ -14,7 +14,7 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.explain.explainer import explain
 from fairlead.policy.lint.inspection import inspect
 from fairlead.strategies.contract import PASS, Filter, PodsRead, Reads, Reject, Score, Strategy, Unknown, Use
-from support.policy import INSTALLED, MODEL, NOW, Cluster, faults, node, obj, placed, pod, policy
+from support.policy import INSTALLED, MODEL, NOW, Evaluation, faults, node, obj, placed, pod, policy
 
 
 class Part(Params):
@@ -72,7 +72,7 @@ def spread(**params: object) -> dict[str, Any]:
 def test_a_filter_and_a_score_decide() -> None:
     made = policy(rules=RULES, data=DATA, filters={"f": spread(max=2)}, scores={"s": spread(load="load")})
     nodes = [node("a", labels={"load": "30"}), node("b", pods=[placed("x"), placed("y")]), node("c", pods=[placed()])]
-    cluster = Cluster([made], nodes)
+    cluster = Evaluation([made], nodes)
     assert cluster.filter(pod()).passed == ["a", "c"]
     assert [one.reason for one in cluster.filter(pod()).rejected.values()] == ["too many pods"]
     assert cluster.scores(pod())[0] == 30.0
@@ -84,7 +84,7 @@ def test_a_filter_and_a_score_decide() -> None:
 
 def test_parameters_that_are_not_written_have_their_defaults() -> None:
     made = policy(rules=RULES, filters={"f": {"custom": {"name": "spread"}}, "g": {"custom": {"name": "gate"}}})
-    assert Cluster([made], [node("a"), node("b", pods=[placed()])]).filter(pod()).passed == ["a"]
+    assert Evaluation([made], [node("a"), node("b", pods=[placed()])]).filter(pod()).passed == ["a"]
 
 
 P = "spec.filters[0].custom.params"
@@ -211,7 +211,7 @@ def test_an_error_of_a_custom_strategy_stays_in_its_rule() -> None:
     odd = Strategy(name="odd", filter=Use(Params, lambda _: Filter(reads=Reads(), for_pod=lambda _: fails, reasons=())))
     rules = CompileOptions(INSTALLED, custom={"odd": odd})
     made = policy(rules=rules, filters={"f": {"custom": {"name": "odd"}, "onError": "Pass"}, "g": "true"})
-    assert Cluster([made], [node("a")]).filter(pod()).passed == ["a"]
+    assert Evaluation([made], [node("a")]).filter(pod()).passed == ["a"]
 
 
 def test_parameters_are_of_the_generation_of_a_file() -> None:
@@ -298,14 +298,14 @@ def _returning(found: Any) -> CompileOptions:
 )
 def test_explain_shows_what_a_strategy_did_wrong(found: Any, why: str) -> None:
     one = policy(rules=_returning(found), scores={"s": {"custom": {"name": "odd"}}})
-    [rule] = explain(pod(), [Matched(one)], Cluster([one], [node("a")]).nodes, "a", NOW).scores
+    [rule] = explain(pod(), [Matched(one)], Evaluation([one], [node("a")]).nodes, "a", NOW).scores
     assert (rule.outcome, rule.reason.startswith(f"rule s cannot be decided: {why}")) == ("Unknown", True)
 
 
 def test_a_score_that_is_a_text_is_no_score() -> None:
     """Not even if it reads as a number."""
     one = policy(rules=_returning("7"), scores={"s": {"custom": {"name": "odd"}}})
-    assert Cluster([one], [node("a")]).scores(pod()) == [0.0]
+    assert Evaluation([one], [node("a")]).scores(pod()) == [0.0]
 
 
 def test_a_normalization_that_there_is_not_does_not_compile() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate.annotations import Conflict, annotations, conflicts
-from support.policy import NOW, Cluster, node, pod, policy
+from support.policy import NOW, Evaluation, node, pod, policy
 
 X, Y = "fairlead.dev/x", "fairlead.dev/y"
 RAISES = "node.metadata.labels['nope']"
@@ -43,14 +43,14 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, str], str | None]] = {
 def test_what_is_written(name: str) -> None:
     wanted, want, refusal = CASES[name]
     made = [policy(f"p{at}", annotations=one) for at, one in enumerate(wanted)]
-    cluster = Cluster(reversed(made), [node("n", labels={"zone": "z1"})])
+    cluster = Evaluation(reversed(made), [node("n", labels={"zone": "z1"})])
     one = pod(annotations={"fairlead.dev/had": "before"})
     found = annotations(one, cluster.matched(one), cluster.nodes, "n", now=NOW, tally=cluster.evaluator.tally)
     assert (found.values, found.refusal) == (want, refusal)
 
 
 def test_a_conflict_names_both_policies_and_the_key() -> None:
-    cluster = Cluster([policy("b", annotations={X: "'b'"}), policy("a", annotations={X: "'a'"})], [node("n")])
+    cluster = Evaluation([policy("b", annotations={X: "'b'"}), policy("a", annotations={X: "'a'"})], [node("n")])
     found = annotations(pod(), cluster.matched(pod()), cluster.nodes, "n", now=NOW, tally=cluster.evaluator.tally)
     assert found.conflicts == [Conflict(X, "a", "b")]
 
@@ -60,13 +60,13 @@ def test_a_node_that_is_not_known_leaves_annotations_out_or_refuses() -> None:
         ("Omit", None),
         ("Reject", f"policy p cannot compute the annotation {X}: the node is not known yet"),
     ):
-        cluster = Cluster([policy(annotations={X: {"expression": "'x'", "onError": on_error}})])
+        cluster = Evaluation([policy(annotations={X: {"expression": "'x'", "onError": on_error}})])
         found = annotations(pod(), cluster.matched(pod()), cluster.nodes, "n", now=NOW, tally=cluster.evaluator.tally)
         assert (found.values, found.refusal) == ({}, want)
 
 
 def test_what_could_not_be_computed_is_counted_under_its_key() -> None:
-    cluster = Cluster([policy(annotations={X: RAISES})], [node("n")])
+    cluster = Evaluation([policy(annotations={X: RAISES})], [node("n")])
     annotations(pod(), cluster.matched(pod()), cluster.nodes, "n", now=NOW, tally=cluster.evaluator.tally)
     (failures,) = cluster.evaluator.tally.drain()
     assert (failures.policy, failures.rule, failures.count) == ("p", X, 1)

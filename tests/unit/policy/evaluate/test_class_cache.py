@@ -11,7 +11,7 @@ from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import LONG, policy_set
 from fairlead.policy.nodes.node_table import Nodes
-from support.policy import NOW, Clock, Cluster, Endless, node, pod, policy
+from support.policy import NOW, Clock, Endless, Evaluation, node, pod, policy
 from support.policy.asking import NEVER, filtered
 
 OWNER = "pod.metadata.labels['owner']"
@@ -21,13 +21,13 @@ RULES = policy(
 )
 
 
-def _cluster(limit: int, nodes: int = 500, rules: Any = RULES) -> Cluster:
-    cluster = Cluster([rules], [node(f"n{at}") for at in range(nodes)])
+def _cluster(limit: int, nodes: int = 500, rules: Any = RULES) -> Evaluation:
+    cluster = Evaluation([rules], [node(f"n{at}") for at in range(nodes)])
     cluster.evaluator.classes.limit = limit
     return cluster
 
 
-def _ask(cluster: Cluster, owners: Iterable[object]) -> None:
+def _ask(cluster: Evaluation, owners: Iterable[object]) -> None:
     for owner in owners:
         one = pod("x", labels={"owner": str(owner)})
         cluster.filter(one)
@@ -52,7 +52,7 @@ def test_classes_take_no_more_bytes_than_they_may() -> None:
 
 def test_five_thousand_nodes_with_a_hundred_scores_stay_in_the_budget() -> None:
     scores = {f"s{at}": f"{OWNER} == 'x' ? 1.0 : 2.0" for at in range(25)}
-    cluster = Cluster([policy(name, scores=scores) for name in "pqrs"], [node(f"n{at}") for at in range(5_000)])
+    cluster = Evaluation([policy(name, scores=scores) for name in "pqrs"], [node(f"n{at}") for at in range(5_000)])
     classes = cluster.evaluator.classes
     for owner in range(18):
         cluster.scores(pod(labels={"owner": str(owner)}))
@@ -101,7 +101,7 @@ def test_what_rules_have_bound_of_a_pod_counts_and_its_long_texts_are_no_part_of
 
 
 def test_texts_that_agree_in_their_beginning_are_two_classes() -> None:
-    cluster = Cluster([policy(filters={"f": "pod.metadata.annotations['a'].endsWith('x')"})], [node("a")])
+    cluster = Evaluation([policy(filters={"f": "pod.metadata.annotations['a'].endsWith('x')"})], [node("a")])
     for end, passed in (("x", ["a"]), ("y", []), ("x", ["a"])):
         assert cluster.filter(pod(annotations={"a": "z" * 2 * LONG + end})).passed == passed
     assert len(cluster.evaluator.classes) == 2

@@ -20,7 +20,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import DeviceGrant, Granted, Nominated
 from fairlead.strategies.devices.record import annotations_of
 from fairlead.strategies.reads import Change
-from support.policy import MODEL, NOW, Cluster, faults, obj, pod, policy
+from support.policy import MODEL, NOW, Evaluation, faults, obj, pod, policy
 
 MEM, CORE, COUNT = "aliyun.com/gpu-mem", "example.org/gpu-core", "aliyun.com/gpu-count"
 
@@ -56,7 +56,7 @@ def matched(*policies: CompiledPolicy) -> list[Matched]:
 def test_a_device_share_brings_a_filter() -> None:
     made = shares(entry())
     assert [rule.name for rule in made.filters] == ["binding/gpu"]
-    answer = Cluster([made], [cards("full", holds("a", "0", 6), holds("b", "1", 6)), cards("free")]).filter(asks(4))
+    answer = Evaluation([made], [cards("full", holds("a", "0", 6), holds("b", "1", 6)), cards("free")]).filter(asks(4))
     assert answer.passed == ["free"]
     assert [(one.rule, one.reason, one.resolvable) for one in answer.rejected.values()] == [
         ("binding/gpu", "no single device has room", True)
@@ -67,7 +67,7 @@ def test_a_filter_that_names_it_takes_its_place() -> None:
     made = shares(entry(), filters={"room": {"deviceShare": {"name": "gpu"}, "reason": "no card", "resolvable": True}})
     assert [rule.name for rule in made.filters] == ["room"]
     nodes = [cards("full", holds("a", "0", 6), holds("b", "1", 6)), cards("small", size=2)]
-    answer = Cluster([made], nodes).filter(asks(4))
+    answer = Evaluation([made], nodes).filter(asks(4))
     assert {name: (one.reason, one.resolvable) for name, one in answer.rejected.items()} == {
         "full": ("no card", True),
         "small": ("no card", False),  # what no eviction changes stays so
@@ -76,7 +76,7 @@ def test_a_filter_that_names_it_takes_its_place() -> None:
 
 def test_scores_name_a_share() -> None:
     made = shares(entry(), scores={"fill": {"deviceShare": {"name": "gpu", "objective": "Pack"}}})
-    found = Cluster([made], [cards("empty"), cards("half", holds("a", "1", 4))]).scores(asks(4))
+    found = Evaluation([made], [cards("empty"), cards("half", holds("a", "1", 4))]).scores(asks(4))
     assert found == [50.0, 100.0]
 
 
@@ -157,7 +157,7 @@ def test_lint_knows_numbers_of_devices_that_no_pod_can_have(text: str, said: str
 
 def test_verdicts_follow_grants() -> None:
     """The verdicts of a class are cached by node; a change of the node's ledger is a change of the node."""
-    cluster = Cluster([shares(entry())], [cards()])
+    cluster = Evaluation([shares(entry())], [cards()])
     assert cluster.filter(asks(4)).passed == ["n1"]
     full = cards("n1", holds("a", "0", 6), holds("b", "1", 6))
     cluster.nodes.put(full, Change(requested=frozenset({"cpu"})))
@@ -169,7 +169,7 @@ def test_verdicts_follow_grants() -> None:
 
 
 def test_pods_that_ask_in_other_ways_are_not_of_one_class() -> None:
-    cluster = Cluster([shares(entry(record="Gpushare"))], [cards()])
+    cluster = Evaluation([shares(entry(record="Gpushare"))], [cards()])
     container = {"name": "c", "resources": {"requests": {MEM: "2"}}}
     two = pod("two", request={MEM: 4.0}, containers=[container, container])
     assert cluster.filter(asks(4)).passed == ["n1"]

@@ -12,7 +12,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import policy_model
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.strategies.contract import Filter, Reads, Reject, Strategy, Unknown, Use
-from support.policy import INSTALLED, NOW, SECOND, Cluster, node, obj, pod, policy
+from support.policy import INSTALLED, NOW, SECOND, Evaluation, node, obj, pod, policy
 
 LOAD = [{"name": "load", "nodeAnnotation": {"key": "load", "timeKey": "at"}, "maxAge": "60s"}]
 KEY = "node.metadata.labels['gpu'] == 'a'"
@@ -66,13 +66,13 @@ REFUSALS: dict[str, tuple[dict[str, Any], str | None]] = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_filter_refuses_with_the_reason_that_the_policy_gives(name: str) -> None:
     spec, want = REFUSALS[name]
-    why = Cluster([policy(**spec)], [node()]).refusal(pod(priority=5))
+    why = Evaluation([policy(**spec)], [node()]).refusal(pod(priority=5))
     assert (why and why.reason) == want
 
 
 def test_data_that_is_stale_says_so_once_it_is() -> None:
     at = str(NOW // SECOND)
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(data=LOAD, filters={"f": "data.load < 1.0"})], [node(annotations={"load": "0.5", "at": at})]
     )
     assert cluster.refusal(pod(), NOW + 60 * SECOND) is None
@@ -90,7 +90,7 @@ def test_the_first_refusal_in_the_order_of_priority_policy_and_rule_is_the_reaso
     ]
     want = {"n0": "0/never", "n1": "b/y", "n2": "a/x", "n3": "c/x", "n4": "b/z"}
     for order in permutations(made):
-        cluster = Cluster(order, [node(f"n{at}") for at in range(5)])
+        cluster = Evaluation(order, [node(f"n{at}") for at in range(5)])
         assert {name: why.split(":")[0] for name, why in cluster.reasons(pod()).items()} == want
 
 
@@ -116,7 +116,7 @@ def test_policies_compose_to_the_same_in_whatever_order_they_arrive(specs: list[
     nodes = [node(f"n{at}", cpu=float(at), labels={"gpu": "a"} if at % 2 else {}) for at in range(6)]
     answers = []
     for _ in range(2):
-        cluster = Cluster(made, nodes)
+        cluster = Evaluation(made, nodes)
         found = cluster.filter(pod())
         answers.append((found.passed, dict(found.rejected), cluster.scores(pod())))
         random.shuffle(made)
@@ -124,14 +124,14 @@ def test_policies_compose_to_the_same_in_whatever_order_they_arrive(specs: list[
 
 
 def test_a_node_that_is_not_known_is_refused_by_any_filter_and_only_by_one() -> None:
-    found = Cluster([policy(filters={"f": "true"})], [node("a")]).filter(pod(), ["a", "b"])
+    found = Evaluation([policy(filters={"f": "true"})], [node("a")]).filter(pod(), ["a", "b"])
     assert (found.passed, found.unknown, dict(found.rejected)) == (["a"], ["b"], {})
-    found = Cluster([policy(scores={"s": "1.0"})], [node("a")]).filter(pod(), ["a", "b"])
+    found = Evaluation([policy(scores={"s": "1.0"})], [node("a")]).filter(pod(), ["a", "b"])
     assert (found.passed, found.unknown) == (["a", "b"], ())
 
 
 def test_refusals_are_of_the_nodes_asked_about_only() -> None:
-    found = Cluster([policy(filters={"f": "false"})], [node("a"), node("b")]).filter(pod(), ["b"])
+    found = Evaluation([policy(filters={"f": "false"})], [node("a"), node("b")]).filter(pod(), ["b"])
     assert list(found.rejected) == ["b"]
     assert list(found.passed) == []
 
@@ -147,7 +147,7 @@ RESOLVABLE: dict[str, tuple[dict[str, Any], bool]] = {
 }
 
 
-def _cluster_with_rooms(rule: dict[str, Any]) -> Cluster:
+def _cluster_with_rooms(rule: dict[str, Any]) -> Evaluation:
     class Rooms(Params):
         full: bool = False
 
@@ -157,7 +157,7 @@ def _cluster_with_rooms(rule: dict[str, Any]) -> Cluster:
 
     rooms = Strategy(name="rooms", filter=Use(Rooms, compiled))
     written = parse_policy(obj(filters={"f": rule}), policy_model({"rooms": Rooms}, {}))
-    return Cluster([compile_policy(written, CompileOptions(INSTALLED | {"rooms": rooms}))], [node()])
+    return Evaluation([compile_policy(written, CompileOptions(INSTALLED | {"rooms": rooms}))], [node()])
 
 
 @pytest.mark.parametrize("name", RESOLVABLE)
@@ -177,7 +177,7 @@ SAID = {
 
 @pytest.mark.parametrize(("expression", "want"), SAID.items())
 def test_what_raised_is_told_in_words_of_the_language(expression: str, want: str) -> None:
-    cluster = Cluster([policy(filters={"f": expression})], [node("a")])
+    cluster = Evaluation([policy(filters={"f": expression})], [node("a")])
     cluster.filter(pod(priority=1))
     assert [one.last_message for one in cluster.evaluator.tally.drain()] == [want]
 
@@ -188,7 +188,7 @@ def test_what_could_not_be_decided_is_counted_by_policy_and_rule_with_the_last_m
         data=LOAD,
         scores={"s": "1.0 / 0.0"},
     )
-    cluster = Cluster([both], [node("a"), node("b")])
+    cluster = Evaluation([both], [node("a"), node("b")])
     cluster.filter(pod())
     cluster.scores(pod())
     said = {(one.policy, one.rule): (one.count, one.last_message) for one in cluster.evaluator.tally.drain()}

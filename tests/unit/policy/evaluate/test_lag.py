@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.policy.nodes.polls import PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
-from support.policy import NOW, SECOND, Cluster, node, on_node, pod, policy
+from support.policy import NOW, SECOND, Evaluation, node, on_node, pod, policy
 
 LOAD = PrometheusPoll("default", "load", "instance", None, 15)
 LAG_S, PLACED_S = 10, 5
@@ -31,23 +31,23 @@ def _node(name: str, *placed: int) -> NodeView:
     )
 
 
-def _cluster() -> Cluster:
+def _cluster() -> Evaluation:
     """A node on which a pod was placed, and one without pods, whose load was measured before."""
-    made = Cluster([SAFE], [_node("taken", PLACED_S), _node("empty")])
+    made = Evaluation([SAFE], [_node("taken", PLACED_S), _node("empty")])
     _asked(made, 0)  # the rules are known before anything is measured
     _measure(made, 0)
     return made
 
 
-def _measure(cluster: Cluster, second: int, load: float = 6.0) -> None:
+def _measure(cluster: Evaluation, second: int, load: float = 6.0) -> None:
     cluster.nodes.publish({LOAD: Reading({"taken": load, "empty": load}, NOW + second * SECOND)}, NOW + 20 * SECOND)
 
 
-def _asked(cluster: Cluster, second: int) -> Mapping[str, str]:
+def _asked(cluster: Evaluation, second: int) -> Mapping[str, str]:
     return cluster.reasons(pod(request={"cpu": REQUEST}), NOW + second * SECOND)
 
 
-def _evaluations(cluster: Cluster) -> int:
+def _evaluations(cluster: Evaluation) -> int:
     return sum(cluster.evaluator.tally.evaluations.values())
 
 

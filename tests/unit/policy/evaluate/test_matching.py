@@ -8,7 +8,7 @@ from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.evaluator import undecided
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
-from support.policy import NOW, SECOND, Cluster, node, placed, pod, policy
+from support.policy import NOW, SECOND, Evaluation, node, placed, pod, policy
 
 MATCHES: dict[str, tuple[dict[str, Any], bool]] = {
     "without a match every pod is meant": ({}, True),
@@ -52,7 +52,7 @@ def test_a_policy_is_for_the_pods_that_match_in_every_part(name: str) -> None:
 
 
 def test_conditions_that_read_now_are_asked_every_time() -> None:
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(match={"conditions": {"early": "now < timestamp('2027-01-15T08:00:30Z')"}}, filters={"no": "false"})],
         [node()],
     )
@@ -63,8 +63,8 @@ def test_conditions_that_read_now_are_asked_every_time() -> None:
 RAISES = "pod.metadata.labels['not-there'] == 'x'"
 
 
-def _undecided(**spec: Any) -> Cluster:
-    return Cluster(
+def _undecided(**spec: Any) -> Evaluation:
+    return Evaluation(
         [policy("doubtful", match={"conditions": {"c": RAISES}}, **spec), policy("sure", scores={"s": "30.0"})],
         [node("n", pods=[placed("v")])],
     )
@@ -86,7 +86,7 @@ def test_where_a_condition_raises_scores_and_annotations_are_left_out() -> None:
 
 def test_pods_of_which_one_matches_and_one_cannot_be_told_share_nothing() -> None:
     gold = policy(match={"conditions": {"c": "pod.metadata.labels['tier'] == 'gold'"}}, filters={"f": "true"})
-    cluster = Cluster([gold], [node()])
+    cluster = Evaluation([gold], [node()])
     for _ in range(2):
         assert cluster.refusal(pod(labels={"tier": "gold"})) is None
         assert cluster.refusal(pod()) is not None
@@ -131,7 +131,7 @@ def test_what_a_condition_raised_is_counted_under_its_name() -> None:
 
 def test_a_namespace_that_is_not_known_yet_leaves_its_selector_open() -> None:
     chosen = policy(match={"namespaceSelector": {"matchLabels": {"team": "ml"}}}, filters={"f": "true"})
-    why = Cluster([chosen], [node()]).refusal(pod())
+    why = Evaluation([chosen], [node()]).refusal(pod())
     assert why is not None
     assert why.reason == undecided("p")
 

@@ -13,7 +13,7 @@ from fairlead.policy.evaluate.matching import equivalence_key, reads_identity
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import Reads
-from support.policy import Cluster, node, policy
+from support.policy import Evaluation, node, policy
 
 EXPRESSIONS = [
     "pod.metadata.labels[?'gpu'].orValue('none') == 'a'",
@@ -87,11 +87,11 @@ POLICIES = [
 def test_pods_that_differ_in_something_that_a_rule_sees_are_never_one_class(
     pods: list[PodView], rules: list[Any]
 ) -> None:
-    clusters = [Cluster([rule], [node("n")]) for rule in rules]
+    clusters = [Evaluation([rule], [node("n")]) for rule in rules]
     for cluster in clusters:
         for one in pods:
             kept = dict(cluster.filter(one, ["n"]).rejected)
-            fresh = dict(Cluster(cluster.evaluator.policies.policies, [node("n")]).filter(one, ["n"]).rejected)
+            fresh = dict(Evaluation(cluster.evaluator.policies.policies, [node("n")]).filter(one, ["n"]).rejected)
             assert kept == fresh
 
 
@@ -142,9 +142,9 @@ def test_pods_of_different_limits_are_never_one_class_where_a_rule_reads_limits(
     plain, other = limited({"containers": [CONTAINER]}), limited(spec)
     written = {"metadata": {"name": "n", "annotations": {"used": "0"}}, "status": {"capacity": {"cpu": "8"}}}
     idle = NodeView(from_json("Node", written), allocatable={"cpu": 8.0})
-    cluster = Cluster([policy(**LOAD)], [idle])
+    cluster = Evaluation([policy(**LOAD)], [idle])
     first, second = cluster.scores(plain), cluster.scores(other)
-    assert second == Cluster([policy(**LOAD)], [idle]).scores(other) != first
+    assert second == Evaluation([policy(**LOAD)], [idle]).scores(other) != first
     for reads, one_class in ((Reads(limit=frozenset({"cpu"})), False), (Reads(request=frozenset({"cpu"})), True)):
         key = equivalence_key(reads)
         assert (key(plain) == key(other)) is one_class

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate.preemption import PROTECTED, Dropped, dropped
-from support.policy import NOW, Cluster, node, placed, pod, policy
+from support.policy import NOW, Evaluation, node, placed, pod, policy
 
 VICTIMS = [
     placed("keep", labels={"never-evict": "true"}),
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str], Dropped | None]] = {
 }
 
 
-def _dropped(cluster: Cluster, name: str, victims: list[str]) -> Dropped | None:
+def _dropped(cluster: Evaluation, name: str, victims: list[str]) -> Dropped | None:
     return dropped(
         pod(),
         cluster.matched(pod()),
@@ -90,25 +90,25 @@ def _dropped(cluster: Cluster, name: str, victims: list[str]) -> Dropped | None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_candidate_survives_only_if_no_policy_objects(name: str) -> None:
     spec, victims, want = CASES[name]
-    cluster = Cluster([policy(**spec)], [node(pods=VICTIMS, cpu=6.9, used=6.1, labels={"w": "4"})])
+    cluster = Evaluation([policy(**spec)], [node(pods=VICTIMS, cpu=6.9, used=6.1, labels={"w": "4"})])
     assert _dropped(cluster, "n", victims) == want
 
 
 def test_a_node_that_is_not_known_is_dropped_by_whoever_would_filter_or_protect() -> None:
     specs: list[dict[str, Any]] = [{"filters": {"f": "true"}}, {"protect": {"p": "false"}}]
     for spec in specs:
-        assert _dropped(Cluster([policy(**spec)]), "n", []) == Dropped("p", "", "node is not known yet")
-    assert _dropped(Cluster([policy(scores={"s": "1.0"})]), "n", []) is None
+        assert _dropped(Evaluation([policy(**spec)]), "n", []) == Dropped("p", "", "node is not known yet")
+    assert _dropped(Evaluation([policy(scores={"s": "1.0"})]), "n", []) is None
 
 
 def test_the_first_policy_in_order_says_why() -> None:
     made = [policy("a", filters={"f": "false"}), policy("b", priority=1, protect={"all": "true"})]
-    assert _dropped(Cluster(made, [node(pods=VICTIMS)]), "n", ["small"]) == Dropped("b", "all", PROTECTED)
-    assert _dropped(Cluster(made, [node(pods=VICTIMS)]), "n", []) == Dropped("a", "f", "f")
+    assert _dropped(Evaluation(made, [node(pods=VICTIMS)]), "n", ["small"]) == Dropped("b", "all", PROTECTED)
+    assert _dropped(Evaluation(made, [node(pods=VICTIMS)]), "n", []) == Dropped("a", "f", "f")
 
 
 def test_a_protection_that_raised_is_counted() -> None:
-    cluster = Cluster([policy(protect={"k": "victim.metadata.labels['app'] == 'x'"})], [node(pods=VICTIMS)])
+    cluster = Evaluation([policy(protect={"k": "victim.metadata.labels['app'] == 'x'"})], [node(pods=VICTIMS)])
     _dropped(cluster, "n", ["small"])
     (failures,) = cluster.evaluator.tally.drain()
     assert (failures.rule, failures.count) == ("k", 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, totals
 from fairlead.strategies.contract import Normalize
-from support.policy import Cluster, node, pod, policy
+from support.policy import Evaluation, node, pod, policy
 
 NAN, INF = math.nan, math.inf
 NORMALIZED: dict[str, tuple[list[float | None], Normalize, list[float] | None]] = {
@@ -120,14 +120,14 @@ CASES: dict[str, tuple[dict[str, Any], list[float]]] = {
 def test_rules_are_added_up(name: str) -> None:
     scores, want = CASES[name]
     labels = [{"v": "10"}, {"v": "20"}, {}]
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(scores=scores)], [node(f"n{at}", cpu=at + 1.0, labels=held) for at, held in enumerate(labels)]
     )
     assert cluster.scores(pod()) == pytest.approx(want)
 
 
 def test_several_policies_add_up_and_a_node_that_is_not_known_is_neutral() -> None:
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy("a", scores={"s": "free['cpu']"}), policy("b", scores={"s": {"expression": "1.0", "weight": 2}})],
         [node("n1", cpu=10.0), node("n2", cpu=30.0)],
     )
@@ -138,6 +138,6 @@ def test_several_policies_add_up_and_a_node_that_is_not_known_is_neutral() -> No
 
 def test_normalisation_is_over_the_nodes_of_the_call() -> None:
     ranked = policy(scores={"s": {"expression": "free['cpu']", "normalize": "MinMax"}})
-    cluster = Cluster([ranked], [node(f"n{at}", cpu=float(at)) for at in range(5)])
+    cluster = Evaluation([ranked], [node(f"n{at}", cpu=float(at)) for at in range(5)])
     assert cluster.scores(pod(), ["n0", "n4", "n2"]) == [0.0, 100.0, 50.0]
     assert cluster.scores(pod(), ["n2", "n4"]) == [0.0, 100.0]

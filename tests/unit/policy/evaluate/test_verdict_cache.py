@@ -12,13 +12,13 @@ from fairlead.policy.evaluate.columns import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
 from fairlead.strategies.reads import Change
-from support.policy import NOW, SECOND, Clock, Cluster, node, placed, pod, policy
+from support.policy import NOW, SECOND, Clock, Evaluation, node, placed, pod, policy
 
 GPU = Change(node=frozenset({("metadata", "labels", "gpu")}))
 
 
 @contextmanager
-def evaluations(cluster: Cluster) -> Iterator[dict[str, int]]:
+def evaluations(cluster: Evaluation) -> Iterator[dict[str, int]]:
     """Count how often each rule is evaluated meanwhile."""
     before = dict(cluster.evaluator.tally.evaluations)
     found: dict[str, int] = {}
@@ -28,7 +28,7 @@ def evaluations(cluster: Cluster) -> Iterator[dict[str, int]]:
             found[rule[1]] = count - before.get(rule, 0)
 
 
-def _cluster(**options: int) -> Cluster:
+def _cluster(**options: int) -> Evaluation:
     rules = policy(
         filters={
             "gpu": "node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')",
@@ -37,7 +37,7 @@ def _cluster(**options: int) -> Cluster:
         },
         scores={"gpus": "node.metadata.labels[?'gpu'].hasValue() ? 50.0 : 0.0", "packed": "requested['cpu']"},
     )
-    return Cluster([rules], [node(f"n{at}", labels={"gpu": "a"}) for at in range(20)], **options)
+    return Evaluation([rules], [node(f"n{at}", labels={"gpu": "a"}) for at in range(20)], **options)
 
 
 def test_nothing_is_computed_again_while_nothing_changes() -> None:
@@ -103,7 +103,7 @@ def test_a_change_touches_the_rules_that_read_it(name: str) -> None:
 
 
 def test_rules_that_read_a_pods_identity_are_not_kept() -> None:
-    cluster = Cluster([policy(filters={"f": "pod.metadata.name != node.metadata.name"})], [node("a"), node("b")])
+    cluster = Evaluation([policy(filters={"f": "pod.metadata.name != node.metadata.name"})], [node("a"), node("b")])
     assert cluster.filter(pod("a")).passed == ["b"]
     assert cluster.filter(pod("b")).passed == ["a"]
     assert len(cluster.evaluator.classes) == 0
@@ -144,7 +144,7 @@ def test_a_slot_that_is_used_again_forgets_who_was_there() -> None:
 
 def test_past_the_deadline_the_policy_is_named_and_the_next_call_goes_on() -> None:
     rules = policy("slow", filters={"f": "node.metadata.labels[?'gpu'].orValue('') == 'a'"})
-    cluster = Cluster([rules], [node(f"n{at}", labels={"gpu": "a"}) for at in range(100)])
+    cluster = Evaluation([rules], [node(f"n{at}", labels={"gpu": "a"}) for at in range(100)])
     said: list[str] = []
     passed: Sequence[str] = ()
     with evaluations(cluster) as asked:
@@ -174,7 +174,7 @@ def test_who_took_the_time_is_named_and_not_who_comes_after_him(nodes: int, take
             return self.time
 
     rules = [policy(name, filters={"f": "node.metadata.name != 'x'"}) for name in ("a", "b")]
-    cluster = Cluster(rules, [node(f"n{at}") for at in range(nodes)])
+    cluster = Evaluation(rules, [node(f"n{at}") for at in range(nodes)])
     clock = Uneven()
     with pytest.raises(TooSlowError, match="policy a is too slow"):
         cluster.filter(pod(), clock=clock, deadline_ns=5)
@@ -182,7 +182,7 @@ def test_who_took_the_time_is_named_and_not_who_comes_after_him(nodes: int, take
 
 
 def test_rules_that_hold_at_their_moment_only_do_not_pile_up_when_time_is_short_and_do_not_hold_up_others() -> None:
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(filters={"a": "string(now) != ''", "b": "node.metadata.name != 'n0'"})],
         [node(f"n{at}") for at in range(100)],
     )
@@ -197,7 +197,7 @@ def test_rules_that_hold_at_their_moment_only_do_not_pile_up_when_time_is_short_
 
 def test_a_rule_that_says_until_when_it_holds_is_asked_again_then_and_not_before() -> None:
     young = "now - timestamp(node.metadata.labels['since']) < duration('1m')"
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(filters={"young": young}, scores={"hour": "now.getHours() > 8 ? 10.0 : 20.0"})],
         [node(f"n{at}", labels={"since": f"2027-01-15T07:59:{at:02}Z"}) for at in range(30)] + [node("new")],
     )
@@ -245,7 +245,7 @@ class _Slow:
 @pytest.mark.parametrize("each", [100, 2_000, 100_000, 600_000, 4_000_000])
 def test_slices_follow_how_long_a_node_takes(monkeypatch: pytest.MonkeyPatch, each: int) -> None:
     slow = _Slow(monkeypatch, each)
-    cluster = Cluster([policy(filters={"f": "true"})], [node(f"n{at}") for at in range(2_000)])
+    cluster = Evaluation([policy(filters={"f": "true"})], [node(f"n{at}") for at in range(2_000)])
     cluster.filter(pod(), clock=slow)  # type: ignore[arg-type]
     assert max(slow.slices) <= max(5_000_000, columns._SLICE * each)
     assert max(slow.slices[1:]) <= max(2_000_000, each)
@@ -258,7 +258,7 @@ def test_ten_thousand_distinct_pods_are_bounded_in_memory() -> None:
         filters={"f": "node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels['owner']"},
         scores={"s": "pod.metadata.labels['owner'] == 'x' ? 1.0 : 2.0"},
     )
-    cluster = Cluster([rules], [node("n1"), node("n2")], classes=64)
+    cluster = Evaluation([rules], [node("n1"), node("n2")], classes=64)
     pods = [pod("x", labels={"owner": f"o{at}"}) for at in range(10_000)]
     sizes = []
     tracemalloc.start()
@@ -275,7 +275,7 @@ def test_ten_thousand_distinct_pods_are_bounded_in_memory() -> None:
 
 def test_verdicts_that_hold_for_a_time_are_remembered_once_for_each_node() -> None:
     ready = {"nodeReadiness": {"labels": [{"key": "gpu"}], "conditions": [{"type": "Ready"}], "holdOff": "1h"}}
-    cluster = Cluster([policy(filters={"ready": ready})])
+    cluster = Evaluation([policy(filters={"ready": ready})])
     for at in range(3_000):
         stamp = f"2027-01-15T07:{at % 60:02}:00Z"
         change = Change(node=frozenset({("status", "conditions", "Ready")}))
@@ -289,7 +289,7 @@ def test_verdicts_that_hold_for_a_time_are_remembered_once_for_each_node() -> No
 
 def test_the_end_of_a_verdict_that_was_replaced_is_no_reason_to_ask_again() -> None:
     ready = {"nodeReadiness": {"conditions": [{"type": "Ready"}], "holdOff": "60s"}}
-    cluster = Cluster([policy(filters={"ready": ready})])
+    cluster = Evaluation([policy(filters={"ready": ready})])
     change = Change(node=frozenset({("status", "conditions", "Ready")}))
     for status in ("True", "False"):
         cluster.nodes.put(node("n", conditions={"Ready": (status, "2027-01-15T08:00:00Z")}), change)

@@ -12,7 +12,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import Unknown
-from support.policy import NOW, SECOND, Cluster, node, on_node, pod, policy
+from support.policy import NOW, SECOND, Evaluation, node, on_node, pod, policy
 
 Fields = dict[str, Any]
 
@@ -170,7 +170,7 @@ def test_data_differ_where_a_rule_could_see_it() -> None:
 
 def test_an_entry_that_grows_stale_touches_only_the_rules_that_read_it() -> None:
     data = [{"name": "load", **TIMED}, {"name": "watts", **LABEL}]
-    cluster = Cluster(
+    cluster = Evaluation(
         [policy(data=data, filters={"cool": "data.load < 1.0", "rich": "data.watts > 1.0", "any": "true"})],
         [node(f"n{at}", annotations={"v": "0", "t": str(NOW // SECOND + at)}, labels={"v": "5"}) for at in range(3)],
     )
@@ -186,4 +186,4 @@ def test_an_entry_that_grows_stale_touches_only_the_rules_that_read_it() -> None
 def test_a_policy_sees_its_own_data_only() -> None:
     data = [[{"name": "x", "nodeLabel": {"key": key}}] for key in "ab"]
     made = [policy(f"p{at}", data=one, filters={"f": "data.x == 1.0"}) for at, one in enumerate(data)]
-    assert Cluster(made, [node(labels={"a": "1", "b": "2"})]).reasons(pod()) == {"n": "p1/f: f"}
+    assert Evaluation(made, [node(labels={"a": "1", "b": "2"})]).reasons(pod()) == {"n": "p1/f: f"}

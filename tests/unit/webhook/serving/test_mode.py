@@ -20,7 +20,7 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 from scripted.loop import in_loop
-from support.policy import INSTALLED, MODEL, NOW, Cluster, node, obj, pod
+from support.policy import INSTALLED, MODEL, NOW, Evaluation, node, obj, pod
 
 GOOD: Final = "node.metadata.name == 'a'"
 BAD: Final = "node.metadata.nam == 'a'"
@@ -40,7 +40,7 @@ def put(policies: PolicyStore, *generations: tuple[Any, dict[str, Any]], compile
 
 
 def passed(policies: Iterable[CompiledPolicy]) -> list[str]:
-    return list(Cluster([*policies], [node("a"), node("b")]).filter(pod(), now=NOW).passed)
+    return list(Evaluation([*policies], [node("a"), node("b")]).filter(pod(), now=NOW).passed)
 
 
 EDIT: Final[dict[str, tuple[list[tuple[Any, dict[str, Any]]], list[str], str]]] = {

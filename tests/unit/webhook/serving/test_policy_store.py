@@ -12,7 +12,7 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.strategies.contract import Strategy, Use
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
-from support.policy import MODEL, NOW, Cluster, node, obj, pod
+from support.policy import MODEL, NOW, Evaluation, node, obj, pod
 from support.policy.building import INSTALLED
 
 GOOD = "node.metadata.name == 'a'"
@@ -35,7 +35,7 @@ def said(all_: PolicyStore) -> str:
 
 
 def passed(all_: PolicyStore) -> list[str]:
-    cluster = Cluster(all_.serving.policies, [node("a"), node("b")])
+    cluster = Evaluation(all_.serving.policies, [node("a"), node("b")])
     return list(cluster.filter(pod(), now=NOW).passed)
 
 
