@@ -64,7 +64,7 @@ class ServingCore:
         self.policies = PolicyStore(
             self.model,
             CompileOptions(self.strategies, custom=self.custom, clock=thread_time),
-            on_compiled=self.last_good.keep,
+            on_good=self.last_good.keep,
             on_removed=self.last_good.forget,
         )
         self.node_data = NodeDataFeed(

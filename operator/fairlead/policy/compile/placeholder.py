@@ -41,11 +41,13 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
 
 def generation_of(obj: Mapping[str, Any]) -> str:
     """Return the generation of an object that may be malformed; without one, a hash of its spec."""
+    if generation := _map(obj.get("metadata")).get("generation"):
+        return str(generation)
     try:
         text = json.dumps(obj.get("spec"), sort_keys=True, default=str)
     except (ValueError, TypeError, RecursionError):  # it contains itself, mixes kinds of keys, or is too deep
         text = ""
-    return str(_map(obj.get("metadata")).get("generation") or hashlib.sha256(text.encode()).hexdigest()[:12])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _match(written: object) -> Match:

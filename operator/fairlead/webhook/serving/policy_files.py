@@ -105,8 +105,6 @@ class PolicyFolder:
         self._folder, self._reloader, self._last_good = folder, reloader, last_good
         self._files = PolicyFiles(folder)
         self._scan = Scan({}, {})
-        self._unreadable: Mapping[str, Obj] = {}
-        """Last good policies that serve in place of files that could not be read since the start."""
 
     @property
     def faults(self) -> Mapping[str, str]:
@@ -122,16 +120,8 @@ class PolicyFolder:
         """Compile the policies, after their last good generations are loaded: one may not compile."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
-            kept = await self._last_good.loaded()
-            self._reloader.policies.last_good = kept
-            missing = {name: one.obj for (name, _), one in kept.items() if name not in self._scan.policies}
-            if not self._scan.unknown:  # deleted while no replica ran
-                for name in missing:
-                    self._last_good.forget(name)
-            elif missing:  # the unreadable files may contain them
-                self._unreadable = missing
-                LOG.warning("last_good.serving", extra={"policies": sorted(missing)})
-            self._take(self._with_unreadable(self._scan))
+            self._reloader.policies.last_good = await self._last_good.loaded()
+            self._take(self._scan)
             self._reloader.wake()
             await self._reloader.run()
 
@@ -142,7 +132,7 @@ class PolicyFolder:
         except OSError as error:
             fault = f"cannot be read: {error.strerror}"
             scan = Scan(self._scan.policies, {**self._scan.faults, str(self._folder): fault}, unknown=True)
-        self._take(self._with_unreadable(scan))
+        self._take(scan)
 
     async def _follow(self) -> None:
         while True:
@@ -157,18 +147,16 @@ class PolicyFolder:
         for name, obj in scan.policies.items():
             if before.get(name) is not obj:
                 self._reloader.put(obj)
+        if not scan.unknown:
+            self._reloader.forget_missing()
+        elif restored := self._reloader.restore_missing():  # the files that cannot be read may contain them
+            LOG.warning("last_good.serving", extra={"policies": restored})
         for file, fault in faults.items():
             if known.get(file) != fault:
                 LOG.warning("policy_file.invalid", extra={"file": file, "error": fault})
         for file in known.keys() - faults.keys():
             LOG.info("policy_file.valid", extra={"file": file})
         self._scan = scan
-
-    def _with_unreadable(self, scan: Scan) -> Scan:
-        """Return the scan with the policies of unreadable files, until all files can be read."""
-        if not scan.unknown:
-            self._unreadable = {}
-        return Scan({**self._unreadable, **scan.policies}, scan.faults, scan.unknown)
 
 
 def _policies(data: bytes) -> Iterator[Obj]:

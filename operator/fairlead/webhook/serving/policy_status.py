@@ -1,15 +1,13 @@
 """Status of a policy on a replica: the generation that serves, and why the newest does not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from fairlead.api.mode import Mode
 
 Obj = Mapping[str, Any]
 Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "NotCompiled", "InternalError"]
-_APPLIED: Final = ("LastGoodServes", "NothingServes")
-"""Reasons that tell what is applied in place of a generation that does not compile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +23,6 @@ class PolicyStatus:
     message: str = ""
     uid: str = ""
     mode: Mode = "Enforce"
-
-    def in_mode(self, mode: Mode) -> "PolicyStatus":
-        """Return the status of the policy while this is its mode."""
-        if mode == "Enforce":
-            return self
-        return replace(self, reason="NotCompiled" if self.reason in _APPLIED else self.reason, mode=mode)
 
     def __str__(self) -> str:
         if self.reason == "Compiled":

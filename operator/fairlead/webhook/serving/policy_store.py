@@ -1,8 +1,7 @@
-"""Store of the policies that serve: what compiled, and what serves in place of what did not. No I/O.
+"""Store of the policies that serve: it compiles them, and lets serve what `generations.choose` chooses. No I/O.
 
-A policy that does not compile never replaces one that serves (decision 5): its last good generation continues to serve,
-from memory or from `LastGoodStore`. If there is none, its pods are rejected, or pass, by its failure policy. The mode
-of the newest object decides whether any of this is applied, before that object compiles and if it never does.
+The candidates are the generations that compiled here, and the last good ones of `LastGoodStore` from before the start.
+The mode of the newest object decides whether any of them is applied, before that object compiles and if it never does.
 """
 
 import logging
@@ -20,12 +19,12 @@ from fairlead.cooperative import Steps, released
 from fairlead.policy.compile.compiler import CompileOptions, compile_steps
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, in_mode
-from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
+from fairlead.policy.compile.placeholder import generation_of
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.webhook.serving.compile_queue import Compilation, CompileQueue, PolicyEntry, uid_of, written_in
-from fairlead.webhook.serving.limited_policies import LimitedPolicies
-from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus, Reason
+from fairlead.webhook.serving.generations import Choice, NotCompiled, PolicyLimits, beyond, choose
+from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus
 
 LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
@@ -34,9 +33,6 @@ _OFTEN: Final = 200
 served: a set takes the longer to build, the more policies it has."""
 _LONG: Final = 10_000
 """The most stretches, also while last good generations are still compiling."""
-_BEYOND: Final = (
-    "there are more than {} policies, of which the oldest serve; delete policies, or raise maxPolicies in the settings"
-)
 _ANY: Final[Obj] = {
     "apiVersion": API_VERSION,
     "kind": KIND,
@@ -58,10 +54,10 @@ class PolicyStore:
 
     model: type[SchedulerExtenderPolicy]
     options: CompileOptions
-    last_good: Mapping[tuple[str, str], CompiledGeneration] = field(default_factory=dict)
-    """Last good generations found at the start, by name and UID of their policy."""
-    on_compiled: Callable[[CompiledGeneration], None] = lambda _: None
-    """Called with every generation that compiles."""
+    last_good: dict[tuple[str, str], CompiledGeneration] = field(default_factory=dict)
+    """Last good generations found at the start, by name and UID of their policy; without those of removed policies."""
+    on_good: Callable[[CompiledGeneration], None] = lambda _: None
+    """Called with every generation that compiles and is within the limits, once it serves."""
     on_removed: Callable[[str], None] = lambda _: None
     """Called with the name of every policy that was deleted."""
     max_policies: int = 1_000_000
@@ -70,7 +66,8 @@ class PolicyStore:
     """Policies that were compiled or removed so far."""
     serving: PolicySet = field(default_factory=PolicySet)
     _entries: dict[str, PolicyEntry] = field(default_factory=dict)
-    _within_limits: LimitedPolicies = field(default_factory=LimitedPolicies)
+    _chosen: Mapping[str, Choice] | None = None
+    """Generations that are to serve; None if they have to be chosen again."""
     _changed: bool = False
     _edited: bool = False
     """Whether an edit of a policy that had compiled is about to serve."""
@@ -88,31 +85,58 @@ class PolicyStore:
         self.options = rules
         for entry in self._entries.values():
             entry.waits = entry.waits or not entry.is_too_long
-        self._requeue = True
+        self._requeue, self._chosen = True, None
 
     def set_max_policies(self, count: int) -> None:
         """Set how many policies serve."""
         self._requeue |= count != self.max_policies
-        self.max_policies = count
+        self.max_policies, self._chosen = count, None
 
     def put(self, obj: Obj) -> None:
         """Add or replace a policy, to be compiled by `compile_pending`."""
         name = str(obj.get("metadata", {}).get("name", ""))
         entry = self._entries.get(name)
         if entry is None or uid_of(entry.obj) != uid_of(obj):
-            self._entries[name], self._requeue = PolicyEntry(obj, mode_of(obj)), True
+            self._entries[name], self._requeue, self._chosen = PolicyEntry(obj, mode_of(obj)), True, None
         elif written_in(entry.obj) != written_in(obj):
             self._requeue = True
             is_in_another_mode = entry.replace(obj)
             self._changed |= is_in_another_mode
             self._edited |= is_in_another_mode
+            self._chosen = None
+        else:
+            entry.obj = obj
 
     def remove(self, name: str) -> None:
         """Remove a policy."""
+        stored = [key for key in self.last_good if key[0] == name]
+        for key in stored:
+            del self.last_good[key]
         if self._entries.pop(name, None) is not None:
             self._changed = self._requeue = True
+            self._chosen = None
             self.changes += 1
-            self.on_removed(name)
+        elif not stored:
+            return
+        self.on_removed(name)
+
+    def restore_missing(self) -> list[str]:
+        """Let the last good generations of policies without an object serve: of some, it cannot be read."""
+        restored = {name: good.obj for (name, _), good in self.last_good.items() if name not in self._entries}
+        for obj in restored.values():
+            self.put(obj)
+        return sorted(restored)
+
+    def forget_missing(self) -> list[str]:
+        """Remove the policies without an object, as all can be read: they were deleted."""
+        gone = {name for (name, _), good in self.last_good.items() if self._is_missing(name, good)}
+        for name in gone:
+            self.remove(name)
+        return sorted(gone)
+
+    def _is_missing(self, name: str, good: CompiledGeneration) -> bool:
+        entry = self._entries.get(name)
+        return entry is None or entry.obj is good.obj
 
     @property
     def waits(self) -> bool:
@@ -122,12 +146,8 @@ class PolicyStore:
     @property
     def states(self) -> Mapping[str, PolicyStatus]:
         """Return the status of each policy."""
-        found = {
-            name: entry.state.in_mode(self._mode(name, entry))
-            for name, entry in sorted(self._entries.items())
-            if entry.state is not None
-        }
-        return found | {name: state for name, state in self._within_limits.refused.items() if name in found}
+        chosen = sorted(self._choices().items())
+        return {name: choice.status for name, choice in chosen if choice.status is not None}
 
     def without_weakened(self, policies: PolicySet) -> PolicySet:
         """Return a set without what the newest objects have weakened or deleted since it was built.
@@ -179,7 +199,7 @@ class PolicyStore:
                 try:
                     next(work.steps)
                 except StopIteration:
-                    self._changed = True
+                    self._changed, self._chosen = True, None
                     self._edited |= work.is_edit
                     self.changes += 1
                 else:
@@ -208,13 +228,14 @@ class PolicyStore:
 
     def _limit_policies(self) -> None:
         """Let the oldest policies serve where there are more than may be, and compile no others."""
-        oldest = sorted(self._entries.values(), key=lambda one: one.age)
-        for at, entry in enumerate(oldest):
-            if at >= self.max_policies and (entry.waits or not entry.is_beyond):
-                entry.leave_out(_BEYOND.format(self.max_policies))
-                self._changed = True
-            elif at < self.max_policies and entry.is_beyond:
-                entry.compiled, entry.waits, entry.is_beyond = None, True, False
+        left_out = beyond([entry.age for entry in self._entries.values()], self.max_policies)
+        for name, entry in self._entries.items():
+            if name in left_out and (entry.waits or not entry.is_beyond):
+                entry.forget_results(is_beyond=True)
+                self._changed, self._chosen = True, None
+            elif name not in left_out and entry.is_beyond:
+                entry.forget_results(is_beyond=False)
+                self._chosen = None
 
     def _compilation(self, name: str, entry: PolicyEntry) -> Compilation:
         expressions = list[CompiledExpression]()
@@ -231,8 +252,26 @@ class PolicyStore:
 
     def _serve(self) -> None:
         self._changed, self._edited, self._stretches = False, False, 0
-        made = [(one.serving(self._mode(name, one)), one.obj) for name, one in self._entries.items()]
-        self.serving = policy_set(self._within_limits.select(made, self.options.servers))
+        serving, choices = list[CompiledPolicy](), self._choices()
+        for name, choice in choices.items():
+            entry = self._entries[name]
+            mode = self._mode(name, entry)
+            if choice.serving is None:
+                serving.append(entry.placeholder(mode, yet=choice.status is not None))
+                continue
+            serving.append(choice.serving)
+            if mode == "Enforce":  # what is not enforced is within any limit
+                entry.keep_until(choice.serving)
+        self.serving = policy_set(serving)
+        for name, choice in choices.items():
+            if (good := self._entries[name].take_good(choice.serving)) is not None:
+                self.on_good(good)
+
+    def _choices(self) -> Mapping[str, Choice]:
+        if self._chosen is None:
+            candidates = [entry.candidates(self._mode(name, entry)) for name, entry in self._entries.items()]
+            self._chosen = choose(candidates, PolicyLimits(self.max_policies, self.options.servers))
+        return self._chosen
 
     def _last_good_work(self) -> CompileQueue:
         """Return the compilations of last good generations."""
@@ -240,7 +279,7 @@ class PolicyStore:
         queue = CompileQueue()
         for name, entry in self._entries.items():
             stored = self.last_good.get((name, uid_of(entry.obj)))
-            if entry.compiled is None and entry.waits and stored is not None:
+            if entry.newest is None and not entry.earlier and entry.waits and stored is not None:
                 queue.add(self._last_good_compilation(entry, stored))
         return queue
 
@@ -251,29 +290,22 @@ class PolicyStore:
         return Compilation(stored.name, entry, self._restore_entry(stored.name, entry), [])
 
     def _restore_entry(self, name: str, entry: PolicyEntry) -> Steps[None]:
-        entry.compiled = yield from self._compile_stored(name, entry.obj)
+        entry.earlier = yield from self._compile_stored(name, entry.obj)
 
     def _update_entry(self, entry: PolicyEntry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
-        entry.is_too_long = False
-        name, failed = str(obj["metadata"].get("name", "")), False
+        name = str(obj["metadata"].get("name", ""))
         try:
             compiled = yield from self._compiled(obj, expressions)
         except _FAULTS as error:
             message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
-            failed = isinstance(error, _InternalError)
-            entry.is_too_long = isinstance(error, PolicyError) and error.is_too_long
+            is_internal = isinstance(error, _InternalError)
+            is_too_long = isinstance(error, PolicyError) and error.is_too_long
         else:
-            entry.compiled = compiled
-            entry.state = PolicyStatus(name, compiled.generation, compiled.generation, "Compiled", uid=compiled.uid)
-            if self._entries.get(name) is entry:
-                self.on_compiled(CompiledGeneration(name, compiled.uid, compiled.generation, obj))
+            entry.set_compiled(compiled, obj)
             return
-        if entry.compiled is None or entry.compiled.placeholder:
-            entry.compiled = (yield from self._compile_stored(name, obj)) or placeholder_policy(obj)
-        generation = generation_of(obj)
-        serves = None if entry.compiled.placeholder else entry.compiled.generation
-        reason: Reason = "InternalError" if failed else "LastGoodServes" if serves else "NothingServes"
-        entry.state = PolicyStatus(name, generation, serves, reason, message, uid_of(obj))
+        if not entry.compiled:
+            entry.earlier = yield from self._compile_stored(name, obj)
+        entry.set_failed(NotCompiled(generation_of(obj), message, is_internal, is_too_long))
 
     def _compiled(self, obj: Obj, expressions: list[CompiledExpression] | None = None) -> Steps[CompiledPolicy]:
         """Compile a policy; raises one of `_FAULTS` whatever goes wrong, so that one policy never stops the others."""
@@ -287,12 +319,12 @@ class PolicyStore:
             LOG.exception("policy.compile_fault", extra={"policy": obj["metadata"].get("name", "")})
             raise _InternalError(f"internal error, see the log: {type(error).__name__}: {error}") from error
 
-    def _compile_stored(self, name: str, obj: Obj) -> Steps[CompiledPolicy | None]:
-        """Compile the last good generation of a policy with the same UID; None if there is none, or it fails."""
+    def _compile_stored(self, name: str, obj: Obj) -> Steps[tuple[CompiledPolicy, ...]]:
+        """Compile the last good generation of a policy with the same UID; empty if there is none, or it fails."""
         stored = self.last_good.get((name, uid_of(obj)))
         if stored is None or written_in(stored.obj) == written_in(obj):
-            return None  # nothing stored, or the same, which does not compile
+            return ()  # nothing stored, or the same, which does not compile
         try:
-            return (yield from self._compiled(stored.obj))
+            return ((yield from self._compiled(stored.obj)),)
         except _FAULTS:  # a newer version of Fairlead had compiled it
-            return None
+            return ()

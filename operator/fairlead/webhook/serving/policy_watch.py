@@ -110,13 +110,10 @@ class WatchedPolicies:
         Last good generations serve before anything else is compiled; a policy that is not compiled yet gets its failure
         policy.
         """
-        kept = await self._last_good.loaded()
-        self._reloader.policies.last_good = kept
+        self._reloader.policies.last_good = await self._last_good.loaded()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
             await self.objects.listed()
-            present = {name for _, name in self.objects.objects}
-            for name in {name for name, _ in kept} - present:  # deleted while no replica ran
-                self._last_good.forget(name)
+            self._reloader.forget_missing()
             self._reloader.wake()
             await self._reloader.run()

@@ -72,6 +72,19 @@ class PolicyReloader:
         self._wake.set()
         self._brake_soon()
 
+    def restore_missing(self) -> list[str]:
+        """Let the last good generations of policies without an object serve; return their names."""
+        restored = self.policies.restore_missing()
+        if restored:
+            self._wake.set()
+        return restored
+
+    def forget_missing(self) -> None:
+        """Remove the policies without an object: they were deleted."""
+        if self.policies.forget_missing():
+            self._wake.set()
+            self._brake_soon()
+
     def wake(self) -> None:
         """Wake `run` to compile what is pending."""
         self._wake.set()

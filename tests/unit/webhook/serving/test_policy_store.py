@@ -9,7 +9,9 @@ import pytest
 
 from fairlead.api.params import Params
 from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.strategies.contract import Strategy, Use
+from fairlead.webhook.serving.compile_queue import PolicyEntry
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
 from support.policy import MODEL, NOW, Evaluation, node, obj, pod
@@ -161,7 +163,7 @@ def test_what_was_replaced_goes_without_the_collector() -> None:
 
 def test_every_good_generation_and_every_policy_that_went_is_told() -> None:
     told: list[str] = []
-    all_ = policies(on_compiled=lambda one: told.append(one.generation), on_removed=told.append)
+    all_ = policies(on_good=lambda one: told.append(one.generation), on_removed=told.append)
     put(all_, GOOD)
     put(all_, BAD, 2)
     put(all_, OTHER, 3)
@@ -227,9 +229,7 @@ def good(name: str, expression: str) -> dict[tuple[str, str], CompiledGeneration
 
 def test_what_was_good_serves_before_anything_else_is_looked_at() -> None:
     compiled = list[str]()
-    all_ = policies(
-        last_good=good("same", GOOD) | good("other", GOOD), on_compiled=lambda one: compiled.append(one.name)
-    )
+    all_ = policies(last_good=good("same", GOOD) | good("other", GOOD), on_good=lambda one: compiled.append(one.name))
     for one in (named("new", GOOD), named("poison", OTHER), named("same", GOOD), named("other", OTHER, 2)):
         all_.put(one)
     steps = all_.compile_pending()
@@ -272,9 +272,9 @@ def long(name: str, generation: int = 1) -> dict[str, Any]:
 
 
 def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them() -> None:
-    clock, compiled = Clock(), list[str]()
+    clock = Clock()
     clock.step = 1e-6
-    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock), on_compiled=lambda one: compiled.append(one.name))
+    all_ = PolicyStore(MODEL, CompileOptions(INSTALLED, clock=clock))
     for name in ("a", "b", "c"):
         all_.put(long(name))
     steps = all_.compile_pending()
@@ -282,14 +282,14 @@ def test_what_comes_while_long_ones_are_compiled_does_not_wait_for_any_of_them()
         next(steps)
     all_.put(named("short", GOOD))
     needed = 0
-    while not compiled:
+    while not all_.states:
         next(steps)
         needed += 1
-    assert compiled == ["short"]
+    assert [*all_.states] == ["short"]
     assert needed < 50
     for _ in steps:
         pass
-    assert sorted(compiled) == ["a", "b", "c", "short"]
+    assert [*all_.states] == ["a", "b", "c", "short"]
 
 
 def test_what_is_edited_again_and_again_does_not_begin_anew_each_time() -> None:
@@ -306,24 +306,58 @@ def test_what_is_edited_again_and_again_does_not_begin_anew_each_time() -> None:
     assert max(steps) == pytest.approx(took * 1.5, rel=0.02)
 
 
-def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time() -> None:
-    def fails(one: CompiledGeneration) -> None:
-        if one.name == "a":
-            raise RuntimeError("a slip of ours")
+def test_a_fault_of_one_leaves_the_others_to_be_compiled_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(entry: PolicyEntry, compiled: CompiledPolicy, _obj: Any) -> None:
+        monkeypatch.undo()
+        raise RuntimeError("a slip of ours")
 
-    all_ = policies(on_compiled=fails)
+    all_ = policies()
     for name in ("a", "b", "c"):
         all_.put(named(name, GOOD))
+    monkeypatch.setattr(PolicyEntry, "set_compiled", fails)
     with pytest.raises(RuntimeError, match="a slip of ours"):
         finished(all_)
     assert all_.waits
     finished(all_)
-    assert {name: state.reason for name, state in all_.states.items()} == dict.fromkeys("abc", "Compiled")
+    assert {one.name: one.placeholder for one in all_.serving.policies} == {"a": "NotCompiledYet", "b": "", "c": ""}
+
+
+def test_good_generations_serve_although_one_cannot_be_stored() -> None:
+    stored = list[str]()
+
+    def fails(one: CompiledGeneration) -> None:
+        if one.name == "a" and one.generation == "1":
+            raise RuntimeError("a slip of ours")
+        stored.append(f"{one.name}/{one.generation}")
+
+    all_ = policies(on_good=fails)
+    for name in ("a", "b"):
+        all_.put(named(name, GOOD))
+    with pytest.raises(RuntimeError, match="a slip of ours"):
+        finished(all_)
+    assert {one.name: one.placeholder for one in all_.serving.policies} == {"a": "", "b": ""}
+    all_.put(named("a", OTHER, 2))
+    finished(all_)
+    assert sorted(stored) == ["a/2", "b/1"]
+
+
+def test_stored_generations_of_policies_without_an_object_serve_until_they_were_deleted() -> None:
+    removed = list[str]()
+    all_ = policies(last_good=good("gone", GOOD) | good("unread", GOOD), on_removed=removed.append)
+    all_.put(named("there", GOOD))
+    assert all_.restore_missing() == ["gone", "unread"]
+    finished(all_)
+    assert sorted(one.name for one in all_.serving.policies) == ["gone", "there", "unread"]
+    all_.put(named("unread", GOOD))  # it can be read again, and says the same
+    all_.remove("there")
+    assert all_.forget_missing() == ["gone"]
+    assert (all_.restore_missing(), all_.forget_missing(), removed) == ([], [], ["there", "gone"])
+    finished(all_)
+    assert [one.name for one in all_.serving.policies] == ["unread"]
 
 
 def test_of_one_that_changes_only_what_it_is_now_is_compiled() -> None:
-    compiled = list[str]()
-    all_ = policies(on_compiled=lambda one: compiled.append(f"{one.name} {one.generation}"))
+    all_ = policies()
     all_.put(long("a"))
     steps = all_.compile_pending()
     for generation in range(2, 6):
@@ -335,7 +369,7 @@ def test_of_one_that_changes_only_what_it_is_now_is_compiled() -> None:
     all_.remove("gone")
     for _ in steps:
         pass
-    assert compiled == ["a 5"]
+    assert (all_.states["a"].serving, all_.changes) == ("5", 2), "one was compiled, and one went"
 
 
 def test_an_object_of_any_shape_is_a_fault_of_its_own() -> None:

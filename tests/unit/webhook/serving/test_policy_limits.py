@@ -154,6 +154,33 @@ def test_the_generation_before_it_serves_until_there_is_room() -> None:
     assert said(policies) == {"b": "Compiled"}
 
 
+def test_of_an_edit_that_does_not_compile_after_one_beyond_the_limits_its_own_fault_is_reported() -> None:
+    policies = store(asking("a", "x"))
+    put(policies, asking("a", "p", "q", "r", "s", generation=2))
+    put(policies, asking("a", "x", generation=3, filters={"f": "node.metadata.nam == 'a'"}))
+    assert serving(policies) == {"a": "1"}
+    status = policies.states["a"]
+    assert (status.reason, status.generation, status.serving) == ("LastGoodServes", "3", "1")
+    assert "did you mean `name`" in status.message
+
+
+def test_what_served_before_an_edit_beyond_the_limits_serves_again_after_it_was_off() -> None:
+    policies = store(asking("a", "x"))
+    for generation, mode in enumerate(("Enforce", "Disabled", "Enforce"), 2):
+        put(policies, asking("a", "p", "q", "r", "s", generation=generation, mode=mode))
+    assert serving(policies) == {"a": "1"}
+
+
+def test_a_generation_beyond_the_limits_is_not_stored_in_place_of_the_last_good_one() -> None:
+    stored = list[str]()
+    policies = store(asking("a", "x"))
+    policies.on_good = lambda one: stored.append(one.generation)
+    put(policies, asking("a", "p", "q", "r", "s", generation=2))
+    assert (serving(policies), stored) == ({"a": "1"}, [])
+    put(policies, asking("a", "p", generation=3))
+    assert (serving(policies), stored) == ({"a": "3"}, ["3"])
+
+
 def test_new_limits_count_at_once() -> None:
     policies = store(asking("a", "x"), asking("b", "y", "z"))
     policies.set_compile_options(CompileOptions(INSTALLED, servers={"default": 2}))
