@@ -103,11 +103,10 @@ def evaluation(text: str) -> str:
     wants = check("pod.metadata.labels[?'gpu'].orValue('any')", Environment(RULE), VALUE)
     environment = Environment(RULE, {"wants": wants.type}, ("load",))
     try:
-        return CompiledExpression(
-            check(text, environment, VALUE), {"wants": CompiledExpression(wants)}
-        ).evaluation.lower()
+        made = CompiledExpression(check(text, environment, VALUE), {"wants": CompiledExpression(wants)})
     except ExpressionError:
         return "rejected"
+    return "byte code" if made.evaluation == "ByteCode" else "engine"
 
 
 def table() -> str:

@@ -23,6 +23,7 @@ MANY_MODULES: Final = {
 }
 """Folders that may be larger, as they are lists of equals."""
 LONG_MODULES: Final = {
+    "policy/lint/symbolic.py": "one evaluation: what a term is, can be, and may still be are read together",
     "policy/nodes/measured_table.py": "one table: a value, its age, its entry and its publication are read together",
     "webhook/serving/policy_store.py": "what is put, compiled, chosen and served is one state, in these four steps",
 }

@@ -20,6 +20,18 @@ _ENTRIES: Final = ("_[_]", "_[?_]", "_?._")
 _SAME: Final = frozenset({"double", "int", "uint", "value", "asApproximateFloat", "asInteger", "quantity"})
 _ROUNDED: Final = ("math.ceil", "math.floor", "math.round", "math.trunc")
 _DEEPEST: Final = 60
+OF_TIME: Final[Mapping[str, tuple[int, int]]] = {
+    "getDate": (1, 31),
+    "getDayOfMonth": (0, 30),
+    "getDayOfWeek": (0, 6),
+    "getDayOfYear": (0, 365),
+    "getHours": (0, 23),
+    "getMilliseconds": (0, 999),
+    "getMinutes": (0, 59),
+    "getMonth": (0, 11),
+    "getSeconds": (0, 59),
+}
+"""Least and greatest values of the parts of a time."""
 _NAMES: Final = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
 
 
@@ -84,6 +96,9 @@ class Ranges:
                 return _entry(checked, held, key)
             case Call(function="size"):
                 return _COUNT
+            case Call(function=function, args=(time, *_)) if function in OF_TIME:
+                if checked.type_of(time).name == "timestamp":  # those of a duration have no greatest value
+                    return Range(*OF_TIME[function])
             case Call():
                 return self._call(checked, node, deep + 1)
         return UNKNOWN

@@ -4,13 +4,19 @@ An entry is a key of a map, or the first element of a list. Two objects are foll
 `||`, `?:` and the macros: one without the entry, and one that has it with a value that the expression does not name.
 Each part is true, false or an error for the one and for the other. Everything else that the expression reads may have
 any value, the same one for both.
+
+An amount that is absent is meant as 0, and so is a number that a text is converted to and that `<` or `>` compares: in
+`request['example.com/gpu'] < 2.0` the other object has 0.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from math import inf
+from operator import ge, gt, le, lt
 from typing import Final
 
+from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Select, children
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
@@ -28,9 +34,15 @@ _UNLIKE: Final[OutcomePairs] = frozenset({(None, False)})
 _LIKE: Final[OutcomePairs] = frozenset({(None, True)})
 
 
+AMOUNTS: Final = frozenset({"allocatable", "free", "request", "requested"})
+"""Variables that hold amounts by resource."""
+QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead")
+"""Fields whose strings are quantities."""
+
+
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """Entry of a map of strings, or of a list."""
+    """Entry of a map of strings or of amounts, or of a list."""
 
     holder: Key
     key: str | None
@@ -39,6 +51,16 @@ class MapEntry:
     """Source text of the map or list, such as `pod.metadata.labels`."""
     root: str = field(compare=False)
     """Name that the text begins with: a variable of the environment or of a macro."""
+
+    @property
+    def is_of_variable(self) -> bool:
+        """Report whether it is an amount of a variable such as `request`."""
+        return self.map in AMOUNTS and self.holder[0] == "name"
+
+    @property
+    def is_amount(self) -> bool:
+        """Report whether absent is meant as 0."""
+        return self.is_of_variable or self.map.rpartition(".")[2] in QUANTITIES
 
 
 class _GiveUpError(Exception):
@@ -80,6 +102,9 @@ def _entry(term: Term) -> MapEntry | None:
     """Return the entry that a term reads, if reading it raises an error where it is absent."""
     if found := read(term):
         holder, key = found
+        if isinstance(holder.node, Ident):
+            name = holder.checked.names.get(holder.node.id, "")
+            return MapEntry(holder.key(), str(key), name, name) if name in AMOUNTS else None
         return _made(holder, str(key)) if holder.checked.type_of(holder.node).params[1].name == "string" else None
     if indexed := term.args("_[_]"):
         of_list = indexed[0].checked.type_of(indexed[0].node).name == "list"
@@ -124,7 +149,10 @@ def _pairs(term: Term, entry: MapEntry) -> OutcomePairs:
         return compared
     match _raises(term, entry):
         case True:
-            return _LIKE if term.function == "_!=_" else _UNLIKE
+            unnamed = _LIKE if term.function == "_!=_" else _UNLIKE
+            if (outcome := _with_nothing(term, entry)) is None:
+                return unnamed
+            return frozenset({(None, outcome)}) | (frozenset() if entry.is_of_variable else unnamed)
         case False:
             return _EITHER
     return _EITHER | _LIKE | _UNLIKE
@@ -158,6 +186,57 @@ def _with_default(term: Term, entry: MapEntry) -> OutcomePairs | None:
             is_other = term.function == "_!=_"
             return frozenset({((default in wanted) is not is_other, is_other)})
     return None
+
+
+_SIGNS: Final = ("_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGreaterThan")
+_ORDERS: Final[Mapping[str, Callable[[float, float], bool]]] = dict(zip(_SIGNS, (lt, le, gt, ge, lt, gt), strict=True))
+_EQUALITIES: Final = ("_==_", "_!=_")
+_CONVERSIONS: Final = ("int", "uint", "double", "quantity", "duration", "asApproximateFloat", "asInteger")
+_Bounds = tuple[float, float]
+_NOTHING: Final[_Bounds] = (0.0, 0.0)
+_SOMETHING: Final[_Bounds] = (1e-9, inf)
+_ANYTHING: Final[_Bounds] = (-inf, inf)
+
+
+def _with_nothing(term: Term, entry: MapEntry) -> bool | None:
+    """Return the outcome of comparing numbers if the entry is 0 and all others are above 0; None if it is not known."""
+    if not (sides := term.args(*_ORDERS, *(_EQUALITIES if entry.is_amount else ()))):
+        return None
+    one, other = (_bounds(side, entry) for side in sides)
+    if term.function in _EQUALITIES:
+        if one == other and one[0] == one[1]:
+            return term.function == "_==_"
+        are_apart = one[1] < other[0] or other[1] < one[0]
+        return term.function == "_!=_" if are_apart else None
+    holds = {_ORDERS[term.function](a, b) for a in one for b in other}
+    # A pod that requests none of a resource is what such a rule forgets, and the error rejects it on every node.
+    return (entry.map == "request" or None) if len(holds) > 1 else holds.pop()
+
+
+def _bounds(term: Term, entry: MapEntry) -> _Bounds:
+    """Return the bounds of a number if the entry is 0."""
+    if _entry(term) == entry:
+        return _NOTHING
+    constant = term.constant()
+    if isinstance(constant, str):
+        constant = to_float(constant)
+    if isinstance(constant, int | float):
+        return float(constant), float(constant)
+    if converted := term.args(*_CONVERSIONS):
+        return _bounds(converted[0], entry)
+    if found := term.args("orValue"):
+        return _bounds(found[1], entry)  # the writer has thought of an object without it
+    if not (sides := term.args("_+_", "_-_", "_*_", "_/_")):
+        return _SOMETHING
+    (low, high), (least, most) = one, other = [_bounds(side, entry) for side in sides]
+    match term.function:
+        case "_+_":
+            return low + least, high + most
+        case "_-_":
+            return low - most, high - least
+        case _ if one == _NOTHING or (other == _NOTHING and term.function == "_*_"):
+            return _NOTHING
+    return _SOMETHING if low > 0 and least > 0 else _ANYTHING
 
 
 def _constants(term: Term) -> list[object]:

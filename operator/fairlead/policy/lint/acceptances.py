@@ -10,7 +10,7 @@ Each line names a warning by its reason, alone or with the rule that it is about
 fits no warning is a warning itself, so that none outlives what it was written for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -83,7 +83,7 @@ def accepted(
     warnings: Iterable[LintWarning], acceptances: Iterable[Acceptance], obj: Mapping[str, Any]
 ) -> Iterator[LintWarning]:
     """Yield the warnings, those that are accepted with the reason, and one for each acceptance of no warning."""
-    left = dict.fromkeys(acceptances, False)
+    left, said = dict.fromkeys(acceptances, False), dict[str, list[str]]()
     for one in warnings:
         rule = rule_at(obj, one.path)
         found = next((each for each in left if each.covers(one.reason, rule)), None)
@@ -91,13 +91,19 @@ def accepted(
             left[found] = True
             yield replace(one, accepted=found.why)
         else:
+            if rule:
+                said.setdefault(str(one.reason), []).append(rule)
             yield one
-    yield from (unused(each) for each, is_used in left.items() if not is_used and each.reason not in ACROSS_POLICIES)
+    for each, is_used in left.items():
+        if not is_used and each.reason not in ACROSS_POLICIES:
+            yield unused(each, said.get(each.reason, ()))
 
 
-def unused(acceptance: Acceptance) -> LintWarning:
-    """Return the warning about an acceptance of a warning that there is not."""
-    return _unused(f"{acceptance} is accepted, and there is no such warning", "remove the line")
+def unused(acceptance: Acceptance, said: Sequence[str] = ()) -> LintWarning:
+    """Return the warning about an acceptance of a warning that there is not; `said` has the rules that have one."""
+    near = (closest_name(acceptance.rule, said, cutoff=0.6) or (said[0] if len(said) == 1 else "")) if said else ""
+    hint = f"did you mean {acceptance.reason}/{near}?" if near else "remove the line"
+    return _unused(f"{acceptance} is accepted, and there is no such warning", hint)
 
 
 def rule_at(obj: Any, path: FieldPath) -> str:

@@ -24,6 +24,8 @@ _BYTES_MIN: Final = 1 << 20
 _FULL: Final = 100.0
 _SMALL_SHARE: Final = 0.01 * (1 << 32)
 """A hundredth of a small node's memory, in bytes."""
+_SHARES_MAX: Final = 2
+"""Greatest sum of shares of 1 that is compared with a share: what is requested, and what one more pod does."""
 _LONGEST: Final = 80
 _PRODUCT: Final = 5  # how tightly `*` binds
 _CONVERSIONS: Final = ("double", "int", "uint")
@@ -57,8 +59,25 @@ def _compared(sides: Sequence[Node], found: list[Range]) -> tuple[str, str] | No
     for amount, number, node in ((one, other, sides[0]), (other, one, sides[1])):
         scale = max(abs(amount.low), abs(amount.high))
         if amount.resource and amount.is_known and scale and number.low == number.high:
-            what = text(node) if len(text(node)) <= _LONGEST else "this"
-            return _implausible(what, amount.resource, number.low / scale, scale)
+            return _implausible(_named(node), amount.resource, number.low / scale, scale)
+        if number.low == number.high and (wrong := _of_other_whole(node, amount, number.low)):
+            return wrong
+    return None
+
+
+def _named(node: Node) -> str:
+    return text(node) if len(text(node)) <= _LONGEST else "this"
+
+
+def _of_other_whole(node: Node, share: Range, number: float) -> tuple[str, str] | None:
+    """Return what is wrong with a share of 1 that is compared with a percentage, or the other way round."""
+    if share.resource or share.low != 0 or isinstance(node, Const):
+        return None
+    fault = f"`{_named(node)}` is from 0 to {share.high:g}, and this compares it with {number:g}"
+    if 0 < share.high <= _SHARES_MAX and 2 * share.high <= number <= _FULL:
+        return fault, f"write `{number / _FULL!r}`, if {number:g}% are meant"
+    if _FULL <= share.high <= _SHARES_MAX * _FULL and 0 < number < 1:
+        return fault, f"write `{number * _FULL!r}`, if {number * _FULL:g}% are meant"
     return None
 
 
@@ -110,14 +129,37 @@ def check_score_range(path: FieldPath, expression: CompiledExpression) -> Iterat
     elif found.resource and in_bytes(found.resource) and _SMALL_SHARE * found.high >= _FULL:
         message = "scores range from 0 to 100, and this is a number of bytes: every node gets 100"
         hint = f"set normalize: MinMax, or write a share such as `{_share(root, found)}`"
+    elif not found.resource and found.low >= _FULL:
+        message = f"scores range from 0 to 100, and this is never below {found.low:g}: every node gets 100"
+        hint = "set normalize: MinMax or Rank, which scale any values to 0 to 100"
     elif not found.resource and found.is_known and found.low >= -1 and found.high <= 1:
         message = "scores range from 0 to 100, and this is never above 1: every node gets 0 or 1, which the scheduler "
         message += "rounds to the same"
-        factor = "100" if expression.expression.type.name != "double" else "100.0"
-        hint = f"write `{factor} * {operand_text(root, _PRODUCT)}`, or set normalize: MinMax"
+        hint = f"write `{_of_hundred(expression, root)}`, or set normalize: MinMax"
+    elif not found.resource and found.is_known and found.high - found.low <= 1:
+        message = f"scores range from 0 to 100, and this is from {found.low:g} to {found.high:g}, which the scheduler "
+        message += "rounds to the same"
+        better = _stretched(expression, root)
+        apart = f"write `{better}`" if better else "give values farther apart, such as 0 and 100"
+        hint = f"{apart}, or set normalize: MinMax"
     else:
         return
     yield LintWarning(LintCode.SCORE_OUT_OF_RANGE, path, message, hint)
+
+
+def _of_hundred(expression: CompiledExpression, node: Node) -> str:
+    """Return a hundred times a part of a score."""
+    return f"{'100.0' if expression.expression.type.name == 'double' else '100'} * {operand_text(node, _PRODUCT)}"
+
+
+def _stretched(expression: CompiledExpression, root: Node) -> str:
+    """Return a sum or a difference with its share times a hundred, such as `100.0 - 100.0 * share`; "" for others."""
+    match root:
+        case Call(function="_-_", args=(Const(value=whole), share)) if whole == _FULL:
+            return f"{text(root.args[0])} - {_of_hundred(expression, share)}"
+        case Call(function="_+_", args=(Const(), share) | (share, Const())):
+            return _of_hundred(expression, share)
+    return ""
 
 
 def _share(root: Node, found: Range) -> str:
@@ -126,6 +168,6 @@ def _share(root: Node, found: Range) -> str:
     whole = f"100.0 * {written} / allocatable['{resource}']"
     return (
         whole
-        if found.high == 1 and len(whole) <= _LONGEST
+        if found.low < found.high == 1 and len(whole) <= _LONGEST
         else f"100.0 * free['{resource}'] / allocatable['{resource}']"
     )

@@ -19,17 +19,18 @@ from fairlead.cel.syntax.diagnostics import place
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.lint.absent_keys import MapEntry, OutcomePairs, all_of, entries, outcomes
+from fairlead.policy.lint.absent_keys import AMOUNTS, QUANTITIES, MapEntry, OutcomePairs, all_of, entries, outcomes
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.match_checks import required_labels
 from fairlead.policy.lint.symbolic import Term, TooLargeError, read, read_optionally, term_of
 
 _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_")
-QUANTITIES: Final = ("allocatable", "capacity", "limits", "requests", "overhead")
-"""Fields whose strings are quantities."""
 _NODES_PER_PAUSE: Final = 50
 _STRINGS: Final = ("labels", "annotations")
 _NUMBER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")  # leading zeros may be there for the order
+_VERSION: Final = re.compile(r"v?(?P<major>0|[1-9][0-9]{0,5})\.(?P<minor>0|[1-9][0-9]{0,5})(\.(0|[1-9][0-9]{0,5}))?")
+_SEMVERS: Final = ("kubeletVersion", "kubeProxyVersion")
+_VERSIONS: Final = (*_SEMVERS, "kernelVersion", "containerRuntimeVersion")
 
 
 def check_comparisons(path: FieldPath, expression: CompiledExpression) -> LintWarnings:
@@ -57,6 +58,9 @@ def _numbers(expression: CompiledExpression, node: Call) -> tuple[str, str] | No
     except TooLargeError:
         return None
     left, right = map(text, node.args)
+    for side, value, is_turned in ((one, other.constant(), False), (other, one.constant(), True)):
+        if isinstance(side.node, Select) and side.node.field in _VERSIONS and isinstance(value, str):
+            return "versions", _as_versions(side.node, value, sign, is_turned=is_turned)
     for entry, value, is_turned in ways:
         if entry is None:
             continue
@@ -73,7 +77,32 @@ def _numbers(expression: CompiledExpression, node: Call) -> tuple[str, str] | No
             better = f"{value} {sign} {convert}({right})" if is_turned else f"{convert}({left}) {sign} {value}"
             version = "; for versions, compare the parts as numbers" if "." in value else ""
             return holder.field, f"write `{better}`{version}"
+        if holder.field in _STRINGS and isinstance(value, str) and _VERSION.fullmatch(value):
+            read_by = right if is_turned else left
+            return holder.field, f"write `{_semver(read_by, value, sign, is_turned=is_turned)}`"
     return None
+
+
+def _as_versions(field: Select, value: str, sign: str, *, is_turned: bool) -> str:
+    """Return what to write for a version of the node that is compared with a text."""
+    what = text(field)
+    if field.field in _SEMVERS and _VERSION.fullmatch(value):
+        return f"write `{_semver(what, value, sign, is_turned=is_turned)}`"
+    if (found := _VERSION.fullmatch(value)) and field.field == "kernelVersion":  # it may have more than a version has
+        parts = [f"int({what}.split('.')[{at}])" for at in range(2)]
+        number = int(found["major"]) * 1000 + int(found["minor"])
+        ways = (f"{parts[0]} * 1000 + {parts[1]}", str(number))
+        return f"write `{f' {sign} '.join(ways[::-1] if is_turned else ways)}`"
+    return "compare the parts as numbers"
+
+
+def _semver(what: str, value: str, sign: str, *, is_turned: bool) -> str:
+    """Return a comparison of versions; builds of vendors, such as 1.30.0-eks-1, count for the version itself."""
+    version = ".".join([*value.removeprefix("v").split("."), "0"][:3])
+    from_it = ("<", ">=") if not is_turned else (">", "<=")
+    sides = [f"semver({what}, true)", f"semver('{version}{'-0' if sign in from_it else ''}')"]
+    one, other = sides[::-1] if is_turned else sides
+    return f"{one}.compareTo({other}) {sign} 0"
 
 
 def _entry(term: Term) -> tuple[Select, str] | None:
@@ -116,6 +145,7 @@ class AbsentKeyChecks:
             "node.metadata.labels": _NODE_LABELS,
             "node.status.allocatable": _RESOURCES,
             "node.status.capacity": _RESOURCES,
+            **dict.fromkeys(AMOUNTS, _RESOURCES),
         }
 
     def check(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
@@ -157,6 +187,8 @@ class AbsentKeyChecks:
     def _outcomes(self, expression: CompiledExpression, entry: MapEntry) -> Generator[None, None, OutcomePairs]:
         """Return the outcomes of a rule for the pods that match."""
         yield
+        if entry.map == "request" and any(entry.key in one.written for one in self._conditions):
+            return frozenset()  # conditions cannot read `request`: they ask the containers for the resource
         if not any(absent for absent, _ in (yield from self._matching(entry))):
             return frozenset()
         return outcomes(expression, entry)
@@ -184,6 +216,12 @@ def _where_absent(entry: MapEntry) -> str:
     """Return in words which objects do not have the entry."""
     if entry.key is None:
         return f"where {entry.map} is empty"
+    if entry.is_of_variable:
+        return (
+            f"for a pod that requests no {entry.key!r}"
+            if entry.map == "request"
+            else f"on a node without {entry.key!r}"
+        )
     kinds = {"labels": "label", "annotations": "annotation"}
     holder, _, field = entry.map.rpartition(".")
     if entry.root in _ROOTS and holder == f"{entry.root}.metadata" and field in kinds:
@@ -207,5 +245,5 @@ def _hint(expression: CompiledExpression, entry: MapEntry) -> str:
         return f"check `{entry.map}.size() > 0` first, or use `{entry.map}.exists(...)`"
     written, of_quantity = expression.expression.text, entry.map.rpartition(".")[2] in QUANTITIES
     taken = (default for conversion, default in _DEFAULTS.items() if f"{conversion}({entry.map}" in written)
-    default = next(taken, "'0'" if of_quantity else "''")
+    default = "0.0" if entry.is_of_variable else next(taken, "'0'" if of_quantity else "''")
     return f"write `{entry.map}[?{entry.key!r}].orValue({default})`, or check `{entry.key!r} in {entry.map}` first"

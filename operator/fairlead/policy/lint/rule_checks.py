@@ -5,9 +5,10 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.cel.analysis.expression_reads import Path
+from fairlead.cel.analysis.ranges import OF_TIME
 from fairlead.cel.functions.overloads import OF_TIME_ZONES
 from fairlead.cel.lowering.program import Program
-from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr
+from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, walk
 from fairlead.cel.values.errors import NotLoweredError
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import FilterRule, ScoreRule
@@ -49,14 +50,28 @@ def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> 
     if not can_pass or terms == []:
         message = "this can never be true, so the filter rejects every node"
         hint = "no node is left for a pod" if rule.rejects_on_error else "only nodes on which it raises an error pass"
+        hint += "".join(f"; {one}" for one in _of_time(expression))
         yield LintWarning(LintCode.NEVER_PASSES, here, message, hint)
     elif not can_reject or terms == [{}]:
         message = "this can never be false, so the filter rejects no node that it can evaluate"
         hint = "`!=` and `||` are often written where `&&` is meant" if expression.paths else ""
+        hint = "".join(_of_time(expression)) or hint
         yield LintWarning(LintCode.ALWAYS_PASSES, here, message, hint)
     elif what:
         yield _invisible(here, what, terms, expression)
     yield from _of_rule(here, expression, is_limit=limits_pods(expression))
+
+
+def _of_time(expression: CompiledExpression) -> Iterator[str]:
+    """Yield the bounds of the first part of a time that an expression reads."""
+    checked = expression.expression.checked
+    calls = (one for one in walk(checked.root) if isinstance(one, Call) and one.function in OF_TIME)
+    names = [one.function for one in calls if checked.type_of(one.args[0]).name == "timestamp"]
+    if names:
+        low, high = OF_TIME[names[0]]
+        first = {"getDayOfWeek": ", Sunday is 0", "getMonth": ", January is 0"}.get(names[0], "")
+        over = ", and hours over midnight are joined by `||`" if names.count("getHours") > 1 else ""
+        yield f"{names[0]}() is from {low} to {high}{first}{over}"
 
 
 def check_score(path: FieldPath, rule: ScoreRule) -> LintWarnings:

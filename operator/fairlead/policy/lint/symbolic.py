@@ -12,6 +12,7 @@ from typing import Final
 
 from fairlead.cel.analysis.expression_reads import reads
 from fairlead.cel.analysis.node_facts import VARIABLES, analyse
+from fairlead.cel.analysis.ranges import OF_TIME, Ranges
 from fairlead.cel.engine.environment import ROOTS
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, ListExpr, Node, Select, walk
@@ -29,6 +30,7 @@ _OF_BUDGET: Final = 2_000
 _NOT: Final = {"_==_": "_!=_", "_!=_": "_==_", "_<_": "_>=_", "_>=_": "_<_", "_>_": "_<=_", "_<=_": "_>_"}
 TURNED: Final = {"_==_": "_==_", "_!=_": "_!=_", "_<_": "_>_", "_>_": "_<_", "_<=_": "_>=_", "_>=_": "_<=_"}
 """Operators that say the same when the two sides are exchanged."""
+_BOUNDED: Final = frozenset({"size", *OF_TIME})
 UNKNOWN: Final = object()
 """Stands for the value of an expression that is not constant, or may not be."""
 
@@ -177,7 +179,7 @@ def _possible(terms: list[Term], *, want: bool) -> bool:
                 return False
         elif compared := _comparison(literal, want=wanted):
             what, operator, values = compared
-            if not allowed.setdefault(what, _Allowed()).narrow(operator, values):
+            if not allowed.setdefault(what.key(), _Allowed.of(what)).narrow(operator, values):
                 return False
     return True
 
@@ -193,22 +195,22 @@ def _literals(term: Term, *, want: bool) -> Iterator[tuple[Term, bool]]:
         yield term, want
 
 
-def _comparison(term: Term, *, want: bool) -> tuple[Key, str, list[object]] | None:
+def _comparison(term: Term, *, want: bool) -> tuple[Term, str, list[object]] | None:
     """Return what is compared, the operator and the constants; None if this is no comparison with constants."""
     if found := term.args("@in"):
         what, among = found
         if not isinstance(among.node, ListExpr) or among.node.optional:
             return None
         values = [among.at(element).constant() for element in among.node.elements]
-        return None if UNKNOWN in values else (what.key(), "in" if want else "not in", values)
+        return None if UNKNOWN in values else (what, "in" if want else "not in", values)
     if not (sides := term.args(*_NOT)):
         return None
     left, right = sides
     operator = term.function if want else _NOT[term.function]
     if (value := right.constant()) is not UNKNOWN:
-        return left.key(), operator, [value]
+        return left, operator, [value]
     if (value := left.constant()) is not UNKNOWN:
-        return right.key(), TURNED[operator], [value]
+        return right, TURNED[operator], [value]
     return None
 
 
@@ -220,6 +222,14 @@ class _Allowed:
     without: list[object] = field(default_factory=list)
     low: tuple[float, bool] = (float("-inf"), False)  # the bound, and whether it is exclusive
     high: tuple[float, bool] = (float("inf"), False)
+
+    @classmethod
+    def of(cls, term: Term) -> "_Allowed":
+        """Return the values that a part of a time or a size can have, and any for other terms."""
+        if term.function not in _BOUNDED:
+            return cls()
+        found = Ranges({}).of(term.checked, term.node)
+        return cls(low=(found.low, False), high=(found.high, False))
 
     def narrow(self, operator: str, values: list[object]) -> bool:
         """Apply a comparison; report whether any value is left."""

@@ -127,7 +127,66 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
         "node.metadata.annotations[?'gen'].orValue('0') >= '10'",
         ["ComparedAsText"],
     ),
+    "a version of the node as a text": ("node.status.nodeInfo.kubeletVersion >= 'v1.30.0'", ["ComparedAsText"]),
+    "a version before that of the node": ("'1.30' < node.status.nodeInfo.kubeletVersion", ["ComparedAsText"]),
+    "a kernel as a text": ("node.status.nodeInfo.kernelVersion > '5.10'", ["ComparedAsText"]),
+    "a runtime as a text": ("node.status.nodeInfo.containerRuntimeVersion > 'containerd://1.7'", ["ComparedAsText"]),
+    "a version in an annotation as a text": (
+        "node.metadata.annotations[?'driver'].orValue('') >= 'v1.9'",
+        ["ComparedAsText"],
+    ),
+    "a version that is meant": ("node.status.nodeInfo.kubeletVersion == 'v1.30.0'", []),
+    # Parts of a time and sizes have bounds.
+    "every day": ("now.getDayOfWeek() < 8", ["AlwaysPasses"]),
+    "no day": ("now.getDayOfWeek() == 7", ["NeverPasses"]),
+    "none of two days": ("now.getDayOfWeek() in [7, 8]", ["NeverPasses"]),
+    "every hour": ("now.getHours('Europe/Berlin') <= 23", ["AlwaysPasses"]),
+    "no hour": ("now.getHours() > 23", ["NeverPasses"]),
+    "every month": ("12 >= now.getMonth()", ["AlwaysPasses"]),
+    "any number": ("node.spec.taints.size() >= 0", ["AlwaysPasses"]),
+    "less than none": ("node.spec.taints.size() < 0", ["NeverPasses"]),
+    "the last hour": ("now.getHours() >= 23", []),
+    "workdays": ("now.getDayOfWeek() > 0 && now.getDayOfWeek() < 6", []),
+    "hours of a length of time": ("(now - node.metadata.creationTimestamp).getHours() > 48", []),
+    "no taints": ("node.spec.taints.size() > 0", []),
     # What raises for nodes and pods that another value would let through.
+    "no devices requested": ("request['nvidia.com/gpu'] == 0.0 || node.spec.unschedulable", ["AbsentRaises"]),
+    "few devices requested": ("request['nvidia.com/gpu'] < 2.0", ["AbsentRaises"]),
+    "not so many devices": ("request['nvidia.com/gpu'] != 2.0", ["AbsentRaises"]),
+    "as many devices as there are": (
+        "free['nvidia.com/gpu'] >= request['nvidia.com/gpu']",
+        ["EventuallyConsistent", "AbsentRaises"],
+    ),
+    "devices with those that are requested": (
+        "requested['nvidia.com/gpu'] + request['nvidia.com/gpu'] <= 8.0",
+        ["EventuallyConsistent", "AbsentRaises"],
+    ),
+    "what would be left of devices": (
+        "free['nvidia.com/gpu'] - 2.0 * request['nvidia.com/gpu'] >= 0.0",
+        ["EventuallyConsistent", "AbsentRaises"],
+    ),
+    "devices for those who request none": (
+        "free['nvidia.com/gpu'] >= request[?'nvidia.com/gpu'].orValue(0.0)",
+        ["EventuallyConsistent", "AbsentRaises"],
+    ),
+    "no devices on the node": ("allocatable['nvidia.com/gpu'] == 0.0", ["AbsentRaises"]),
+    "little cpu of a container": (
+        "pod.spec.containers.all(c, quantity(c.resources.requests['cpu']).asApproximateFloat() < 2.0)",
+        ["AbsentRaises"],
+    ),
+    "less cpu of a container": (
+        "quantity(pod.spec.containers[0].resources.requests['cpu']).isLessThan(quantity('2'))",
+        ["AbsentRaises"],
+    ),
+    "a low number in a label of the pod": ("int(pod.metadata.labels['rank']) < 3", ["AbsentRaises"]),
+    "a short time in an annotation": ("duration(node.metadata.annotations['for']) < duration('8h')", ["AbsentRaises"]),
+    "a device at least": ("free['nvidia.com/gpu'] >= 1.0", ["EventuallyConsistent"]),
+    "devices requested": ("request['nvidia.com/gpu'] > 0.0", []),
+    "few devices, where some are": ("!('nvidia.com/gpu' in request) || request['nvidia.com/gpu'] < 2.0", []),
+    "few devices or none": ("request[?'nvidia.com/gpu'].orValue(0.0) < 2.0", []),
+    "cpu, which every pod has": ("request['cpu'] < 2.0", []),
+    "a high number in a label": ("int(pod.metadata.labels['rank']) >= 3", []),
+    "a number in a label": ("int(pod.metadata.labels['rank']) == 0", []),
     "not a value of a label that a node may lack": (
         f"{_L}['env'] != 'prod'",
         ["InvisibleToAutoscalers", "AbsentRaises"],
@@ -156,7 +215,22 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
         ["WrongUnit"],
     ),
     "a quantity as a number": ("double(node.status.allocatable['memory']) > 1e9", ["WrongUnit"]),
+    "a share of 1 as a percentage": (
+        "requested['cpu'] / allocatable['cpu'] < 80.0",
+        ["EventuallyConsistent", "WrongUnit"],
+    ),
+    "a share with the pod as a percentage": (
+        "90.0 > (requested['memory'] + request['memory']) / allocatable['memory']",
+        ["EventuallyConsistent", "WrongUnit"],
+    ),
+    "a percentage as a share of 1": (
+        "100.0 * requested['cpu'] / allocatable['cpu'] < 0.8",
+        ["EventuallyConsistent", "WrongUnit"],
+    ),
     # Nothing is said of these.
+    "a percentage": ("100.0 * requested['cpu'] / allocatable['cpu'] < 80.0", ["EventuallyConsistent"]),
+    "more than there is": ("(requested['cpu'] + request['cpu']) / allocatable['cpu'] < 1.5", ["EventuallyConsistent"]),
+    "one percent": ("100.0 * free['cpu'] / allocatable['cpu'] > 1.0", ["EventuallyConsistent"]),
     "some memory at all": ("allocatable['memory'] > 0.0", []),
     "memory in gibibytes": ("allocatable['memory'] / 1073741824.0 > 16.0", []),
     "many cores": ("allocatable['cpu'] > 256.0", []),
@@ -273,7 +347,25 @@ SCORES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     ),
     "one or nothing": ("node.spec.unschedulable ? 0 : 1", {}, ["ScoreOutOfRange"]),
     "a share below 0": ("-requested['cpu'] / allocatable['cpu']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "a share taken from 100": (
+        "100.0 - requested['cpu'] / allocatable['cpu']",
+        {},
+        ["ScoreOutOfRange", "EventuallyConsistent"],
+    ),
+    "a share added to 50": ("50.0 + free['cpu'] / allocatable['cpu']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "99 or 100": ("node.spec.unschedulable ? 99 : 100", {}, ["ScoreOutOfRange"]),
+    "never below 100": (
+        "200.0 - 100.0 * free['cpu'] / allocatable['cpu']",
+        {},
+        ["ScoreOutOfRange", "EventuallyConsistent"],
+    ),
     # Nothing is said of these.
+    "a share taken from 100, stretched": (
+        "100.0 - requested['cpu'] / allocatable['cpu']",
+        {"normalize": "MinMax"},
+        ["EventuallyConsistent"],
+    ),
+    "90 or 100": ("node.spec.unschedulable ? 90 : 100", {}, []),
     "bytes, stretched": ("free['memory']", {"normalize": "MinMax"}, ["EventuallyConsistent"]),
     "a fraction, stretched": ("free['cpu'] / allocatable['cpu']", {"normalize": "MinMax"}, ["EventuallyConsistent"]),
     "bytes, kept within bounds": ("math.least(100.0, free['memory'])", {}, ["EventuallyConsistent"]),
@@ -324,9 +416,78 @@ def test_a_score_that_follows_its_hint_is_within_its_range(
 def test_an_amount_that_follows_its_hint_has_its_unit(expression: str, want: list[str]) -> None:
     for one in of_filter(expression):
         if one.reason == "WrongUnit" and one.hint.startswith("write `"):
-            number = re.search(r"\d+\.0\b", expression)
+            number = re.search(r"(?<![\d.])(?!100\.0)\d+\.\d+\b", expression)
             code = one.hint.split("`")[1]
             assert number is None or "WrongUnit" not in reasons(of_filter(expression.replace(number[0], code)))
+
+
+@pytest.mark.parametrize(("expression", "want"), FILTERS.values(), ids=FILTERS)
+def test_a_rule_that_follows_its_hint_has_its_warning_no_more(expression: str, want: list[str]) -> None:
+    for one in of_filter(expression):
+        if one.reason == "ComparedAsText" and one.hint.startswith("write `") and "c." not in one.hint:
+            assert "ComparedAsText" not in reasons(of_filter(one.hint.split("`")[1]))
+        if one.reason == "AbsentRaises" and (found := re.match(r"write `(.+)\[\?(.+)\]\.orValue\((.+)\)`", one.hint)):
+            followed = expression.replace(f"{found[1]}[{found[2]}]", f"{found[1]}[?{found[2]}].orValue({found[3]})")
+            assert followed != expression
+            assert one.message not in [other.message for other in of_filter(followed)]
+
+
+def test_a_version_is_compared_as_it_is_meant() -> None:
+    for value, want in {
+        "v1.30.0": "semver(node.status.nodeInfo.kubeletVersion, true).compareTo(semver('1.30.0-0')) >= 0",
+        "1.30": "semver(node.status.nodeInfo.kubeletVersion, true).compareTo(semver('1.30.0-0')) >= 0",
+    }.items():
+        [warning] = of_filter(f"node.status.nodeInfo.kubeletVersion >= '{value}'")
+        assert warning.message == "versions are strings, and `>=` compares them character by character"
+        assert warning.hint == f"write `{want}`"
+
+
+def test_conditions_that_ask_for_a_resource_make_its_request_certain() -> None:
+    rule = {"name": "it", "expression": "request['nvidia.com/gpu'] < 2.0"}
+    asks = "pod.spec.containers.exists(c, 'nvidia.com/gpu' in c.resources.requests)"
+    assert said_of(match={"conditions": [{"name": "a", "expression": asks}]}, filters=[rule]) == []
+    assert reasons(said_of(filters=[rule])) == ["AbsentRaises"]
+
+
+def test_what_is_absent_of_amounts_is_named_with_its_cure() -> None:
+    for expression, message, hint in (
+        (
+            "request['nvidia.com/gpu'] == 0.0",
+            (
+                "this raises an error for a pod that requests no 'nvidia.com/gpu', and an error rejects the node "
+                "(onError: Reject)"
+            ),
+            "write `request[?'nvidia.com/gpu'].orValue(0.0)`, or check `'nvidia.com/gpu' in request` first",
+        ),
+        (
+            "allocatable['nvidia.com/gpu'] == 0.0",
+            "this raises an error on a node without 'nvidia.com/gpu', and an error rejects the node (onError: Reject)",
+            "write `allocatable[?'nvidia.com/gpu'].orValue(0.0)`, or check `'nvidia.com/gpu' in allocatable` first",
+        ),
+    ):
+        [warning] = of_filter(expression)
+        assert (warning.message, warning.hint) == (message, hint)
+
+
+def test_the_bounds_of_a_part_of_a_time_are_named() -> None:
+    for expression, want in {
+        "now.getDayOfWeek() < 8": "getDayOfWeek() is from 0 to 6, Sunday is 0",
+        "now.getMonth() == 12": "no node is left for a pod; getMonth() is from 0 to 11, January is 0",
+        "now.getHours() >= 22 && now.getHours() < 6": (
+            "no node is left for a pod; getHours() is from 0 to 23, and hours over midnight are joined by `||`"
+        ),
+    }.items():
+        [warning] = of_filter(expression)
+        assert warning.hint == want
+
+
+def test_shares_are_compared_with_what_is_meant() -> None:
+    for expression, want in {
+        "requested['cpu'] / allocatable['cpu'] < 80.0": "write `0.8`, if 80% are meant",
+        "100.0 * requested['cpu'] / allocatable['cpu'] < 0.8": "write `80.0`, if 80% are meant",
+    }.items():
+        [warning] = [one for one in of_filter(expression) if one.reason == "WrongUnit"]
+        assert warning.hint == want
 
 
 CONDITIONS: dict[str, tuple[str, list[str]]] = {
