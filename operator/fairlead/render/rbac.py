@@ -15,6 +15,8 @@ Place = Literal["cluster", "own", "kube-system", "default"]
 """Scope of permissions: the cluster, the operator's own namespace, or another one."""
 ADMISSION: Final = "fairlead.{namespace}"
 """Name of the operator's ValidatingWebhookConfiguration."""
+NOTHING_TO_UNINSTALL: Final = "fairlead.{namespace}.nothing-to-uninstall"
+"""Name of the chart's MutatingAdmissionPolicy, and of its binding, with which the uninstall's Jobs run no pod."""
 ROLE: Final = "fairlead.{namespace}.operator"
 """Name of the operator's roles and bindings; in another namespace it is followed by `IN` and that namespace."""
 IN: Final = "-in-"
@@ -142,6 +144,13 @@ OPERATOR: Final = (
                 ("get", "patch"),
                 (ADMISSION,),
                 self_managed=True,
+            ),
+            RbacRule(
+                "the chart's admission policy that completes the uninstall's jobs while nothing is to be uninstalled",
+                "admissionregistration.k8s.io",
+                ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+                ("delete",),
+                (NOTHING_TO_UNINSTALL,),
             ),
         ),
     ),

@@ -17,6 +17,10 @@ from support.faults.life import POLICY, STAGES, Stage, picture
 
 BEFORE_S, AFTER_S, QUIET_S = 15.0, 60.0, 320.0
 ADMISSION = ("admissionregistration.k8s.io", "validatingwebhookconfigurations", "", f"fairlead.{NAMESPACE}")
+NOTHING_TO_UNINSTALL = [
+    ("admissionregistration.k8s.io", plural, "", f"fairlead.{NAMESPACE}.nothing-to-uninstall")
+    for plural in ("mutatingadmissionpolicybindings", "mutatingadmissionpolicies")
+]
 MADE = (
     "configmaps", "serviceaccounts", "deployments", "leases", "networkpolicies", "poddisruptionbudgets",
     "clusterrolebindings", "rolebindings", "roles",
@@ -40,6 +44,8 @@ def empty() -> FakeCluster:
     hook = {"name": "policies.fairlead.dev", "clientConfig": {}}
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     cluster.api.put(ADMISSION, {**kind, "webhooks": [hook]})
+    for key in NOTHING_TO_UNINSTALL:
+        cluster.api.put(key, {})
     return cluster
 
 
@@ -131,3 +137,10 @@ def test_all_stages_write_and_then_are_quiet() -> None:
     counts = {stage: len(done.writes) for stage, (_, done) in without_faults().items()}
     assert all(counts.values()), counts
     assert sum(counts.values()) > 60, counts
+
+
+@pytest.mark.parametrize("how", ["forbidden", "lost-before", "lost-after", "dead-before"])
+def test_from_the_first_leader_on_an_uninstall_runs_its_jobs(how: str) -> None:
+    done = ran(empty(), STAGES["the first policy"], fault=FAULTS[how], at=0)
+    assert done.writes[0] == "delete mutatingadmissionpolicybindings fairlead.fairlead-system.nothing-to-uninstall"
+    assert [key for key in NOTHING_TO_UNINSTALL if key in done.cluster.api.objects] == []

@@ -84,6 +84,10 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         )
         for verb in ("get", "patch")
     ],
+    "control/loop/uninstall_hook": [
+        ApiRequest("delete", "admissionregistration.k8s.io", plural, "cluster", "fairlead.system.nothing-to-uninstall")
+        for plural in ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
+    ],
     "what is bound": [
         ApiRequest("bind", RBAC, "clusterroles", "cluster", "system:kube-scheduler"),
         ApiRequest("bind", RBAC, "clusterroles", "cluster", "system:volume-scheduler"),

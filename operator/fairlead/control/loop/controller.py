@@ -18,6 +18,7 @@ from fairlead.control.loop.informer import PolicyInformer, watch_external_object
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.loop.poller import ReplicaPoller
 from fairlead.control.loop.queue import SchedulerQueue
+from fairlead.control.loop.uninstall_hook import UninstallHook
 from fairlead.control.loop.waker import Waker
 from fairlead.control.reconcile.apply import Applier
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
@@ -124,13 +125,15 @@ def now() -> datetime:
 async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller]:
     """Provide a controller that runs in this loop, after a first resync."""
     async with operator.client() as client:
+        uninstall_hook = UninstallHook(client, operator.namespace, MissingPermissions())
+        await uninstall_hook.arm()  # before there is anything to uninstall
         objects, secrets = ObjectClient(client), Secrets(client, operator.namespace)
         certificates, ca_bundle = _certificates(operator, secrets), _ca_bundle(operator, client)
         with suppress(ClusterError, AuthorityError):  # each reconcile repeats it; this is early for the first policy
             if ca_bundle.is_self_managed():
                 kept = await certificates.ensure(operator.authority())
                 await ca_bundle.set(authorities.read(kept.data))
-        controller = _controller(operator, client, objects, secrets, certificates, ca_bundle)
+        controller = _controller(operator, client, objects, secrets, certificates, ca_bundle, uninstall_hook)
         crd_fields = controller.queue.statuses.crd_fields
         with operator.metrics.leading(controller.queue.registry, controller.queue.depth, crd_fields):
             await controller.informer.resync()
@@ -144,9 +147,11 @@ def _controller(
     secrets: Secrets,
     certificates: SchedulerCertificates,
     ca_bundle: WebhookCABundle,
+    uninstall_hook: UninstallHook,
 ) -> Controller:
     namespace, is_leader, poll_requested = operator.namespace, operator.is_leader, asyncio.Event()
-    policy_index, missing, owner = PolicyIndex(operator.model), MissingPermissions(), NamespaceOwner(objects, namespace)
+    missing = uninstall_hook.missing_permissions
+    policy_index, owner = PolicyIndex(operator.model), NamespaceOwner(objects, namespace)
     events = EventRecorder(client, operator.instance, missing)
     provided = ProvidedCertificates(secrets, operator.host, now)
     replicas = _replicas(operator, objects, provided, ca_bundle)
@@ -231,7 +236,7 @@ def _controller(
             await statuses.write(scheduler, registry.result(scheduler))
 
     crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
-    background = [foreign.run, crd_check.run, *(one.run for one in external)]
+    background = [foreign.run, crd_check.run, uninstall_hook.run, *(one.run for one in external)]
     return Controller(informer=informer, queue=queue, poller=poller, background=background)
 
 
