@@ -1,7 +1,7 @@
 """Explanation of a pod: nodes grouped by verdict, what each rule compared, and the closest node."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, Literal
@@ -67,8 +67,8 @@ class Explanation:
     """Nodes below the highest score that are equal for the scheduler, which gets a tenth of the points, rounded."""
     others: Sequence[Unmatched]
     """Policies that do not match the pod."""
-    foreign: frozenset[str]
-    """Names of the policies that are for another scheduler."""
+    foreign: Mapping[str, str]
+    """Policies that are for another scheduler, and which."""
     evictions: Sequence[Eviction] = ()
     """Evictions on nodes that lack room, if no node is left."""
 
@@ -84,14 +84,15 @@ def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
         None if judged.unanswered or judged.is_open else _closest(world, raw, judged),
         _as_good(judged),
         [one for one in others if one is not None],
-        frozenset(one.name for one in world.policies.policies if one.scheduler_name != scheduler),
+        {one.name: one.scheduler_name for one in world.policies.policies if one.scheduler_name != scheduler},
         evictions(world, raw, judged),
     )
 
 
 def verdicts_of(judged: PodResult) -> Callable[[NodeResult], Verdict]:
     """Return a function that returns the verdict on a node. A rule that was not evaluated may reject every node."""
-    preferred, is_open, unanswered = frozenset(judged.preferred), judged.is_open, judged.unanswered
+    preferred = frozenset(judged.preferred) if judged.matched else frozenset()  # without a policy nothing prefers
+    is_open, unanswered = judged.is_open, judged.unanswered
 
     def verdict(node: NodeResult) -> Verdict:
         if unanswered:  # the scheduler asks about the nodes that fit

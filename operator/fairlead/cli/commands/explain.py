@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairlead.cli.inputs.cluster_source import ClusterSource
     from fairlead.cli.inputs.simulation_inputs import Pod
     from fairlead.cli.installation.scheduling import Scheduling
+    from fairlead.policy.evaluate.matching import PolicySet
     from fairlead.simulation.results import NodeResult, PodResult
 
 _NAME: Final = "fairlead explain"
@@ -90,8 +91,8 @@ def _run(given: argparse.Namespace) -> int:
     sight, pod = _sight(given)
     if in_files is None:
         add_last_good(given, sight)
-    scheduling = _scheduling(given, sight, pod)
     policies = in_files or sight.policies
+    scheduling = _scheduling(given, sight, pod, policies)
     if scheduling.is_unanswered and not scheduling.waits:
         policies = PolicySet()  # the scheduler goes on without them
     concerned = policies_for(policies.policies, sight.snapshot, pod.raw, now, pod.file)
@@ -135,14 +136,15 @@ def _run(given: argparse.Namespace) -> int:
     return done
 
 
-def _scheduling(given: argparse.Namespace, sight: "ClusterSource", pod: "Pod") -> "Scheduling":
-    """Return what the cluster says of the pod's scheduling; only the pod's own condition if files take its place."""
+def _scheduling(given: argparse.Namespace, sight: "ClusterSource", pod: "Pod", policies: "PolicySet") -> "Scheduling":
+    """Return what the cluster says of the pod's scheduling; what files say of it if they take its place."""
     from dataclasses import replace
 
-    from fairlead.cli.installation.scheduling import Scheduling, last_word, scheduling_of
+    from fairlead.cli.installation.scheduling import scheduling_in_files, scheduling_of
 
     if not sight.is_live or given.policies:
-        return Scheduling(last=last_word(pod.raw))
+        named = {one.scheduler_name for one in policies.policies}
+        return scheduling_in_files(pod.raw, pod.scheduler, named, is_new=given.filename is not None)
     found = scheduling_of(given, pod.raw, pod.scheduler, sight.live.policies)
     return replace(found, is_new=given.filename is not None)
 

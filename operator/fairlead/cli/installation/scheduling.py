@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -124,6 +125,15 @@ def scheduling_of(given: argparse.Namespace, raw: Raw, scheduler: str, live: Seq
             wiring |= one.wiring
     state, operator = asyncio.run(_read(given, scheduler, live, last))
     return Scheduling(last=last, scheduler=state, operator=operator, wiring=wiring)
+
+
+def scheduling_in_files(raw: Raw, scheduler: str, named: AbstractSet[str], *, is_new: bool) -> Scheduling:
+    """Return what files say of a pod's scheduling; `named` are the schedulers of the policies in them."""
+    state = None
+    if scheduler not in {*named, CLUSTERS_OWN_SCHEDULER}:
+        meant = meant_by(scheduler, named)
+        state = SchedulerState(name=scheduler, ready=None, message="no policy here has this name", meant=meant)
+    return Scheduling(last=last_word(raw), scheduler=state, is_new=is_new)
 
 
 async def _read(

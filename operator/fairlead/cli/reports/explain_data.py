@@ -69,10 +69,12 @@ class ExplainContext:
     def unplaceable(self) -> str:
         """Return why no scheduler places the pod, whatever the nodes; "" if one does, as far as known."""
         state = self.scheduling.scheduler
-        if state is None or state.ready is not False or self.node:
+        if state is None or self.node or (state.ready is not False and not state.meant):
             return ""
+        meant = f" (did you mean {state.meant}?)" if state.meant else ""
+        if state.ready is None:
+            return f"no policy here is for scheduler {state.name}{meant}"
         if state.missing:
-            meant = f" (did you mean {state.meant}?)" if state.meant else ""
             return f"there is no scheduler {state.name}{meant}"
         return f"scheduler {state.name} is not ready"
 
@@ -105,7 +107,7 @@ def explanation_data(about: ExplainContext, found: Explanation) -> Data:
         **_about(about),
         "notFor": [{"policy": one.policy, "why": of_unmatched(one)} for one in found.others],
         "nodes": [_node(about, node, verdict_of(node)) for node in found.judged.nodes],
-        "preferred": found.judged.preferred,
+        "preferred": found.judged.preferred if found.judged.matched else [],
         "asGood": [*found.as_good],
         "rules": [{**_rule(one.explained), "rejected": one.count, "node": one.node} for one in found.rejecting],
         "closest": None
@@ -199,7 +201,7 @@ def _scheduler(state: SchedulerState) -> Data:
     return {
         "name": state.name,
         "ready": state.ready,
-        "exists": None if state.missing is False and state.ready is None else not state.missing,
+        "exists": None if state.ready is None else not state.missing,
         "meant": state.meant or None,
         "message": state.message,
     }

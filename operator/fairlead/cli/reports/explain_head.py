@@ -59,10 +59,10 @@ def _alive(about: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT00
     state, operator = about.scheduling.scheduler, about.scheduling.operator
     if state is None:
         return
-    if state.missing:
-        meant = f": did you mean {state.meant}? schedulerName cannot be changed, create the pod again" * bool(
-            state.meant
-        )
+    if state.missing or state.meant:
+        exists = not about.scheduling.is_new
+        again = "schedulerName cannot be changed, create the pod again" if exists else "correct schedulerName"
+        meant = f": did you mean {state.meant}? {again}" if state.meant else ""
         yield painted(clean(f"scheduler {state.name}: {state.message}{meant}."), RED, colour)
     elif state.ready is False:
         yield painted(clean(f"scheduler {state.name}: NOT READY: {state.message}"), RED, colour)

@@ -60,7 +60,8 @@ def explanation_text(about: ExplainContext, found: Explanation, *, wide: bool = 
         yield from _titled("PREEMPTION", colour)
         yield from map(clean, eviction_lines(found.evictions))
     own = [one for one in found.others if one.policy not in found.foreign]
-    yield from _tail(about, own, len(found.others), simulates_preemption=bool(found.evictions))
+    foreign = [found.foreign[one.policy] for one in found.others if one.policy in found.foreign]
+    yield from _tail(about, own, foreign, simulates_preemption=bool(found.evictions))
 
 
 def _groups(about: ExplainContext, found: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
@@ -104,7 +105,7 @@ def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[
         yield ""
         sent = f"the scheduler gets {one.scored.sent}: a tenth of the points above the worst of these nodes"
         yield f"{one.scored.total:.10g} points in total; {sent}"
-    yield from _tail(about, (), 0)
+    yield from _tail(about, (), ())
 
 
 def _row(about: ExplainContext, group: Group) -> Sequence[str]:
@@ -118,6 +119,8 @@ def _why(about: ExplainContext, group: Group) -> str:
         return "the scheduler's call is not answered"
     if unevaluated and group.verdict in ("Possible", "Unknown"):
         return f"not evaluated: {unevaluated}"
+    if not about.judged.matched and group.verdict == "Possible":
+        return "no policy applies"
     first, scores = group.first, sorted({node.score or 0.0 for node in group.nodes})
     if group.verdict in ("Preferred", "Possible"):
         low, high = score_text(scores[0]), score_text(scores[-1])
@@ -183,15 +186,18 @@ def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is 
 
 
 def _tail(
-    about: ExplainContext, others: Sequence[Unmatched], count: int, *, simulates_preemption: bool = False
+    about: ExplainContext, others: Sequence[Unmatched], foreign: Sequence[str], *, simulates_preemption: bool = False
 ) -> Iterator[str]:
-    """Yield the end of the text; `count` includes the policies that are for another scheduler."""
+    """Yield the end of the text; `foreign` has the scheduler of each policy that is for another one."""
     yield ""
     for one in others[:_OTHERS_MAX]:
         yield clean(f"No match: {of_unmatched(one)}")
-    more = count - len(others[:_OTHERS_MAX])
-    if more:
-        yield f"No match: {counted(more, 'policy', 'policies')} of other schedulers or for similar reasons"
+    if more := len(others[_OTHERS_MAX:]):
+        yield f"No match: {counted(more, 'more policy', 'more policies')} for similar reasons"
+    if foreign:
+        names = sorted({*foreign})
+        which = f"the scheduler{'s' if len(names) > 1 else ''} {some(names)}"
+        yield clean(f"No match: {counted(len(foreign), 'policy', 'policies')} of {which}")
     answered = not about.scheduling.is_unanswered
     for served in about.served:
         yield clean(f"Serving: {served.said(answered=answered)}")

@@ -365,7 +365,7 @@ def test_a_pod_of_another_scheduler_is_nobodys(run: Run) -> None:
     _, out, _ = run("x", *FILES)
     assert "No policy matches this pod." in out
     assert "It waits for its scheduling gates, g: until then no scheduler tries it." in out
-    assert "No match: 2 policies of other schedulers or for similar reasons" in out
+    assert "No match: 2 policies of the scheduler fairlead" in out
 
 
 @pytest.mark.parametrize(
@@ -797,3 +797,38 @@ def test_pods_that_wait_in_a_cluster_are_simulated(
         live[5] = str(file)
         assert main(["simulate", "--policies", "p.yaml", *live]) == 2
         assert "you may not list pods of all namespaces: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["snapshot", "file"])
+def test_a_misspelt_scheduler_is_named_without_a_cluster(run: Run, source: str) -> None:
+    named = pod("lone", labels=T4)
+    named["spec"]["schedulerName"] = "fairlaed"
+    Path("one.json").write_text(json.dumps(named))
+    Path("c2.json").write_text(json.dumps(listed(*NODES, named)))
+    asked = ("lone", "-n", "ml") if source == "snapshot" else ("-f", "one.json")
+    code, out, _ = run(*asked, "--policies", "p.yaml", "--snapshot", "c2.json" if source == "snapshot" else "c.json")
+    again = "schedulerName cannot be changed, create the pod again" if source == "snapshot" else "correct schedulerName"
+    lines = out.splitlines()
+    assert f"scheduler fairlaed: no policy here has this name: did you mean fairlead? {again}." in lines
+    said = "NOT SCHEDULED: no policy here is for scheduler fairlaed (did you mean fairlead?). Otherwise 4 of 5 nodes"
+    assert f"{said} would be possible" in lines
+    assert "No match: 2 policies of the scheduler fairlead" in lines
+    assert code == 0
+    data = json.loads(run(*asked, *FILES[:2], "--snapshot", "c2.json", "-o", "json")[1])
+    assert data["scheduling"]["scheduler"]["meant"] == "fairlead"
+    assert data["scheduling"]["scheduler"]["exists"] is None
+
+
+def test_a_scheduler_of_others_is_not_taken_for_a_mistake_and_nothing_is_preferred(run: Run) -> None:
+    named = pod("lone", labels=T4)
+    named["spec"]["schedulerName"] = "volcano"
+    Path("one.json").write_text(json.dumps(named))
+    code, out, _ = run("-f", "one.json", *FILES)
+    assert code == 0
+    assert "scheduler volcano: not known: no policy here has this name" in out.splitlines()
+    assert "4 of 5 nodes are possible" in out.splitlines()
+    assert "preferred" not in out
+    assert "0 points" not in out
+    rows = [line.split() for line in out.splitlines() if "t4-1" in line]
+    assert rows == [["4", "possible", "t4-1,", "t4-2,", "v100-1,", "v100-2", "no", "policy", "applies"]]
+    assert json.loads(run("-f", "one.json", *FILES, "-o", "json")[1])["preferred"] == []
