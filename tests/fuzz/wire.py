@@ -14,8 +14,8 @@ from typing import Final
 
 from fairlead.metrics import Metrics
 from fairlead.pki.issuing import create_authority
+from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender.call import Caller, Verb
-from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls

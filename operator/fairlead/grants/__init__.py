@@ -1,1 +1,1 @@
-"""Grants of devices: the ledger of each node, who may write what in it, and the bind that keeps its promise."""
+"""Grants of devices: entries of a ledger, what they use, when they are over, and what may be written."""

@@ -11,10 +11,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from fairlead.grants.device_usage import Ask, Capacity, DeviceUsage, answers
 from fairlead.grants.entry import AnyEntry, Entry, Grant, GrantedDevice
+from fairlead.grants.entry_state import EntryState, PodState, is_newer
 from fairlead.grants.ledger import Ledger, merge_patch
-from fairlead.grants.over import EntryState, PodState, is_newer
-from fairlead.grants.room import Ask, Capacity, Room, answers
 
 NEWER: Final = "granted by a newer version: roll all replicas to one version of Fairlead"
 
@@ -25,18 +25,18 @@ class Refused(Struct, frozen=True):
     why: str
 
 
-class Outdated(Struct, frozen=True):
+class StalePod(Struct, frozen=True):
     """Answer that the pod has to be read, as the ledger knows another version of it."""
 
 
-class Granted(Struct, frozen=True):
+class Accepted(Struct, frozen=True):
     """Answer that an entry stands in the ledger."""
 
     entry: Entry
 
 
-Answer: TypeAlias = Granted | Refused | Outdated
-Choose: TypeAlias = Callable[[Room, Mapping[str, Entry]], Grant | Refused]
+Answer: TypeAlias = Accepted | Refused | StalePod
+Choose: TypeAlias = Callable[[DeviceUsage, Mapping[str, Entry]], Grant | Refused]
 """Chooses devices by the room that they have, which is its own to change, and by the entries that hold, by UID.
 
 Among these is the pod's former entry, whose devices it should keep if they have room. It is not trusted: what it
@@ -44,7 +44,7 @@ returns is checked.
 """
 
 
-class Wish(Struct, frozen=True, eq=False):
+class DeviceRequest(Struct, frozen=True, eq=False):
     """Devices that a policy wants for a pod, and how it chooses among those of a node."""
 
     by: str
@@ -58,10 +58,10 @@ class GrantRequest(Struct, frozen=True, eq=False):
     uid: str
     pod: str
     rv: str
-    wish: Wish
+    wish: DeviceRequest
 
 
-class NodeFacts(Struct, frozen=True):
+class NodeInventory(Struct, frozen=True):
     """Devices of a node, and its pods."""
 
     capacity: Capacity | Refused
@@ -73,7 +73,7 @@ class NodeFacts(Struct, frozen=True):
 StateOf: TypeAlias = Callable[[str, AnyEntry], EntryState]
 
 
-class Plan(Struct, frozen=True):
+class LedgerPlan(Struct, frozen=True):
     """Change of one version of a ledger, and the answers that it gives once it is written."""
 
     ledger: Ledger
@@ -92,7 +92,7 @@ class Plan(Struct, frozen=True):
         return merge_patch(self.ledger, self.put, self.drop)
 
 
-def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, state_of: StateOf) -> Plan:
+def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeInventory, state_of: StateOf) -> LedgerPlan:
     """Answer requests by this version of a ledger."""
     if isinstance(facts.capacity, Refused):
         return _closed(ledger, requests, facts.capacity)
@@ -102,9 +102,9 @@ def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, sta
         unclear = {uid: one for uid, one in draft.unclear.items() if uid in ledger.newer}
         return _closed(ledger, requests, Refused(NEWER), unclear)
     found = [draft.answer(one) for one in requests]
-    wants_room = any(not isinstance(one, Granted) for one in found)
+    wants_room = any(not isinstance(one, Accepted) for one in found)
     drop = draft.over if draft.put else frozenset[str]()
-    return Plan(ledger, draft.put, drop - draft.put.keys(), found, draft.unclear, wants_room)
+    return LedgerPlan(ledger, draft.put, drop - draft.put.keys(), found, draft.unclear, wants_room)
 
 
 def _closed(
@@ -112,10 +112,10 @@ def _closed(
     requests: Sequence[GrantRequest],
     why: Refused,
     unclear: Mapping[str, AnyEntry] = MappingProxyType({}),
-) -> Plan:
+) -> LedgerPlan:
     """Return the plan that grants nothing but what stands in the ledger."""
     found = [_standing(ledger, one) or why for one in requests]
-    return Plan(ledger, {}, frozenset(), found, unclear, wants_room=bool(unclear))
+    return LedgerPlan(ledger, {}, frozenset(), found, unclear, wants_room=bool(unclear))
 
 
 def foreign(placed: Iterable[PodState], ledger: Ledger, capacity: Capacity) -> list[PodState]:
@@ -126,13 +126,13 @@ def foreign(placed: Iterable[PodState], ledger: Ledger, capacity: Capacity) -> l
     ]
 
 
-def charged(ledger: Ledger, facts: NodeFacts, capacity: Capacity, over: frozenset[str]) -> Room:
+def charged(ledger: Ledger, facts: NodeInventory, capacity: Capacity, over: frozenset[str]) -> DeviceUsage:
     """Return the room on a node: what entries, unreadable ones and foreign pods leave of its devices.
 
     For advice, such as a filter's, entries that are unclear count as over: only a bind reads their pods, so that a pod
     must come that far. What is granted is decided without this optimism.
     """
-    room = Room(capacity)
+    room = DeviceUsage(capacity)
     requested = {one.uid: one.request for one in facts.placed}
     for uid, entry in ledger.entries.items():
         if uid not in over:
@@ -147,15 +147,15 @@ def charged(ledger: Ledger, facts: NodeFacts, capacity: Capacity, over: frozense
     return room
 
 
-def _standing(ledger: Ledger, request: GrantRequest) -> Granted | None:
+def _standing(ledger: Ledger, request: GrantRequest) -> Accepted | None:
     entry = ledger.entries.get(request.uid)
-    return Granted(entry) if entry is not None and entry.rv == request.rv else None
+    return Accepted(entry) if entry is not None and entry.rv == request.rv else None
 
 
 class _Draft:
     """Ledger in the making."""
 
-    def __init__(self, ledger: Ledger, facts: NodeFacts, capacity: Capacity, state_of: StateOf) -> None:
+    def __init__(self, ledger: Ledger, facts: NodeInventory, capacity: Capacity, state_of: StateOf) -> None:
         self.ledger = ledger
         self.put: dict[str, Entry] = {}
         states = {uid: state_of(uid, one) for uid, one in ledger.all.items()}
@@ -172,17 +172,17 @@ class _Draft:
             return Refused(f"the entry {request.uid} of the ledger cannot be read; remove it once the pod is gone")
         if (standing := _standing(self.ledger, request)) is not None:
             # One that is over may be removed with this write; the pod is on a node, gone, or has a newer version.
-            return Outdated() if request.uid in self.over else standing
+            return StalePod() if request.uid in self.over else standing
         if (planned := self.put.get(request.uid)) is not None:
-            return Granted(planned) if planned.rv == request.rv else Outdated()
+            return Accepted(planned) if planned.rv == request.rv else StalePod()
         before = self.ledger.entries.get(request.uid)
         if before is not None and is_newer(before.rv, request.rv):
-            return Outdated()
+            return StalePod()
         if before is not None and request.uid not in self.over:
             # The request knows the pod unplaced at its version: that is a view like any other.
             if not is_newer(request.rv, before.rv):
                 self.unclear[request.uid] = before
-                return Outdated()
+                return StalePod()
             self.room = _without(self.room, before.grant)
             self.over |= {request.uid}
             del self.held[request.uid]
@@ -196,7 +196,7 @@ class _Draft:
         self.order += 1
         entry = Entry(request.pod, request.rv, request.wish.by, grant, self.order)
         self.put[request.uid] = self.held[request.uid] = entry
-        return Granted(entry)
+        return Accepted(entry)
 
     def _wrong(self, grant: Grant, request: GrantRequest) -> str | None:
         return (
@@ -204,7 +204,7 @@ class _Draft:
         )
 
 
-def _without(room: Room, grant: Grant) -> Room:
+def _without(room: DeviceUsage, grant: Grant) -> DeviceUsage:
     """Return the room once a grant is over: charge its amounts with the opposite sign."""
     opposite = {
         name: tuple(GrantedDevice(one.id, {key: -amount for key, amount in one.amounts.items()}) for one in devices)

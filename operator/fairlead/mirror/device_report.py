@@ -14,7 +14,7 @@ from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import DeviceRoom, charges_of, foreign_pods, rooms_of
 from fairlead.strategies.devices.layout import NO_SUCH_DEVICE, Devices, layout_of, listed_as_unhealthy
 from fairlead.strategies.devices.record import ShareGrant, differs, ids_in
-from fairlead.strategies.facts import DeviceGrant, Granted, Unknown
+from fairlead.strategies.facts import DeviceGrant, PodGrant, Unknown
 
 Data = dict[str, Any]
 PLACED: Final = "Placed"
@@ -74,11 +74,11 @@ def _layouts(shares: Iterable[CompiledShare], view: NodeView) -> tuple[list[tupl
     return found, unknown
 
 
-def _granted(granted: Iterable[Granted], device: str, resource: str) -> int:
+def _granted(granted: Iterable[PodGrant], device: str, resource: str) -> int:
     return sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or () if one.id == device)
 
 
-def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Sequence[Granted]) -> Iterator[Data]:
+def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Sequence[PodGrant]) -> Iterator[Data]:
     for room in rooms:
         device = room.device
         for resource in resources:
@@ -92,7 +92,7 @@ def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Seq
             }
 
 
-def _total(resource: str, rooms: Sequence[DeviceRoom], granted: Sequence[Granted]) -> Data:
+def _total(resource: str, rooms: Sequence[DeviceRoom], granted: Sequence[PodGrant]) -> Data:
     free = [max(0, room.free(resource)) for room in rooms if room.device.healthy]
     capacity = sum(room.device.capacity[resource] for room in rooms)
     held = sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or ())
@@ -128,7 +128,7 @@ def sum_of(totals: Iterable[Data]) -> list[Data]:
     return [*found.values()]
 
 
-def _pods(granted: Iterable[Granted], placed: Mapping[str, PodEntry], ledger: Ledger | None) -> Iterator[Data]:
+def _pods(granted: Iterable[PodGrant], placed: Mapping[str, PodEntry], ledger: Ledger | None) -> Iterator[Data]:
     """Yield each device of each grant that counts."""
     entries = {} if ledger is None else ledger.entries
     for one in granted:
@@ -183,7 +183,9 @@ def _forged(shares: NamedShares, at: PodEntry) -> Iterator[Data]:
             return
 
 
-def _missing(groups: Iterable[tuple[Sequence[str], Sequence[DeviceRoom]]], granted: Sequence[Granted]) -> Iterator[str]:
+def _missing(
+    groups: Iterable[tuple[Sequence[str], Sequence[DeviceRoom]]], granted: Sequence[PodGrant]
+) -> Iterator[str]:
     """Yield the devices that something was granted of and that are in no layout any more."""
     for resources, rooms in groups:
         known = {room.device.id for room in rooms}

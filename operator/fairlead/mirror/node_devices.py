@@ -17,7 +17,7 @@ from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices, UnhealthySource
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.record import is_taken
-from fairlead.strategies.facts import DeviceGrant, Granted, Nominated
+from fairlead.strategies.facts import DeviceGrant, Nominated, PodGrant
 
 _NO_POD: Final[Key] = ("", "")
 """Stands for the pod of an entry that does not tell it."""
@@ -102,14 +102,14 @@ class DevicesOfNodes:
             {source: texts.get(node, "") for source, texts in self._unhealthy.items()},
         )
 
-    def in_force(self, one: LedgerEntry) -> Granted:
+    def in_force(self, one: LedgerEntry) -> PodGrant:
         """Return what an entry that is not over counts for; whether its device is taken is what is known here."""
         placed = self._placed.get(one.pod)
         uid = one.uid or f"{one.pod[0] or 'default'}/{one.pod[1]}"  # pods from files may have none
         if placed is None or placed.pod.uid != one.uid:
-            return Granted(uid, one.grants, one.is_newer, taken=False, assumed_at=one.assumed_at)
+            return PodGrant(uid, one.grants, one.is_newer, taken=False, assumed_at=one.assumed_at)
         taken = is_taken(placed.pod.metadata.annotations, placed.pod.phase)
-        return Granted(uid, one.grants, one.is_newer, taken=taken, assumed_at=one.assumed_at)
+        return PodGrant(uid, one.grants, one.is_newer, taken=taken, assumed_at=one.assumed_at)
 
     def set_shares(self, entries: Iterable[DeviceShare]) -> None:
         """Set the entries of device shares whose grants annotations may record, in the order of their policies."""
@@ -254,7 +254,7 @@ class DevicesOfNodes:
         namespace = self._namespace(str(pod.metadata.namespace) or "default")
         return Nominated(PodView(pod, namespace, request), pod.metadata.creationTimestamp or 0)
 
-    def _granted(self, node: str, one: LedgerEntry) -> Granted | None:
+    def _granted(self, node: str, one: LedgerEntry) -> PodGrant | None:
         """Return what an entry counts for; None if it is over, as far as is known here."""
         placed = self._placed.get(one.pod)
         if placed is not None and placed.pod.uid == one.uid:

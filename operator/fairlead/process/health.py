@@ -14,8 +14,8 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_status import ReflectorStatus
 from fairlead.logs import RateLimitFilter, printable
 from fairlead.metrics import Labels, Metrics
+from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
 from fairlead.webhook.extender.circuit_breaker import REASON
-from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import Refused, TlsListener

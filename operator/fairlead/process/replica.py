@@ -30,10 +30,10 @@ from fairlead.process.tasks import (
     nothing,
     raise_descriptor_limit,
 )
+from fairlead.webhook.binding.bind_client import Binder, BindingClient
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.https.bind_client import Binder, BindingClient
 from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.server import IdentityCheck, Page, WebhookServer
 from fairlead.webhook.https.tls import Tls

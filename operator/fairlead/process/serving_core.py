@@ -8,7 +8,6 @@ from pathlib import Path
 from time import monotonic, perf_counter_ns, thread_time
 from typing import Final
 
-from fairlead.grants.batch import Ledgers
 from fairlead.kube.http.client import Client
 from fairlead.logs import RateLimiter
 from fairlead.metrics import PROCESS, Metrics
@@ -18,15 +17,16 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.process.settings import ServingSettings
 from fairlead.strategies.guard import StrategyGuard
 from fairlead.strategies.registry import installed, policy_with
+from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
+from fairlead.webhook.binding.granter import Granter
+from fairlead.webhook.binding.ledger_client import LedgerClient
+from fairlead.webhook.binding.ledger_feed import LedgerFeed
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
+from fairlead.webhook.binding.mirror_views import MirrorViews, shares_of
+from fairlead.webhook.binding.pods_with_grants import ReadPods
+from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.granting.device_metrics import DeviceSurvey, GrantCounters
-from fairlead.webhook.granting.first_entries import ReadPods
-from fairlead.webhook.granting.granter import Granter
-from fairlead.webhook.granting.ledger_client import LedgerClient
-from fairlead.webhook.granting.ledger_feed import LedgerFeed
-from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed
-from fairlead.webhook.granting.views import MirrorViews, shares_of
 from fairlead.webhook.https.tls import DISTRUSTED
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.serving.data_report import DataReport
@@ -125,7 +125,7 @@ class ServingCore:
     def granter(self) -> Granter:
         """Return the handler of binds whose pods ask for devices."""
         views = self.ledger_views
-        ledgers = Ledgers(self.ledger_client, views, self.read_pods.ask_of)
+        ledgers = LedgerWriter(self.ledger_client, views, self.read_pods.ask_of)
         made = Granter(self.mirror, self.ledger_client, ledgers, views)
         made.on_bind = self.grant_counters.bound
         self.ledgers.sink.on_removed = ledgers.forget

@@ -83,7 +83,7 @@ class DeviceGrant(NamedTuple):
     amounts: Mapping[str, int]
 
 
-class Granted(NamedTuple):
+class PodGrant(NamedTuple):
     """Grant of devices of a node to a pod that is bound to it, or is being bound."""
 
     uid: str
@@ -283,7 +283,7 @@ class NodeFacts(Protocol):
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
 
     @property
-    def granted(self) -> Sequence[Granted]:
+    def granted(self) -> Sequence[PodGrant]:
         """Grants of its devices that are in force or may become so, in no particular order."""
 
     def asking(self, resource: str) -> Sequence[Asking]:

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.grants.beginning import COPY
+from fairlead.grants.adoption import COPY
+from fairlead.grants.device_usage import Capacity, DeviceUsage
 from fairlead.grants.entry import Grant, NewerEntry, UnreadableEntry, decode_copy
+from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger, decode_ledger
-from fairlead.grants.over import GONE, Gone, PodState
-from fairlead.grants.room import Capacity, Room
-from fairlead.grants.server import Conflicting, Missing, Written
+from fairlead.webhook.binding.api_calls import Conflicting, Missing, Posted
 
 GONE_: Final = Missing()
 _MARKS: Final = ("labels", "annotations")
@@ -73,7 +73,7 @@ class ApiServer:
     def list_unplaced(self) -> list[PodState]:
         return [one for one in self.pods.values() if not one.node]
 
-    def post_binding(self, binding: Mapping[str, Any]) -> Written | Missing | Conflicting:
+    def post_binding(self, binding: Mapping[str, Any]) -> Posted | Missing | Conflicting:
         metadata = binding["metadata"]
         pod = f"{metadata['namespace']}/{metadata['name']}"
         found = self.pods.get(pod)
@@ -88,7 +88,7 @@ class ApiServer:
         self.bindings += 1
         self.change_pod(pod, node=binding["target"]["name"], copy=metadata["annotations"][COPY])
         self.check()
-        return Written()
+        return Posted()
 
     # ledgers
 
@@ -124,14 +124,14 @@ class ApiServer:
         found = self._config_maps[node]
         self._put(node, {**found, "data": {**found["data"], uid: text}}, self._next())
 
-    def delete_ledger(self, node: str, body: Mapping[str, Any]) -> Written | Missing | Conflicting:
+    def delete_ledger(self, node: str, body: Mapping[str, Any]) -> Posted | Missing | Conflicting:
         found = self.ledgers.get(node)
         if found is None:
             return GONE_
         if body["preconditions"] != {"uid": found.uid, "resourceVersion": found.rv}:
             return Conflicting("Precondition failed")
         self.remove_ledger(node)
-        return Written()
+        return Posted()
 
     def remove_ledger(self, node: str) -> None:
         self._version += 1
@@ -151,9 +151,9 @@ class ApiServer:
 
     # the promise
 
-    def room(self, node: str) -> Room:
+    def room(self, node: str) -> DeviceUsage:
         """Return what the pods that run on a node leave of its devices, by the grants that their Bindings carried."""
-        room = Room(self.capacity[node])
+        room = DeviceUsage(self.capacity[node])
         for pod in self.pods.values():
             if pod.node == node and not pod.ended:
                 room.charge(_copy(pod.copy) or {})
@@ -171,13 +171,13 @@ class ApiServer:
                     if entry is None or entry.grant != _copy(pod.copy):
                         raise PromiseBrokenError(f"{pod.uid} runs on {node} with {pod.copy}; its entry is {entry}")
             if ledger is not None:
-                promised = Room(capacity)
+                promised = DeviceUsage(capacity)
                 for one in ledger.entries.values():
                     promised.charge(one.grant)
                 _no_more_than(node, promised, "entries hold")
 
 
-def _no_more_than(node: str, room: Room, who: str) -> None:
+def _no_more_than(node: str, room: DeviceUsage, who: str) -> None:
     for resource, devices in room.capacity.items():
         for device, has in devices.items():
             if room.charged[resource][device] > has:

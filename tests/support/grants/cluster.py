@@ -7,23 +7,23 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.grants.batch import Ledgers
+from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import Gone, PodState
-from fairlead.grants.server import Missing, WriteFailure, Written
 from fairlead.mirror import decode
 from fairlead.mirror.node_devices import ledger_entries
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.webhook.binding.api_calls import Missing, Posted, WriteFailure
+from fairlead.webhook.binding.granter import Granter
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
+from fairlead.webhook.binding.mirror_views import MirrorViews
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import build_serving_state
-from fairlead.webhook.granting.granter import Granter
-from fairlead.webhook.granting.views import MirrorViews
 from policies.good import device_share
 from support.grants.api_server import ApiServer
 from support.mirror import FOUND, Told, node, written
@@ -68,7 +68,7 @@ class Server:
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], _timeout_s: float) -> Ledger | WriteFailure:
         return self.api.patch_ledger(node, patch)
 
-    async def post_binding(self, binding: Mapping[str, Any], _timeout_s: float) -> Written | WriteFailure:
+    async def post_binding(self, binding: Mapping[str, Any], _timeout_s: float) -> Posted | WriteFailure:
         self.bindings.append(binding)
         return self.api.post_binding(binding)
 
@@ -86,7 +86,7 @@ class Cluster:
         self.api = ApiServer({"n1": {MEM: {"0": 8, "1": 8}}}, numbers=True)
         self.server = Server(self.api)
         self.views = MirrorViews(self.told.mirror, lambda: [self.policy, *others])
-        ledgers = Ledgers(self.server, self.views, lambda _: None)
+        ledgers = LedgerWriter(self.server, self.views, lambda _: None)
         self.granter = Granter(self.told.mirror, self.server, ledgers, self.views)
         self.results: list[bool] = []
         self.granter.on_bind = self.results.append

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from fairlead.grants.bind import Bound
 from fairlead.grants.ledger import Ledger, create_body
+from fairlead.webhook.binding.granted_bind import Bound
 from support.grants.api_server import ApiServer, PromiseBrokenError, StuckError
 from support.grants.replica import DEVICES, RESOURCE, Call, Replica, Sent
 

@@ -7,14 +7,15 @@ from weakref import WeakKeyDictionary
 import pytest
 from msgspec.structs import replace
 
-from fairlead.grants import batch, bind, commit, over
-from fairlead.grants.bind import GrantedBind
-from fairlead.grants.commit import GrantRequest, NodeFacts, Plan, StateOf, plan
+from fairlead.grants import commit, entry_state
+from fairlead.grants.commit import GrantRequest, LedgerPlan, NodeInventory, StateOf, plan
+from fairlead.grants.device_usage import DeviceUsage
 from fairlead.grants.entry import AnyEntry, Entry, NewerEntry
+from fairlead.grants.entry_state import EntryState, Gone, PodState, judge, judge_listed
 from fairlead.grants.ledger import Ledger, merge_patch
-from fairlead.grants.over import EntryState, Gone, PodState, judge, judge_listed
-from fairlead.grants.room import Room
-from fairlead.grants.server import Failed
+from fairlead.webhook.binding import granted_bind, ledger_writer
+from fairlead.webhook.binding.api_calls import Failed
+from fairlead.webhook.binding.granted_bind import GrantedBind
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 
@@ -30,14 +31,14 @@ def no_resource_version(patch: pytest.MonkeyPatch) -> None:
 
 def entry_dropped_on_time_out(patch: pytest.MonkeyPatch) -> None:
     """Take a Binding for failed once its time is over, at the replica that gave it up."""
-    real = batch._NodeLedger._state_of
+    real = ledger_writer._NodeWriter._state_of
 
     def impatient(self: Any, uid: str, entry: AnyEntry) -> EntryState:
         if isinstance(entry, Entry) and (uid, entry.rv) in self._views.timed_out:
             return EntryState.POD_CHANGED
         return real(self, uid, entry)
 
-    patch.setattr(batch._NodeLedger, "_state_of", impatient)
+    patch.setattr(ledger_writer._NodeWriter, "_state_of", impatient)
 
 
 def gone_by_the_mirror(patch: pytest.MonkeyPatch) -> None:
@@ -46,25 +47,25 @@ def gone_by_the_mirror(patch: pytest.MonkeyPatch) -> None:
     def hasty(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
         return EntryState.POD_GONE if seen is None else judge(uid, entry, node, seen)
 
-    patch.setattr(batch, "judge", hasty)
+    patch.setattr(ledger_writer, "judge", hasty)
 
 
 def over_by_inequality(patch: pytest.MonkeyPatch) -> None:
     """Take any other version of a pod for a newer one."""
-    patch.setattr(over, "is_newer", lambda version, than: version != than)
+    patch.setattr(entry_state, "is_newer", lambda version, than: version != than)
 
 
 def checked_before_the_newest(patch: pytest.MonkeyPatch) -> None:
     """Choose devices by the version known before, and name the newest one in the write."""
     before = WeakKeyDictionary[object, Ledger]()
 
-    def early(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeFacts, state_of: StateOf) -> Plan:
+    def early(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeInventory, state_of: StateOf) -> LedgerPlan:
         writer: object = state_of.__self__  # type: ignore[attr-defined]
         checked = before.get(writer, ledger)
         before[writer] = ledger
         return replace(plan(checked, requests, facts, state_of), ledger=ledger)
 
-    patch.setattr(batch, "plan", early)
+    patch.setattr(ledger_writer, "plan", early)
 
 
 def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
@@ -74,24 +75,24 @@ def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
         another = isinstance(seen, PodState) and seen.uid != uid
         return EntryState.POD_GONE if another else judge(uid, entry, node, seen)
 
-    patch.setattr(batch, "judge", hasty)
+    patch.setattr(ledger_writer, "judge", hasty)
 
 
 def binding_of_any_version(patch: pytest.MonkeyPatch) -> None:
     """Post Bindings that name no version of the pod."""
-    real = bind.binding_of
+    real = granted_bind.binding_of
 
     def without(call: GrantedBind, entry: Entry) -> dict[str, Any]:
         made = real(call, entry)
         del made["metadata"]["resourceVersion"]
         return made
 
-    patch.setattr(bind, "binding_of", without)
+    patch.setattr(granted_bind, "binding_of", without)
 
 
 def choice_is_trusted(patch: pytest.MonkeyPatch) -> None:
     """Write what was chosen without checking it."""
-    patch.setattr(Room, "lacking", lambda _self, _grant: None)
+    patch.setattr(DeviceUsage, "lacking", lambda _self, _grant: None)
 
 
 def lists_in_the_other_order(patch: pytest.MonkeyPatch) -> None:
@@ -105,17 +106,17 @@ def lists_in_the_other_order(patch: pytest.MonkeyPatch) -> None:
         lists = [{one.uid: one for one in pods} for pods in (unplaced, here)]
         return {uid: judge_listed(uid, entry, self._node, *lists) for uid, entry in unread.items()}
 
-    patch.setattr(batch._NodeLedger, "_list_all", swapped)
+    patch.setattr(ledger_writer._NodeWriter, "_list_all", swapped)
 
 
 def newer_entries_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """Grant beside what a newer version has promised."""
-    real = batch._NodeLedger._state_of
+    real = ledger_writer._NodeWriter._state_of
 
     def careless(self: Any, uid: str, entry: AnyEntry) -> EntryState:
         return EntryState.POD_GONE if isinstance(entry, NewerEntry) else real(self, uid, entry)
 
-    patch.setattr(batch._NodeLedger, "_state_of", careless)
+    patch.setattr(ledger_writer._NodeWriter, "_state_of", careless)
 
 
 MUTATIONS: Final[Sequence[Mutate]] = (

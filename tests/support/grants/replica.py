@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.grants.batch import Ledgers
-from fairlead.grants.beginning import COPY
-from fairlead.grants.bind import BindResult, Budget, GrantedBind, bind
-from fairlead.grants.commit import NodeFacts, Refused, Wish
+from fairlead.grants.adoption import COPY
+from fairlead.grants.commit import DeviceRequest, NodeInventory, Refused
+from fairlead.grants.device_usage import Ask, DeviceAsk, DeviceUsage
 from fairlead.grants.entry import Grant, GrantedDevice
+from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge, judge_read
 from fairlead.grants.ledger import Ledger, delete_body
-from fairlead.grants.over import GONE, EntryState, Gone, PodState, judge, judge_read
-from fairlead.grants.room import Ask, DeviceAsk, Room
-from fairlead.grants.server import Failed, Missing, Uncertain, WriteFailure, Written
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, Uncertain, WriteFailure
+from fairlead.webhook.binding.granted_bind import BindResult, Budget, GrantedBind, bind
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from support.grants.api_server import ApiServer
 from support.grants.step_loop import StepLoop
 
@@ -94,10 +94,10 @@ class Calls:
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         return await self._call("patch_ledger", node, patch)  # type: ignore[no-any-return]
 
-    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Written | WriteFailure:
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
         return await self._call("post_binding", binding)  # type: ignore[no-any-return]
 
-    async def delete_ledger(self, node: str, body: Mapping[str, Any]) -> Written | WriteFailure:
+    async def delete_ledger(self, node: str, body: Mapping[str, Any]) -> Posted | WriteFailure:
         return await self._call("delete_ledger", node, body)  # type: ignore[no-any-return]
 
 
@@ -131,14 +131,14 @@ class AgedViews:
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
         return GONE if uid in self._gone else self.pod(pod)
 
-    def node(self, node: str) -> NodeFacts:
+    def node(self, node: str) -> NodeInventory:
         shown = self._server.pod_history[self.pods_at].values()
-        return NodeFacts(self._server.capacity[node], [one for one in shown if one.node == node and not one.ended])
+        return NodeInventory(self._server.capacity[node], [one for one in shown if one.node == node and not one.ended])
 
 
 READS_MAX: Final = (0, 1, 16)
 """Pods that are read one by one, of three replicas: the first one lists all, the last one never does."""
-Pick = Callable[[Sequence[str], Room], str]
+Pick = Callable[[Sequence[str], DeviceUsage], str]
 PICKS: Final[Sequence[Pick]] = (
     lambda fitting, _room: fitting[0],
     lambda fitting, _room: fitting[-1],
@@ -154,7 +154,7 @@ class Replica:
         self.loop = StepLoop()  # type: ignore[abstract]  # what the core uses is there
         self.views = AgedViews(server, pods_at, ledgers_at)
         self.calls = Calls(self, sent)
-        self.ledgers = Ledgers(self.calls, self.views, ask_of, READS_MAX[ord(name) % len(READS_MAX)])
+        self.ledgers = LedgerWriter(self.calls, self.views, ask_of, READS_MAX[ord(name) % len(READS_MAX)])
         self.pick: Pick = PICKS[ord(name) % len(PICKS)]
         self.lies = False
         self.running: list[Call] = []
@@ -186,7 +186,7 @@ class Replica:
         if (body := delete_body(ledger, over, node_exists=node_exists)) is not None:
             await self.calls.delete_ledger(node, body)
 
-    def choose(self, ask: Ask, room: Room) -> Grant | Refused:
+    def choose(self, ask: Ask, room: DeviceUsage) -> Grant | Refused:
         amount = ask[0].each[RESOURCE]
         fitting = [one for one in room.capacity[RESOURCE] if self.lies or room.free(RESOURCE, one) >= amount]
         if len(fitting) < ask[0].devices:
@@ -207,7 +207,7 @@ class Call:
             pod.uid,
             pod.pod,
             node,
-            lambda _state: Wish(replica.name, ask, lambda room, _entries: replica.choose(ask, room)),
+            lambda _state: DeviceRequest(replica.name, ask, lambda room, _entries: replica.choose(ask, room)),
             lambda _entry: {},
             lambda: self.has_hung_up,
         )

@@ -3,17 +3,17 @@
 import sys
 
 from fairlead.cli.main import main
-from fairlead.grants.batch import Ledgers, LeftS
-from fairlead.grants.commit import Answer, Granted, GrantRequest, plan
+from fairlead.grants.commit import Accepted, Answer, GrantRequest, plan
 from fairlead.grants.entry import AnyEntry, Entry
+from fairlead.grants.entry_state import EntryState, judge
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import EntryState, judge
-from fairlead.grants.server import Failed
+from fairlead.webhook.binding.api_calls import Failed
+from fairlead.webhook.binding.ledger_writer import LedgerWriter, TimeLeft
 
 _memory: dict[str, dict[str, Entry]] = {}
 
 
-async def _commit(self: Ledgers, node: str, request: GrantRequest, left_s: LeftS) -> Answer | Failed:
+async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: TimeLeft) -> Answer | Failed:
     views = self._views
     entries = _memory.setdefault(node, {})
 
@@ -26,9 +26,9 @@ async def _commit(self: Ledgers, node: str, request: GrantRequest, left_s: LeftS
         entries.pop(uid, None)
     entries.update(made.put)
     (answer,) = made.answers
-    return Granted(answer.entry) if isinstance(answer, Granted) else answer
+    return Accepted(answer.entry) if isinstance(answer, Accepted) else answer
 
 
 if __name__ == "__main__":
-    Ledgers.commit = _commit  # type: ignore[method-assign]
+    LedgerWriter.commit = _commit  # type: ignore[method-assign]
     sys.exit(main())

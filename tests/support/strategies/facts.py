@@ -10,9 +10,9 @@ from fairlead.strategies.contract import (
     Asking,
     Condition,
     Controller,
-    Granted,
     Nominated,
     Placement,
+    PodGrant,
     PodOnNode,
     Predicted,
     Stamped,
@@ -94,7 +94,7 @@ class Node:
     requested: Amounts = field(default_factory=dict)
     limits: Amounts = field(default_factory=dict)
     unlimited: Mapping[str, int] = field(default_factory=dict)
-    granted: Sequence[Granted] = ()
+    granted: Sequence[PodGrant] = ()
     nominated: Sequence[Nominated] = ()
     unhealthy_texts: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 

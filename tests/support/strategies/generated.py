@@ -14,8 +14,8 @@ from fairlead.strategies.contract import (
     Condition,
     Controller,
     DeviceGrant,
-    Granted,
     Nominated,
+    PodGrant,
     Predicted,
     Reads,
     Unknown,
@@ -175,7 +175,7 @@ def _with_devices(
         unique_by=lambda one: one.uid,
     )
     granted = st.lists(
-        st.builds(Granted, st.sampled_from(uids), st.lists(grant, max_size=2).map(tuple) | st.none(), st.booleans()),
+        st.builds(PodGrant, st.sampled_from(uids), st.lists(grant, max_size=2).map(tuple) | st.none(), st.booleans()),
         max_size=4,
         unique_by=lambda one: one.uid,
     )

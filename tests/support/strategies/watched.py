@@ -13,11 +13,11 @@ from fairlead.strategies.contract import (
     Condition,
     Controller,
     Fresh,
-    Granted,
     NodeFacts,
     Nominated,
     Placement,
     PodFacts,
+    PodGrant,
     PodOnNode,
     PodsRead,
     Predicted,
@@ -241,7 +241,7 @@ class WatchedNode:
         ]
 
     @property
-    def granted(self) -> Sequence[Granted]:
+    def granted(self) -> Sequence[PodGrant]:
         of_devices(EVERY, self._reads.devices)
         return self._node.granted
 

@@ -6,17 +6,18 @@ import pytest
 
 from fairlead.grants.commit import (
     NEWER,
+    Accepted,
     Choose,
-    Granted,
+    DeviceRequest,
     GrantRequest,
-    NodeFacts,
-    Outdated,
-    Plan,
+    LedgerPlan,
+    NodeInventory,
     Refused,
-    Wish,
+    StalePod,
     charged,
     plan,
 )
+from fairlead.grants.device_usage import DeviceAsk, DeviceUsage
 from fairlead.grants.entry import (
     AMOUNT_MAX,
     Entry,
@@ -27,12 +28,11 @@ from fairlead.grants.entry import (
     decode_entry,
     encode_entry,
 )
+from fairlead.grants.entry_state import EntryState, PodState
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import EntryState, PodState
-from fairlead.grants.room import DeviceAsk, Room
 
 MEM = "example.org/mem"
-FACTS = NodeFacts({MEM: {"0": 10, "1": 10}})
+FACTS = NodeInventory({MEM: {"0": 10, "1": 10}})
 FULL = Refused("no device free")
 
 
@@ -41,7 +41,7 @@ def grant(device: str, amount: int) -> Grant:
 
 
 def first_free(amount: int) -> Choose:
-    def choose(room: Room, _entries: Mapping[str, Entry]) -> Grant | Refused:
+    def choose(room: DeviceUsage, _entries: Mapping[str, Entry]) -> Grant | Refused:
         free = [one for one in room.capacity[MEM] if room.free(MEM, one) >= amount]
         return grant(free[0], amount) if free else FULL
 
@@ -54,7 +54,7 @@ def always(given: Grant) -> Choose:
 
 def request(uid: str, amount: int, rv: str = "20", choose: Choose | None = None) -> GrantRequest:
     ask = (DeviceAsk("gpu", 1, {MEM: amount}),)
-    return GrantRequest(uid, f"ns/{uid}", rv, Wish("policy", ask, choose or first_free(amount)))
+    return GrantRequest(uid, f"ns/{uid}", rv, DeviceRequest("policy", ask, choose or first_free(amount)))
 
 
 def entry(uid: str, device: str, amount: int, rv: str = "10", order: int = 1) -> Entry:
@@ -65,21 +65,21 @@ def planned(
     requests: list[GrantRequest],
     entries: Mapping[str, Entry] | None = None,
     states: Mapping[str, EntryState] | None = None,
-    facts: NodeFacts = FACTS,
+    facts: NodeInventory = FACTS,
     **others: Mapping[str, object],
-) -> Plan:
+) -> LedgerPlan:
     ledger = Ledger("node-1", "u", "9", entries or {}, **others)  # type: ignore[arg-type]
     return plan(ledger, requests, facts, lambda uid, _entry: (states or {}).get(uid, EntryState.HOLDS))
 
 
-def devices(found: Plan) -> dict[str, str]:
+def devices(found: LedgerPlan) -> dict[str, str]:
     return {uid: one.grant["gpu"][0].id for uid, one in found.put.items()}
 
 
 def test_a_batch_shares_a_version_and_its_room() -> None:
     found = planned([request("a", 6), request("b", 6), request("c", 6), request("d", 4)])
     assert devices(found) == {"a": "0", "b": "1", "d": "0"}
-    assert found.answers == [Granted(found.put["a"]), Granted(found.put["b"]), FULL, Granted(found.put["d"])]
+    assert found.answers == [Accepted(found.put["a"]), Accepted(found.put["b"]), FULL, Accepted(found.put["d"])]
     assert found.patch["metadata"] == {"resourceVersion": "9", "managedFields": [{}]}
     assert [found.put[one].order for one in "abd"] == [1, 2, 3]
 
@@ -87,25 +87,25 @@ def test_a_batch_shares_a_version_and_its_room() -> None:
 def test_an_entry_of_this_version_is_the_grant_however_often_it_is_asked_for() -> None:
     stands = entry("a", "1", 6, rv="20")
     found = planned([request("a", 6, choose=always(grant("0", 6)))], {"a": stands})
-    assert found.answers == [Granted(stands)]
+    assert found.answers == [Accepted(stands)]
     assert (found.put, found.drop) == ({}, frozenset())
 
 
 def test_two_calls_for_one_pod_get_one_grant() -> None:
     found = planned([request("a", 6), request("a", 6)])
-    assert found.answers[0] == found.answers[1] == Granted(found.put["a"])
+    assert found.answers[0] == found.answers[1] == Accepted(found.put["a"])
 
 
 def test_two_versions_of_one_pod_do_not_meet_in_one_write() -> None:
     found = planned([request("a", 6), request("a", 6, rv="21")])
     assert found.put["a"].rv == "20"
-    assert found.answers[1] == Outdated()
+    assert found.answers[1] == StalePod()
 
 
 def test_a_pod_may_keep_its_devices_while_they_have_room() -> None:
     entries = {"a": entry("a", "1", 6)}
 
-    def keep(room: Room, known: Mapping[str, Entry]) -> Grant | Refused:
+    def keep(room: DeviceUsage, known: Mapping[str, Entry]) -> Grant | Refused:
         return known["a"].grant if room.lacking(known["a"].grant) is None else first_free(6)(room, known)
 
     kept = planned([request("a", 6, choose=keep)], entries)
@@ -117,7 +117,7 @@ def test_a_pod_may_keep_its_devices_while_they_have_room() -> None:
 @pytest.mark.parametrize("rv", ["5", "x"])
 def test_a_request_that_is_not_known_to_be_the_newer_one_reads_the_pod(rv: str) -> None:
     found = planned([request("a", 6, rv=rv)], {"a": entry("a", "1", 6)})
-    assert (found.answers, found.put) == ([Outdated()], {})
+    assert (found.answers, found.put) == ([StalePod()], {})
     assert ("a" in found.unclear) == (rv == "x"), "what versions do not tell, reading the pod does"
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_written_only_to_clean_up() -> None:
 
 def test_an_entry_that_is_over_is_no_grant_even_for_its_own_version() -> None:
     found = planned([request("a", 6, rv="10")], {"a": entry("a", "0", 6)}, {"a": EntryState.POD_CHANGED})
-    assert found.answers == [Outdated()]
+    assert found.answers == [StalePod()]
 
 
 def test_what_is_unclear_holds_and_is_worth_reading_only_where_room_is_missing() -> None:
@@ -163,20 +163,20 @@ def test_who_chooses_is_not_trusted(choice: Grant, why: str) -> None:
 
 
 def test_who_chooses_may_charge_what_it_likes_in_its_own_room() -> None:
-    def wild(room: Room, _entries: Mapping[str, Entry]) -> Grant:
+    def wild(room: DeviceUsage, _entries: Mapping[str, Entry]) -> Grant:
         room.charged[MEM]["0"] = -1000
         room.close()
         return grant("0", 6)
 
     found = planned([request("c", 6, choose=wild)], {"a": entry("a", "0", 5)})
     assert isinstance(found.answers[0], Refused)
-    assert isinstance(planned([request("c", 6, choose=wild)]).answers[0], Granted)
+    assert isinstance(planned([request("c", 6, choose=wild)]).answers[0], Accepted)
 
 
 def test_who_chooses_sees_the_entries_that_hold_and_those_of_its_batch() -> None:
     told: list[set[str]] = []
 
-    def curious(_room: Room, entries: Mapping[str, Entry]) -> Grant:
+    def curious(_room: DeviceUsage, entries: Mapping[str, Entry]) -> Grant:
         told.append({*entries})
         return grant("0", 1)
 
@@ -192,7 +192,7 @@ def test_the_order_is_greater_than_that_of_all_that_stand() -> None:
 
 def test_a_foreign_pod_is_charged_to_every_device() -> None:
     pods = [PodState("f", "ns/f", "5", "node-1", request={MEM: 7}), PodState("g", "ns/g", "5", "node-1")]
-    facts = NodeFacts(FACTS.capacity, pods)
+    facts = NodeInventory(FACTS.capacity, pods)
     assert planned([request("c", 4)], facts=facts).answers == [FULL]
     assert devices(planned([request("c", 3)], facts=facts)) == {"c": "0"}
     with_entry = planned([request("c", 4)], {"f": entry("f", "0", 7)}, facts=facts)
@@ -202,7 +202,7 @@ def test_a_foreign_pod_is_charged_to_every_device() -> None:
 def test_an_unreadable_entry_is_charged_to_every_device() -> None:
     unreadable = {"x": UnreadableEntry("why")}
     assert planned([request("c", 1)], unreadable=unreadable).answers == [FULL]
-    known = NodeFacts(FACTS.capacity, [PodState("x", "ns/x", "5", "node-1", request={MEM: 7})])
+    known = NodeInventory(FACTS.capacity, [PodState("x", "ns/x", "5", "node-1", request={MEM: 7})])
     assert planned([request("c", 4)], unreadable=unreadable, facts=known).answers == [FULL]
     assert devices(planned([request("c", 3)], unreadable=unreadable, facts=known)) == {"c": "0"}
     gone = planned([request("c", 10)], states={"x": EntryState.POD_GONE}, unreadable=unreadable)
@@ -243,14 +243,14 @@ def test_an_order_that_somebody_wrote_leaves_one_for_those_that_follow() -> None
 
 def test_a_pod_on_the_node_holds_whatever_its_unreadable_entry_says_of_it() -> None:
     unreadable = {"x": UnreadableEntry("why", "ns/another")}
-    here = NodeFacts(FACTS.capacity, [PodState("x", "ns/x", "5", "node-1", request={MEM: 7})])
+    here = NodeInventory(FACTS.capacity, [PodState("x", "ns/x", "5", "node-1", request={MEM: 7})])
     found = planned([request("c", 4)], states={"x": EntryState.POD_GONE}, unreadable=unreadable, facts=here)
     assert (found.answers, {*found.drop}) == ([FULL], set())
 
 
 def test_a_node_whose_devices_are_not_known_says_why() -> None:
     unknown = Refused("no device of this kind")
-    assert planned([request("c", 1)], facts=NodeFacts(unknown)).answers == [unknown]
+    assert planned([request("c", 1)], facts=NodeInventory(unknown)).answers == [unknown]
 
 
 def test_advice_does_not_wait_for_what_only_a_bind_reads() -> None:

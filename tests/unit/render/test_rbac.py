@@ -37,7 +37,7 @@ REQUESTS: dict[str, list[ApiRequest]] = {
     "webhook/data_sources/config_map_source": [
         ApiRequest(verb, "", "configmaps", "own", "node-prices") for verb in ("list", "watch")
     ],
-    "webhook/https/bind_client": [
+    "webhook/binding/bind_client": [
         ApiRequest("get", "", "pods", "cluster"),
         ApiRequest("create", "", "pods/binding", "cluster"),
     ],

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from fairlead.strategies.facts import Granted, Nominated, Unknown
+from fairlead.strategies.facts import Nominated, PodGrant, Unknown
 
 UnhealthySource = tuple[str, str, str]
 """ConfigMaps of unhealthy devices: their namespace, the beginning of their names, and the key."""
@@ -13,7 +13,7 @@ NOT_READ: Final = Unknown("the list of unhealthy devices", "is not read")
 class NodeDevices(NamedTuple):
     """Facts about the devices of a node that come neither from the node nor from the pods on it."""
 
-    granted: tuple[Granted, ...] = ()
+    granted: tuple[PodGrant, ...] = ()
     """Entries of the node's ledger that are not over."""
     nominated: tuple[Nominated, ...] = ()
     """Unplaced pods that are nominated to the node."""

@@ -24,9 +24,9 @@ from fairlead.strategies.facts import (
     Asking,
     Condition,
     Controller,
-    Granted,
     Nominated,
     Placement,
+    PodGrant,
     Stamped,
     Unknown,
 )
@@ -137,7 +137,7 @@ class NodeView:
         return placements(self._timed(), after)
 
     @property
-    def granted(self) -> Sequence[Granted]:
+    def granted(self) -> Sequence[PodGrant]:
         """Return the grants of its devices that are in force or may become so."""
         return self.devices.granted
 

@@ -1,4 +1,4 @@
-"""bind: from the bytes of a request to the Binding to post, or to a refusal. Pure: `https.bind_client` posts it."""
+"""bind: from the bytes of a request to the Binding to post, or to a refusal. Pure: `webhook.binding` posts it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

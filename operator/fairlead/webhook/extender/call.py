@@ -106,7 +106,7 @@ class IncomingCall:
     body: bytes
     received_ns: int
     """When its head was complete, on the clock of the deadlines."""
-    hung_up: Callable[[], bool] = lambda: False
+    is_abandoned: Callable[[], bool] = lambda: False
     """Returns whether the caller has closed the connection, and so takes the call for failed."""
 
 

@@ -11,11 +11,11 @@ from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.lint.codes import LintCode
+from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, Scope
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
@@ -117,7 +117,7 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
-        reply = await self.binder.bind(call.body, state, call.caller, when, call.hung_up)
+        reply = await self.binder.bind(call.body, state, call.caller, when, call.is_abandoned)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
         return self._record(call, reply)

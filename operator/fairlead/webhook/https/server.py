@@ -209,8 +209,8 @@ class WebhookServer:
         if isinstance(ended := self._authenticate(connection.peer, received), Reply):  # reading may have taken a while
             return ended
         try:
-            hung_up = lambda: connection.transport is None or connection.transport.is_closing()  # noqa: E731
-            reply = handle(IncomingCall(name, caller, body, received, hung_up))
+            is_abandoned = lambda: connection.transport is None or connection.transport.is_closing()  # noqa: E731
+            reply = handle(IncomingCall(name, caller, body, received, is_abandoned))
             return reply if isinstance(reply, Reply) else await reply
         except Exception as error:  # noqa: BLE001  it is logged
             return self._fault(request.path, error)

@@ -17,7 +17,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.device_facts import NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import DeviceGrant, Granted, Nominated
+from fairlead.strategies.contract import DeviceGrant, Nominated, PodGrant
 from fairlead.strategies.devices.record import annotations_of
 from fairlead.strategies.reads import Change
 from support.policy import MODEL, NOW, Evaluation, faults, obj, pod, policy
@@ -33,7 +33,7 @@ def shares(*entries: dict[str, Any], name: str = "p", **spec: Any) -> CompiledPo
     return policy(name, binding={"deviceShare": [*entries]}, **spec)
 
 
-def cards(name: str = "n1", *granted: Granted, size: int = 8, nominated: tuple[Nominated, ...] = ()) -> NodeView:
+def cards(name: str = "n1", *granted: PodGrant, size: int = 8, nominated: tuple[Nominated, ...] = ()) -> NodeView:
     capacity = {MEM: str(size * 2), COUNT: "2"}
     made = from_json("Node", {"metadata": {"name": name}, "status": {"capacity": capacity}})
     amounts = {resource: float(amount) for resource, amount in capacity.items()}
@@ -45,8 +45,8 @@ def asks(amount: float, name: str = "x", **more: Any) -> PodView:
     return pod(name, request={MEM: amount}, containers=[container], **more)
 
 
-def holds(uid: str, card: str, amount: int) -> Granted:
-    return Granted(uid, (DeviceGrant(card, {MEM: amount}),))
+def holds(uid: str, card: str, amount: int) -> PodGrant:
+    return PodGrant(uid, (DeviceGrant(card, {MEM: amount}),))
 
 
 def matched(*policies: CompiledPolicy) -> list[Matched]:

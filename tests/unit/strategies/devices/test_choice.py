@@ -13,9 +13,9 @@ from fairlead.strategies.contract import (
     Askers,
     CompiledShare,
     DeviceGrant,
-    Granted,
     Nominated,
     Pass,
+    PodGrant,
     Reject,
     Unknown,
 )
@@ -55,19 +55,19 @@ def pod(mem: float = 0, *, cards: int | None = None, core: float = 0, **more: An
     return Pod(request=amounts, annotations={} if cards is None else {CARDS_KEY: str(cards)}, **more)
 
 
-def entry(uid: str, *grants: tuple[str, int], core: int = 0, **more: Any) -> Granted:
-    return Granted(
+def entry(uid: str, *grants: tuple[str, int], core: int = 0, **more: Any) -> PodGrant:
+    return PodGrant(
         uid, tuple(DeviceGrant(one, {MEM: mem, **({CORE: core} if core else {})}) for one, mem in grants), **more
     )
 
 
-def equal(size: int, count: int, *granted: Granted, **more: Any) -> Node:
+def equal(size: int, count: int, *granted: PodGrant, **more: Any) -> Node:
     """Cards of one size."""
     amounts = {MEM: float(size * count), COUNT: float(count)}
     return Node(**{"capacity": amounts, "allocatable": amounts, "granted": granted} | more)
 
 
-def cards(*sizes: int, sick: Sequence[str] = (), core: int = 0, granted: Sequence[Granted] = (), **more: Any) -> Node:
+def cards(*sizes: int, sick: Sequence[str] = (), core: int = 0, granted: Sequence[PodGrant] = (), **more: Any) -> Node:
     """Cards of several sizes."""
     listed = [
         {"id": str(at), "capacity": {MEM: size, CORE: core}, "healthy": str(at) not in sick}
@@ -134,13 +134,13 @@ HALF = (entry("a", ("0", 15)), entry("b", ("1", 20)), entry("c", ("2", 18)))
         ({}, pod(4), equal(8, 2, entry("a", ("0", 1), ("8", 4))), NO_ROOM),
         ({}, pod(3), equal(8, 2, entry("a", ("0", 1), ("8", 4))), "0"),
         # An entry that cannot be read: what its pod asks for, or all.
-        ({}, pod(1), equal(8, 2, Granted("a", None)), NO_ROOM),
-        ({}, pod(3), equal(8, 2, Granted("a", None), pods=[OnNode(uid="a", request={MEM: 5.0})]), "0"),
+        ({}, pod(1), equal(8, 2, PodGrant("a", None)), NO_ROOM),
+        ({}, pod(3), equal(8, 2, PodGrant("a", None), pods=[OnNode(uid="a", request={MEM: 5.0})]), "0"),
         # An entry of a newer version: nothing is granted.
         (
             {},
             pod(1),
-            equal(8, 2, Granted("a", None, is_newer=True), pods=[OnNode(uid="a", request={MEM: 1.0})]),
+            equal(8, 2, PodGrant("a", None, is_newer=True), pods=[OnNode(uid="a", request={MEM: 1.0})]),
             NEWER,
         ),
         # Foreign pods: in full on every device.
@@ -309,7 +309,7 @@ def test_explain_shows_the_free_room_of_each_card_and_the_largest() -> None:
 
 def test_foreign_pods_are_those_without_a_grant_of_the_resource() -> None:
     node = equal(
-        8, 1, entry("a", ("0", 1)), Granted("b", None), pods=[OnNode(uid=one, request={MEM: 1.0}) for one in "abc"]
+        8, 1, entry("a", ("0", 1)), PodGrant("b", None), pods=[OnNode(uid=one, request={MEM: 1.0}) for one in "abc"]
     )
     assert [one.uid for one in foreign_pods(node, MEM)] == ["b", "c"]
 
@@ -343,7 +343,7 @@ def test_no_choice_makes_a_device_hold_more_than_it_has(data: st.DataObject) -> 
     share = data.draw(st.sampled_from(SHARES))
     sizes = data.draw(st.lists(st.integers(0, 12), max_size=4))
     node = cards(*sizes, core=4, sick=data.draw(st.lists(st.sampled_from("0123"), max_size=1)))
-    granted: dict[str, Granted] = {}
+    granted: dict[str, PodGrant] = {}
     foreign = data.draw(st.lists(st.builds(OnNode, uid=st.uuids().map(str), request=st.just({MEM: 2.0})), max_size=1))
     for wanted in data.draw(st.lists(pods, max_size=12)):
         waiting = [Nominated(one, 0) for one in data.draw(st.lists(pods, max_size=1))]
@@ -361,7 +361,7 @@ def test_no_choice_makes_a_device_hold_more_than_it_has(data: st.DataObject) -> 
         assert not isinstance(devices, Unknown)
         _is_sound(share, wanted, found, {one.id: one.healthy for one in devices})
         if found:
-            granted[wanted.uid] = Granted(wanted.uid, found)
+            granted[wanted.uid] = PodGrant(wanted.uid, found)
         rooms = rooms_of(devices, [Charge(uid, *grant) for uid, one in granted.items() for grant in one.grants or ()])
         assert all(room.free(resource) >= 0 for room in rooms for resource in room.device.capacity)
         if data.draw(st.booleans()) and granted:

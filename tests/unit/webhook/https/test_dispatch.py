@@ -14,9 +14,9 @@ from fairlead import logs
 from fairlead.cel.values.structs import from_json
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.wall_clock import BACK_NS, TimeOfDay
 from support.policy import SECOND, node, policy

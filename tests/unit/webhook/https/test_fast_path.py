@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.metrics import Metrics
+from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.https.bind_client import Binder
 from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.fast_path import FastPathConnection
 from fairlead.webhook.https.server import Handle, WebhookServer

@@ -1,4 +1,4 @@
-"""Room on the devices of a node: what each one has, and what is charged to it."""
+"""DeviceUsage on the devices of a node: what each one has, and what is charged to it."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -34,8 +34,8 @@ def answers(grant: Grant, ask: Ask) -> bool:
     )
 
 
-class Room:
-    """Room on the devices of one node. Charges are signed sums: a device may be charged more than it has."""
+class DeviceUsage:
+    """DeviceUsage on the devices of one node. Charges are signed sums: a device may be charged more than it has."""
 
     __slots__ = ("capacity", "charged")
 
@@ -45,9 +45,9 @@ class Room:
             resource: dict.fromkeys(devices, 0) for resource, devices in capacity.items()
         }
 
-    def copy(self) -> "Room":
+    def copy(self) -> "DeviceUsage":
         """Return the same room, to be charged on its own."""
-        made = Room(self.capacity)
+        made = DeviceUsage(self.capacity)
         made.charged = {resource: dict(devices) for resource, devices in self.charged.items()}
         return made
 

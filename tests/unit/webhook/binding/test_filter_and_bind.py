@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.grants import batch
-from fairlead.grants.commit import Plan, plan
+from fairlead.grants.commit import LedgerPlan, plan
 from fairlead.grants.entry import Entry, GrantedDevice, encode_entry
 from fairlead.grants.ledger import Ledger, create_body, decode_ledger
 from fairlead.kube.watch.store import Meta
 from fairlead.strategies.devices.choice import TOO_FEW_HAVE_ROOM
-from fairlead.webhook.granting.granter import CHANGED
-from fairlead.webhook.granting.ledger_feed import LedgerSink, ListedLedger
+from fairlead.webhook.binding import ledger_writer
+from fairlead.webhook.binding.granter import CHANGED
+from fairlead.webhook.binding.ledger_feed import LedgerSink, ListedLedger
 from policies.good import device_share
 from scripted.loop import in_loop
 from support.grants.cluster import MEM, Cluster
@@ -110,11 +110,11 @@ async def test_entries_of_many_pods_that_are_gone_cost_a_bind_two_lists_and_two_
 ) -> None:
     plans = list[int]()
 
-    def counted(ledger: Ledger, *rest: Any) -> Plan:
+    def counted(ledger: Ledger, *rest: Any) -> LedgerPlan:
         plans.append(len(ledger.entries))
         return plan(ledger, *rest)
 
-    monkeypatch.setattr(batch, "plan", counted)
+    monkeypatch.setattr(ledger_writer, "plan", counted)
     cluster = Cluster()
     old = {f"u-{at}": Entry(f"ml/old-{at}", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}),)}) for at in range(7298)}
     cluster.api.capacity = {"n1": {MEM: {"0": len(old), "1": 8}}}  # once a larger card

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from fairlead.grants.commit import NodeFacts, Refused
+from fairlead.grants.commit import NodeInventory, Refused
+from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import GONE, Gone, PodState
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_requests import request_of
@@ -42,18 +42,18 @@ class MirrorViews:
         states = [*self._shown(pod)] if pod else []
         return next((one for one in states if one.uid == uid), states[0] if states else None)
 
-    def node(self, node: str) -> NodeFacts:
+    def node(self, node: str) -> NodeInventory:
         """Return the devices of a node by all policies that serve, and the pods on it that ask for such resources."""
         view = self._mirror.nodes.view_of(node)
         if view is None:
-            return NodeFacts(Refused(UNKNOWN_NODE))
+            return NodeInventory(Refused(UNKNOWN_NODE))
         capacity: dict[str, dict[str, int]] = {}
         for share in shares_of(self._policies()):
             if not isinstance(devices := layout_of(share.entry, view), Unknown):
                 for resource in share.entry.resources:
                     capacity.setdefault(resource, {one.id: one.capacity[resource] for one in devices})
         placed = (_placed_state(one) for one in self._mirror.placed_on(node))
-        return NodeFacts(capacity, [one for one in placed if one.request.keys() & capacity.keys()])
+        return NodeInventory(capacity, [one for one in placed if one.request.keys() & capacity.keys()])
 
     def _shown(self, pod: str) -> Iterator[PodState]:
         namespace, _, name = pod.partition("/")

@@ -3,17 +3,17 @@
 import pytest
 
 from fairlead.grants.entry import Entry
+from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import GONE, Gone, PodState
-from fairlead.grants.server import Failed
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.kube.watch.store import Meta
 from fairlead.mirror import decode
-from fairlead.webhook.granting.ledger_client import LedgerClient
-from fairlead.webhook.granting.ledger_feed import LedgerFeed, LedgerSink, ListedLedger
-from fairlead.webhook.granting.views import MirrorViews
+from fairlead.webhook.binding.api_calls import Failed
+from fairlead.webhook.binding.ledger_client import LedgerClient
+from fairlead.webhook.binding.ledger_feed import LedgerFeed, LedgerSink, ListedLedger
+from fairlead.webhook.binding.mirror_views import MirrorViews
 from scripted.loop import in_loop
 from scripted.server import Server
 from support.mirror import Told, node, written

@@ -8,9 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.grants.entry import AnyEntry
+from fairlead.grants.entry_state import EntryState, judge, judge_read
 from fairlead.grants.ledger import LABEL, Ledger, decode_ledger, delete_body, ledger_name
-from fairlead.grants.over import EntryState, judge, judge_read
-from fairlead.grants.server import Failed
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef
@@ -20,8 +19,9 @@ from fairlead.kube.watch.store import EventSink, Key, Meta
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import DevicesOfNodes, ledger_entries
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.webhook.granting.ledger_client import LedgerClient
-from fairlead.webhook.granting.views import MirrorViews
+from fairlead.webhook.binding.api_calls import Failed
+from fairlead.webhook.binding.ledger_client import LedgerClient
+from fairlead.webhook.binding.mirror_views import MirrorViews
 
 LOG: Final = logging.getLogger(__name__)
 LISTED_S: Final = 5.0

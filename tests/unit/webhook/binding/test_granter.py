@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.grants.over import Gone
+from fairlead.grants.entry_state import Gone
 from fairlead.strategies.devices.choice import WAITING
-from fairlead.webhook.granting.first_entries import ASSUMED_AT
+from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT
 from scripted.loop import in_loop
 from support.grants.cluster import MEM, Cluster
 

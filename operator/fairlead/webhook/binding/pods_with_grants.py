@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.grants.commit import Refused
+from fairlead.grants.device_usage import Ask, DeviceAsk
 from fairlead.grants.entry import GrantedDevice, encode_copy
-from fairlead.grants.over import PodState
-from fairlead.grants.room import Ask, DeviceAsk
+from fairlead.grants.entry_state import PodState
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
 from fairlead.policy.views.pod_view import PodView
@@ -17,8 +17,8 @@ from fairlead.strategies.devices.choice import Need, need_of
 from fairlead.strategies.devices.record import assumed_at, recorded_grants
 from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Unknown
+from fairlead.webhook.binding.mirror_views import extended_requests
 from fairlead.webhook.extender import requests
-from fairlead.webhook.granting.views import extended_requests
 
 ASSUMED_AT: Final = 1_700_000_000_000_000_000
 """Time in nanoseconds to which the order of an entry is added: device plugins of gpushare take pods in that order."""

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from fairlead.grants.beginning import AskOf, first_entries
-from fairlead.grants.commit import Answer, Granted, GrantRequest, Plan, Refused, plan
+from fairlead.grants.adoption import AskOf, first_entries
+from fairlead.grants.commit import Accepted, Answer, GrantRequest, LedgerPlan, Refused, plan
 from fairlead.grants.entry import AnyEntry
+from fairlead.grants.entry_state import EntryState, PodState, is_newer, judge, judge_listed, judge_read
 from fairlead.grants.ledger import Ledger, create_body
-from fairlead.grants.over import EntryState, PodState, is_newer, judge, judge_listed, judge_read
-from fairlead.grants.server import Failed, Missing, Server, Views
+from fairlead.webhook.binding.api_calls import Failed, Missing, Server, Views
 
 READS_MAX: Final = 16
 """Pods that are read one by one to make room; where more are unclear, two lists tell of all of them."""
@@ -23,14 +23,14 @@ BATCH_MAX: Final = 32
 ASIDE_S: Final = 5.0
 """Time to read pods that no request waits for."""
 NO_TIME: Final = Failed("no time was left to write the ledger")
-LeftS: TypeAlias = Callable[[], float]
+TimeLeft: TypeAlias = Callable[[], float]
 """Returns the seconds that are left for a commit."""
 
 
 class _Waiting:
     __slots__ = ("answer", "left_s", "request")
 
-    def __init__(self, request: GrantRequest, left_s: LeftS) -> None:
+    def __init__(self, request: GrantRequest, left_s: TimeLeft) -> None:
         self.request, self.left_s = request, left_s
         self.answer: asyncio.Future[Answer | Failed] = asyncio.get_running_loop().create_future()
 
@@ -39,18 +39,18 @@ class _Waiting:
             self.answer.set_result(answer)
 
 
-class Ledgers:
-    """Ledgers of all nodes, as this process writes them."""
+class LedgerWriter:
+    """Writer of the ledgers of all nodes: each has one task while requests for its devices wait."""
 
     def __init__(self, server: Server, views: Views, ask_of: AskOf, reads_max: int = READS_MAX) -> None:
         self._server, self._views, self._ask_of, self._reads_max = server, views, ask_of, reads_max
-        self._nodes: dict[str, _NodeLedger] = {}
+        self._nodes: dict[str, _NodeWriter] = {}
 
-    async def commit(self, node: str, request: GrantRequest, left_s: LeftS) -> Answer | Failed:
+    async def commit(self, node: str, request: GrantRequest, left_s: TimeLeft) -> Answer | Failed:
         """Return the answer to a request, once the ledger says so."""
         found = self._nodes.get(node)
         if found is None:
-            found = self._nodes[node] = _NodeLedger(node, self._server, self._views, self._ask_of, self._reads_max)
+            found = self._nodes[node] = _NodeWriter(node, self._server, self._views, self._ask_of, self._reads_max)
         waiting = _Waiting(request, left_s)
         found.add(waiting)
         try:
@@ -65,7 +65,7 @@ class Ledgers:
             del self._nodes[node]
 
 
-class _NodeLedger:
+class _NodeWriter:
     """Ledger of one node: the newest version that this process knows, and who waits for a newer one."""
 
     def __init__(self, node: str, server: Server, views: Views, ask_of: AskOf, reads_max: int) -> None:
@@ -142,12 +142,12 @@ class _NodeLedger:
             for one, answer in zip(batch, made.answers, strict=True):
                 one.settle(answer)
 
-    async def _write(self, made: Plan, batch: list[_Waiting]) -> None:
+    async def _write(self, made: LedgerPlan, batch: list[_Waiting]) -> None:
         outcome = await self._server.patch_ledger(self._node, made.patch, self._left_s())
         if isinstance(outcome, Ledger):
             self._known, self._confirmed = outcome, True
             for one, answer in zip(batch, made.answers, strict=True):
-                if isinstance(answer, Granted):
+                if isinstance(answer, Accepted):
                     one.settle(_as_written(outcome, one.request))
                 elif not made.unclear:  # it was the newest version, and no pod that is read would make room
                     one.settle(answer)
@@ -245,4 +245,4 @@ def _as_written(ledger: Ledger, request: GrantRequest) -> Answer:
     entry = ledger.entries.get(request.uid)
     if entry is None or entry.rv != request.rv:
         return Refused("the ledger does not have the entry that was written")
-    return Granted(entry)
+    return Accepted(entry)

@@ -11,7 +11,7 @@ from fairlead.kube.watch.store import Meta
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.strategies.facts import Unknown
-from fairlead.webhook.granting.unhealthy_feed import UnhealthyFeed, UnhealthySink
+from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed, UnhealthySink
 from policies.good import device_share
 from scripted.loop import in_loop
 from scripted.server import Server

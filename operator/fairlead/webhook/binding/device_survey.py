@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.server import Conflicting, WriteFailure
 from fairlead.logs import FaultError
 from fairlead.metrics import Labels, Metrics
 from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy, shares_in
 from fairlead.policy.views.node_view import NodeView
-from fairlead.webhook.granting.views import MirrorViews
+from fairlead.webhook.binding.api_calls import Conflicting, WriteFailure
+from fairlead.webhook.binding.mirror_views import MirrorViews
 
 LOG: Final = logging.getLogger(__name__)
 SURVEY_S: Final = 15.0

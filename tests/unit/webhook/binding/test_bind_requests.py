@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.kube.errors import AccessError, ClusterError, ForbiddenError, UnreachableError, refusal
 from fairlead.kube.resources import PODS
-from fairlead.webhook.https.bind_client import BindingClient
+from fairlead.webhook.binding.bind_client import BindingClient
 from fairlead.webhook.serving.last_good import REFUSALS, LastGoodStore, RevisionClient
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from fairlead.grants.entry_state import GONE, PodState
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import GONE, PodState
-from fairlead.grants.server import Conflicting, Failed, Missing, Uncertain, Written
 from fairlead.kube.http.client import Client
-from fairlead.webhook.granting.first_entries import ReadPods
-from fairlead.webhook.granting.ledger_client import LedgerClient
+from fairlead.webhook.binding.api_calls import Conflicting, Failed, Missing, Posted, Uncertain
+from fairlead.webhook.binding.ledger_client import LedgerClient
+from fairlead.webhook.binding.pods_with_grants import ReadPods
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import answer, broken, refuse
@@ -75,7 +75,7 @@ OUTCOMES: list[tuple[str, Step, object]] = [
     ("unplaced", answer({"items": None}), []),
     ("unplaced", answer({"items": [{}]}), Failed),
     ("unplaced", refuse(500), Failed),
-    ("bind", answer({}, 201), Written()),
+    ("bind", answer({}, 201), Posted()),
     ("bind", refuse(409, "Conflict"), Conflicting),
     ("bind", refuse(404), Missing),
     ("bind", refuse(429), Failed),

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.grants.beginning import COPY
+from fairlead.grants.adoption import COPY
 from fairlead.grants.entry import AnyEntry, Entry, NewerEntry, UnreadableEntry
-from fairlead.grants.over import GONE, EntryState, Gone, PodState, is_newer, judge, judge_listed, judge_read
-from fairlead.grants.server import Written
+from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, is_newer, judge, judge_listed, judge_read
+from fairlead.webhook.binding.api_calls import Posted
 from support.grants.api_server import ApiServer
 from support.grants.replica import RESOURCE
 
@@ -189,5 +189,5 @@ def test_an_entry_is_over_once_its_binding_has_no_effect_any_more(changes: list[
     runs = now is not None and now.uid == named.uid and now.node == "node-1" and not now.ended
     metadata = {"namespace": "ns", "name": "a", "uid": named.uid, "resourceVersion": named.rv}
     binding = {"metadata": {**metadata, "annotations": {COPY: "{}"}}, "target": {"name": "node-1"}}
-    lands = isinstance(server.post_binding(binding), Written) and now is not None and not now.ended
+    lands = isinstance(server.post_binding(binding), Posted) and now is not None and not now.ended
     assert was_over == (not lands and not (runs and bound_from == named.rv))

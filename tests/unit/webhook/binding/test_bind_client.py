@@ -10,8 +10,8 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
+from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender.call import CallClock, VerbReply
-from fairlead.webhook.https.bind_client import Binder
 from support.policy import NOW, SECOND, node, policy
 from support.webhook import Asking, go
 
@@ -164,7 +164,7 @@ def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: lis
     for _ in switched:
         when = CallClock(NOW, clock, api.time + (SECOND if lasts else SECOND // 200))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fairlead.webhook.https.bind_client._LEAST_S", 0.0)
+            patch.setattr("fairlead.webhook.binding.bind_client._LEAST_S", 0.0)
             found.append(
                 asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when)).outcome
             )

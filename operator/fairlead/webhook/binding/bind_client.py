@@ -36,12 +36,12 @@ _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
 
 
-HungUp = Callable[[], bool]
+IsAbandoned = Callable[[], bool]
 """Returns whether the caller has closed the connection."""
-Grant = Callable[[BindDecision, HungUp, CallClock], Awaitable[VerbReply]]
+Grant = Callable[[BindDecision, IsAbandoned, CallClock], Awaitable[VerbReply]]
 
 
-async def _granting_nothing(decision: BindDecision, _hung_up: HungUp, _when: CallClock) -> VerbReply:
+async def _granting_nothing(decision: BindDecision, _is_abandoned: IsAbandoned, _when: CallClock) -> VerbReply:
     return bind.refused(decision.request.uid, "this process grants no devices")
 
 
@@ -64,7 +64,12 @@ class Binder:
     """Binds a pod that asks for devices."""
 
     async def bind(
-        self, body: bytes, state: ServingState, caller: Caller, when: CallClock, hung_up: HungUp = lambda: False
+        self,
+        body: bytes,
+        state: ServingState,
+        caller: Caller,
+        when: CallClock,
+        is_abandoned: IsAbandoned = lambda: False,
     ) -> VerbReply:
         """Answer a bind call."""
         began = when.clock()
@@ -84,7 +89,7 @@ class Binder:
             )
         if not isinstance(found, BindDecision):
             return found
-        return await (self._post(found, when) if found.grants is None else self.grant(found, hung_up, when))
+        return await (self._post(found, when) if found.grants is None else self.grant(found, is_abandoned, when))
 
     async def _post(self, decision: BindDecision, when: CallClock) -> VerbReply:
         request, left = decision.request, _left_s(when) * _FOR_THE_BINDING

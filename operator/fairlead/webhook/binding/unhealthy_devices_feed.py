@@ -16,7 +16,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.views.device_facts import UnhealthySource
 from fairlead.strategies.devices.layout import unhealthy_source
-from fairlead.webhook.granting.views import shares_of
+from fairlead.webhook.binding.mirror_views import shares_of
 
 LOG: Final = logging.getLogger(__name__)
 LISTED_S: Final = 5.0

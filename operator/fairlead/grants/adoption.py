@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
+from fairlead.grants.device_usage import Ask, answers
 from fairlead.grants.entry import Entry, decode_copy
-from fairlead.grants.over import PodState
-from fairlead.grants.room import Ask, answers
+from fairlead.grants.entry_state import PodState
 
 COPY: Final = "fairlead.dev/devices"
 """Annotation that a Binding bears: a copy of the entry's grant, for containers, device plugins and people."""

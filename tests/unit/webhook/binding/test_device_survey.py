@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from fairlead.grants.ledger import Ledger, decode_ledger
-from fairlead.grants.server import Conflicting, Failed
 from fairlead.metrics import Metrics
 from fairlead.mirror import decode
 from fairlead.mirror.device_report import node_report
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import ledger_entries
 from fairlead.policy.views.node_view import NodeView
-from fairlead.webhook.granting import device_metrics
-from fairlead.webhook.granting.device_metrics import DeviceSurvey, GrantCounters
-from fairlead.webhook.granting.views import MirrorViews
+from fairlead.webhook.binding import device_survey
+from fairlead.webhook.binding.api_calls import Conflicting, Failed
+from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
+from fairlead.webhook.binding.mirror_views import MirrorViews
 from policies.good import device_share
 from scripted.loop import in_loop
 from support.policy import policy
@@ -92,7 +92,7 @@ async def test_what_is_wrong_with_a_node_does_not_end_a_survey(
     def broken(*_: object) -> None:
         raise RuntimeError("n1 is broken")
 
-    monkeypatch.setattr(device_metrics, "node_report", broken)
+    monkeypatch.setattr(device_survey, "node_report", broken)
     await made.take()
     assert [(one.message, one.nodes) for one in caplog.records] == [("devices.fault", ["n1"])]  # type: ignore[attr-defined]
 
@@ -106,7 +106,7 @@ async def test_only_nodes_that_changed_are_looked_at_again(monkeypatch: pytest.M
         looked_at.append(view.name)
         return node_report(view, *rest)
 
-    monkeypatch.setattr(device_metrics, "node_report", counted)
+    monkeypatch.setattr(device_survey, "node_report", counted)
     await made.take()
     await made.take()
     assert looked_at == ["n1"]

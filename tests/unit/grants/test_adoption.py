@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from fairlead.grants.beginning import REBUILT, first_entries
+from fairlead.grants.adoption import REBUILT, first_entries
 from fairlead.grants.entry import Entry, GrantedDevice, encode_copy
-from fairlead.grants.over import PodState
+from fairlead.grants.entry_state import PodState
 from support.grants.replica import DEVICES, KIND, RESOURCE, ask_of
 
 GOOD = {KIND: (GrantedDevice("1", {RESOURCE: 4}),)}

@@ -10,14 +10,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger, decode_ledger, ledger_name
-from fairlead.grants.over import GONE, Gone, PodState
-from fairlead.grants.server import Conflicting, Failed, Missing, Uncertain, WriteFailure, Written
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.mirror.resource_requests import ENDED
+from fairlead.webhook.binding.api_calls import Conflicting, Failed, Missing, Posted, Uncertain, WriteFailure
 
 _SERVER_ERROR: Final = 500
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -113,12 +113,12 @@ class LedgerClient:
         """Delete this version of a ledger. Raises ClusterError."""
         await self._client.delete(self._named(ledger.node), uid=ledger.uid, version=ledger.rv)
 
-    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Written | WriteFailure:
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
         """Post a Binding."""
         metadata = binding["metadata"]
         where = PODS.named(metadata["namespace"], metadata["name"], "binding")
         return await _written(
-            self._client.post(where, msgspec.json.encode(binding), within_s=timeout_s), lambda _: Written()
+            self._client.post(where, msgspec.json.encode(binding), within_s=timeout_s), lambda _: Posted()
         )
 
     async def _write(self, request: Awaitable[bytes]) -> Ledger | WriteFailure:

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.batch import Ledgers
-from fairlead.grants.beginning import COPY
-from fairlead.grants.commit import Granted, GrantRequest, Outdated, Refused, Wish
+from fairlead.grants.adoption import COPY
+from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, Refused, StalePod
 from fairlead.grants.entry import Entry, encode_copy
-from fairlead.grants.over import Gone, PodState
-from fairlead.grants.server import Conflicting, Failed, Missing, Server, Views, Written
+from fairlead.grants.entry_state import Gone, PodState
+from fairlead.webhook.binding.api_calls import Conflicting, Failed, Missing, Posted, Server, Views
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
 
 TRIES: Final = 4
 """The first one, and three after a change of the pod."""
@@ -44,11 +44,11 @@ class GrantedBind(Struct, frozen=True, eq=False):
     uid: str
     pod: str
     node: str
-    wish: Callable[[PodState], Wish | Refused]
+    wish: Callable[[PodState], DeviceRequest | Refused]
     """Returns what the pod asks for, at one of its versions."""
     annotations: Callable[[Entry], Mapping[str, str]]
     """Returns what else the Binding bears."""
-    hung_up: Callable[[], bool]
+    is_abandoned: Callable[[], bool]
     """Returns whether the caller has gone, and takes the pod for unplaced."""
 
 
@@ -72,7 +72,7 @@ class _Change(Struct, frozen=True):
     """Result that has to be tried again, because the pod has changed."""
 
 
-async def bind(call: GrantedBind, ledgers: Ledgers, server: Server, views: Views, budget: Budget) -> BindResult:
+async def bind(call: GrantedBind, ledgers: LedgerWriter, server: Server, views: Views, budget: Budget) -> BindResult:
     """Bind a pod to a node with a grant of its devices."""
     shown = views.pod(call.pod)
     state = shown if shown is not None and shown.uid == call.uid else None
@@ -96,21 +96,21 @@ async def bind(call: GrantedBind, ledgers: Ledgers, server: Server, views: Views
 
 
 async def _attempt(
-    call: GrantedBind, state: PodState, ledgers: Ledgers, server: Server, budget: Budget
+    call: GrantedBind, state: PodState, ledgers: LedgerWriter, server: Server, budget: Budget
 ) -> BindResult | _Change:
     wish = call.wish(state)
     if isinstance(wish, Refused):
         return NotBound(wish.why)
     request = GrantRequest(state.uid, state.pod, state.rv, wish)
     answer = await ledgers.commit(call.node, request, budget.commit_left_s)
-    if isinstance(answer, Outdated):
+    if isinstance(answer, StalePod):
         return _Change()
-    if not isinstance(answer, Granted):
+    if not isinstance(answer, Accepted):
         return NotBound(answer.why, entry_may_stand=isinstance(answer, Failed))
-    if call.hung_up():
+    if call.is_abandoned():
         return NotBound("the caller has hung up", entry_may_stand=True)
     outcome = await server.post_binding(binding_of(call, answer.entry), budget.left_s())
-    if isinstance(outcome, Written):
+    if isinstance(outcome, Posted):
         return Bound(answer.entry)
     if isinstance(outcome, Conflicting):
         return _Change()

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from fairlead.grants.bind import Bound, Budget, GrantedBind, NotBound, binding_of, copies
 from fairlead.grants.commit import Refused
 from fairlead.grants.entry import Entry, GrantedDevice
-from fairlead.grants.over import PodState
-from fairlead.grants.server import Failed, Missing, Written
+from fairlead.grants.entry_state import PodState
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted
+from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, binding_of, copies
 from support.grants.api_server import ApiServer
 from support.grants.replica import RESOURCE, Call, Replica, Sent
 
@@ -135,7 +135,7 @@ def test_a_binding_that_was_given_up_and_arrives_late(patched: bool) -> None:
         scene.serve(next(one for one in scene.sent if one is not late))
     assert isinstance(other.result, Bound) == patched, "room is free as soon as the late Binding can only be refused"
     scene.serve(late)
-    assert isinstance(late.outcome, Written) != patched
+    assert isinstance(late.outcome, Posted) != patched
 
 
 def test_a_lost_reply_to_the_write_is_read_back() -> None:

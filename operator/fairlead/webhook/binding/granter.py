@@ -4,14 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.grants import bind as granting
-from fairlead.grants.batch import Ledgers
-from fairlead.grants.bind import Bound, Budget, GrantedBind, NotBound
-from fairlead.grants.commit import Refused, Wish
+from fairlead.grants.commit import DeviceRequest, Refused
+from fairlead.grants.device_usage import DeviceUsage
 from fairlead.grants.entry import Entry, Grant, GrantedDevice
-from fairlead.grants.over import PodState
-from fairlead.grants.room import Room
-from fairlead.grants.server import Server
+from fairlead.grants.entry_state import PodState
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import LedgerEntry, ledger_entry
 from fairlead.policy.evaluate.device_grants import choose_devices
@@ -20,11 +16,15 @@ from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.devices.record import ShareGrant, annotations_of
 from fairlead.strategies.facts import DeviceGrant, Unknown
+from fairlead.webhook.binding import granted_bind
+from fairlead.webhook.binding.api_calls import Server
+from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
+from fairlead.webhook.binding.mirror_views import UNKNOWN_NODE, MirrorViews
+from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT, asked_by, metadata_hash
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
 from fairlead.webhook.extender.call import CallClock, VerbReply
-from fairlead.webhook.granting.first_entries import ASSUMED_AT, asked_by, metadata_hash
-from fairlead.webhook.granting.views import UNKNOWN_NODE, MirrorViews
 
 _SECOND: Final = 1e9
 _CONVERTED_MAX: Final = 4096
@@ -34,12 +34,12 @@ CHANGED: Final = "labels or annotations of the pod have changed since it was fil
 class Granter:
     """Handler of binds whose pods ask for devices."""
 
-    def __init__(self, mirror: Mirror, server: Server, ledgers: Ledgers, views: MirrorViews) -> None:
+    def __init__(self, mirror: Mirror, server: Server, ledgers: LedgerWriter, views: MirrorViews) -> None:
         self._mirror, self._server, self._ledgers, self._views = mirror, server, ledgers, views
         self._converted = _Converted()
         self.on_bind: Callable[[bool], None] = lambda _: None
 
-    async def bind(self, decision: BindDecision, hung_up: Callable[[], bool], when: CallClock) -> VerbReply:
+    async def bind(self, decision: BindDecision, is_abandoned: Callable[[], bool], when: CallClock) -> VerbReply:
         """Grant the devices, post the Binding, and return the reply."""
         if decision.grants is None:
             raise AssertionError("a bind without grants is posted by the Binder")
@@ -50,11 +50,11 @@ class Granter:
             request.node,
             job.wish,
             job.annotations,
-            hung_up,
+            is_abandoned,
         )
         left_s = (when.deadline_ns - when.clock()) / _SECOND
         budget = Budget(lambda: when.clock() / _SECOND, left_s)
-        result = await granting.bind(call, self._ledgers, self._server, self._views, budget)
+        result = await granted_bind.bind(call, self._ledgers, self._server, self._views, budget)
         self.on_bind(isinstance(result, Bound))
         if isinstance(result, Bound):
             return decision.bound
@@ -95,14 +95,14 @@ class _Job:
         self._mirror, self._decision, self._asked, self._converted = mirror, decision, asked, converted
         self._node = decision.request.node
 
-    def wish(self, state: PodState) -> Wish | Refused:
+    def wish(self, state: PodState) -> DeviceRequest | Refused:
         """Return what the pod asks for; refuse another version that policies may decide about in another way."""
         if state.metadata_hash not in (None, metadata_hash(self._asked.pod.pod)):
             return Refused(CHANGED)
         ask = asked_by(self._asked.shares, self._asked.pod)
         if isinstance(ask, Refused):
             return ask
-        return Wish(",".join(self._asked.policies), ask, self._choose)
+        return DeviceRequest(",".join(self._asked.policies), ask, self._choose)
 
     def annotations(self, entry: Entry) -> Mapping[str, str]:
         """Return what the Binding bears: what policies write, and the copies of the grant."""
@@ -113,7 +113,7 @@ class _Job:
         ]
         return {**self._decision.annotations, **annotations_of(made, ASSUMED_AT + entry.order)}
 
-    def _choose(self, _room: Room, entries: Mapping[str, Entry]) -> Grant | Refused:
+    def _choose(self, _room: DeviceUsage, entries: Mapping[str, Entry]) -> Grant | Refused:
         view = self._mirror.nodes.view_of(self._node)
         if view is None:
             return Refused(UNKNOWN_NODE)

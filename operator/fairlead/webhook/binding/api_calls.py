@@ -5,12 +5,12 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.commit import NodeFacts
+from fairlead.grants.commit import NodeInventory
+from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
-from fairlead.grants.over import Gone, PodState
 
 
-class Written(Struct, frozen=True):
+class Posted(Struct, frozen=True):
     """Outcome of a Binding that was carried out."""
 
 
@@ -60,7 +60,7 @@ class Server(Protocol):
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Apply a merge patch to a ledger."""
 
-    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Written | WriteFailure:
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
         """Post a Binding."""
 
 
@@ -80,5 +80,5 @@ class Views(Protocol):
         pod and is newer than what was seen of it. That a pod was never seen is None.
         """
 
-    def node(self, node: str) -> NodeFacts:
+    def node(self, node: str) -> NodeInventory:
         """Return the devices of a node, and the pods on it."""

@@ -1,1 +1,0 @@
-"""Binds that grant devices: the calls to the API server, and the policies' answers to what the ledger asks."""
