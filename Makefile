@@ -36,7 +36,7 @@ format: setup ## mend what the linter can mend
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
-	$(BIN)/pytest -n 3
+	$(BIN)/pytest -n 3 --hypothesis-profile ci
 
 test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too
 	@failed=; for version in $(OLDER); do \

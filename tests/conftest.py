@@ -2,8 +2,9 @@
 
 from hypothesis import settings
 
-# How long an example takes says more of the machine than of the code.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# How long an example takes says more of the machine than of the code. The profiles differ in `support.examples`.
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None)
+settings.load_profile("dev")
 
 pytest_plugins = ["pytester", "testbed.fixtures", "testbed.image_fixtures", "testbed.rules", "testbed.tables"]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from differential.cases import case
 from differential.compare import run
 from differential.tally import some_wish
+from support.examples import MANY
 
 CASES = 5_000
 
@@ -29,7 +30,7 @@ def compare_short() -> int:
     return compared
 
 
-@settings(max_examples=300, database=None, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=MANY, database=None, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def compare_shrinking(random: Random) -> None:
     """Compare few, with chance in the hands of hypothesis: it is not as varied, but makes what it finds small."""

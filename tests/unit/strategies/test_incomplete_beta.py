@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.strategies.builtin.incomplete_beta import incomplete_beta
+from support.examples import MANY
 
 # x, alpha, beta, and the series of the hypergeometric function summed up with 40 digits, for exactly these floats.
 # Plain ones, the shapes of nodes in the examples, two peaks at the ends, narrow ones, skewed ones, and tails far out.
@@ -112,20 +113,20 @@ def test_nothing_is_below_0_and_all_is_below_1(x: float, want: float, alpha: flo
     assert incomplete_beta(x, alpha, beta) == want
 
 
-@settings(derandomize=True, database=None, max_examples=300)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(_shares, _shapes, _shapes)
 def test_what_is_below_x_and_what_is_above_are_all(x: float, alpha: float, beta: float) -> None:
     assert incomplete_beta(x, alpha, beta) == pytest.approx(1.0 - incomplete_beta(1.0 - x, beta, alpha), abs=1e-9)
 
 
-@settings(derandomize=True, database=None, max_examples=300)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(st.floats(0, 1), st.floats(0, 1), _shapes, _shapes)
 def test_it_rises_from_0_to_1(x: float, other: float, alpha: float, beta: float) -> None:
     low, high = sorted((x, other))
     assert 0.0 <= incomplete_beta(low, alpha, beta) <= incomplete_beta(high, alpha, beta) + 1e-9 <= 1.0 + 1e-9
 
 
-@settings(derandomize=True, database=None, max_examples=300)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(st.floats(0, 1), _shapes, _shapes)
 def test_a_larger_alpha_leaves_less_below_and_a_larger_beta_more(x: float, alpha: float, beta: float) -> None:
     found = incomplete_beta(x, alpha, beta)

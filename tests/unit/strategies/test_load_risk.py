@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fairlead.strategies.builtin import load_risk
 from fairlead.strategies.builtin.load_risk import LoadRisk
 from fairlead.strategies.contract import Reads, Unknown
+from support.examples import MANY
 from support.strategies.facts import Node, Notes, Pod
 from support.strategies.load import MEASURED_AT, NOWHERE, SECOND, STALE, asking, measured
 
@@ -152,7 +153,7 @@ _factors = st.sampled_from([0.0, 5e-324, 1e-9, 1.0, 10.0]) | st.floats(0, 10)
 _measures = st.sampled_from(["Used", "Free", "UsedRatio", "FreeRatio"])
 
 
-@settings(derandomize=True, database=None, max_examples=500)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(_amounts, _amounts, _amounts, _values, _values, _amounts, _factors, _factors, _measures)
 def test_no_number_is_too_strange(
     allocatable: float, capacity: float, fresh: float, mean: float, deviation: float, request: float,
@@ -170,7 +171,7 @@ def test_no_number_is_too_strange(
 _shares = st.floats(0, 1)
 
 
-@settings(derandomize=True, database=None, max_examples=300)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(_shares, _shares, _shares, _shares, _factors, _factors)
 def test_less_load_and_less_deviation_never_score_lower(
     used: float, deviation: float, one: float, other: float, margin: float, sensitivity: float

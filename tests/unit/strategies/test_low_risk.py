@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fairlead.strategies.builtin import low_risk
 from fairlead.strategies.builtin.low_risk import LowRisk
 from fairlead.strategies.contract import Reads, Unknown
+from support.examples import MANY
 from support.strategies.facts import Node, Notes, Pod
 from support.strategies.load import MEASURED_AT, NOWHERE, SECOND, STALE, asking, measured
 
@@ -275,7 +276,7 @@ _nodes = st.builds(
 )  # fmt: skip
 
 
-@settings(derandomize=True, database=None, max_examples=500)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(
     _nodes,
     _amounts,
@@ -301,7 +302,7 @@ def test_no_number_is_too_strange(
 _shares = st.floats(0, 1)
 
 
-@settings(derandomize=True, database=None, max_examples=300)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(_shares, _shares, _shares, _shares, _shares, _shares, _weights)
 def test_larger_requests_and_limits_never_score_higher(
     mean: float, deviation: float, requested: float, more: float, one: float, other: float, weight: int

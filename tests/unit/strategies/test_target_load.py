@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from fairlead.strategies.builtin import target_load
 from fairlead.strategies.builtin.target_load import TargetLoad
 from fairlead.strategies.contract import Predicted, Reads, Unknown
+from support.examples import MANY
 from support.strategies.facts import Node, Notes, OnNode, Pod
 from support.strategies.load import MEASURED_AT, NOWHERE, SECOND, STALE, measured, placed
 
@@ -169,7 +170,7 @@ def test_reads_name_what_is_used_and_no_more() -> None:
 _tenths = st.integers(0, 100)
 
 
-@settings(derandomize=True, database=None, max_examples=500)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(_tenths, _tenths, _tenths, st.integers(1, 40), st.integers(1, 99))
 def test_tenths_score_as_they_are_written(used: int, limit: int, fresh: int, cores: int, target: int) -> None:
     """Points fall at once just above the target: whether a load is above it must not depend on rounding errors."""
@@ -189,7 +190,7 @@ _values = _amounts | _amounts.map(lambda amount: -amount) | st.floats(0, 1)
 _expected = st.builds(Predicted, _amounts, _amounts, st.integers(0, 1000))
 
 
-@settings(derandomize=True, database=None, max_examples=500)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(
     _amounts,
     _values,
@@ -212,7 +213,7 @@ def test_no_number_is_too_strange(
         assert found == NOWHERE
 
 
-@settings(derandomize=True, database=None, max_examples=300)
+@settings(derandomize=True, database=None, max_examples=MANY)
 @given(st.floats(0, 2), st.floats(0, 2), st.integers(1, 99))
 def test_points_rise_up_to_the_target_and_fall_behind_it(one: float, other: float, target: int) -> None:
     low, high = sorted((one, other))

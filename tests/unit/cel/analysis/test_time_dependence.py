@@ -18,6 +18,7 @@ from fairlead.cel.lowering.program import Program, translated
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.syntax.ast_decode import decode
 from fairlead.cel.values.errors import Abort
+from support.examples import MANY
 
 SECOND: Final = 1_000_000_000
 NOW: Final = 1_800_000_000 * SECOND  # 2027-01-15T08:00:00Z
@@ -175,7 +176,7 @@ def _truth(pick: Random, depth: int) -> str:
     return pick.choice(kinds)()
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=MANY, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_nothing_changes_before_it_is_said_to(pick: Random) -> None:
     program = program_of(_truth(pick, 2))

@@ -12,6 +12,7 @@ from fairlead.cli.yaml.documents import Node, Scalar, documents
 from fairlead.cli.yaml.plain_values import find
 from fairlead.cli.yaml.scalar_positions import index_in_file, offsets
 from fairlead.cli.yaml.source import BrokenError, Source
+from support.examples import MANY
 
 
 def _text(*lines: str, end: str = "\n") -> str:
@@ -155,7 +156,7 @@ def test_lines_and_columns_are_those_of_editors() -> None:
 _TEXTS = st.text(st.sampled_from("ab 'é\"\\\n\t:#[{,&*!|>%-\u00a0?\U0001f600字"), max_size=30)
 
 
-@settings(max_examples=400)
+@settings(max_examples=MANY)
 @given(
     before=_TEXTS,
     after=_TEXTS,

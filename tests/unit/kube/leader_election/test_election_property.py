@@ -23,6 +23,7 @@ from fairlead.kube.leader_election.election import (
     Wait,
     Write,
 )
+from support.examples import MANY
 
 TERMS = LeaseTimings()
 APART = 0.15
@@ -215,7 +216,7 @@ class World:
 
 
 @example(2, 2190, 0.125, [(27.0, "delete")])  # a Lease is made late, by one who had given up waiting for it
-@settings(max_examples=300)
+@settings(max_examples=MANY)
 @given(
     st.integers(1, 5),
     st.integers(0, 2**32),

@@ -11,6 +11,7 @@ from fairlead.policy.lint.absent_keys import MapEntry, Outcome, entries, outcome
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
+from support.examples import MANY
 
 _ENVIRONMENT = Environment(RULE)
 _L = "node.metadata.labels"
@@ -63,7 +64,7 @@ def _of(atoms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(_of(_UNCERTAIN))
 def test_what_comes_without_the_label_is_foretold(text: str) -> None:
     expression = compiled(text)
@@ -73,7 +74,7 @@ def test_what_comes_without_the_label_is_foretold(text: str) -> None:
             assert _outcome(expression, {}, unschedulable=unschedulable) in foretold
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(_of(_CERTAIN))
 def test_what_is_certain_is_foretold_as_it_comes(text: str) -> None:
     expression = compiled(text)

@@ -17,6 +17,7 @@ from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import PASS, Reject
+from support.examples import MANY
 
 _ENVIRONMENT = Environment(RULE)
 _L = "node.metadata.labels"
@@ -229,7 +230,7 @@ _NUMBERS = st.tuples(
 ).map(lambda one: f"{one[2]} {one[1]} int({one[0]})" if one[3] else f"int({one[0]}) {one[1]} {one[2]}")
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(st.lists(_NUMBERS, min_size=1, max_size=2), _EXPRESSIONS)
 def test_it_selects_the_nodes_with_the_numbers_that_the_filter_passes(numbers: list[str], text: str) -> None:
     expression = compiled(" && ".join([numbers[0], f"({text})", *numbers[1:]]))
@@ -241,7 +242,7 @@ def test_it_selects_the_nodes_with_the_numbers_that_the_filter_passes(numbers: l
             assert (terms == [{}] or selects(terms or [], "x", labels)) == want, (labels, terms)
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(_EXPRESSIONS, st.booleans())
 def test_it_selects_the_nodes_that_the_filter_passes(text: str, rejects_on_error: bool) -> None:
     expression = compiled(text)

@@ -40,6 +40,7 @@ from fairlead.strategies.devices.choice import (
 )
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.devices.rules import device_filter, device_score
+from support.examples import MANY
 from support.strategies.facts import Node, Notes, OnNode, Pod
 from support.strategies.samples import device_share
 
@@ -336,7 +337,7 @@ pods = st.builds(
 )
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@settings(max_examples=MANY, derandomize=True, database=None, deadline=None)
 @given(st.data())
 def test_no_choice_makes_a_device_hold_more_than_it_has(data: st.DataObject) -> None:
     """Pods come and go and wait, until every device is full; what is granted never exceeds what there is."""
@@ -384,7 +385,7 @@ def _says_the_same(share: CompiledShare, wanted: Pod, node: Node, found: Refusal
         assert judged(share, wanted, node) == Reject(found.reason, found.resolvable)
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=MANY, derandomize=True, database=None, deadline=None)
 @given(
     st.lists(amounts, max_size=3),
     st.lists(st.tuples(st.sampled_from(["0", "1", "2", "9"]), st.integers(0, 1 << 53)), max_size=5),

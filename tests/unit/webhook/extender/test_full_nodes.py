@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.webhook.extender import requests
 from fairlead.webhook.extender.caches import DECODED, FullNodeCache
+from support.examples import MANY
 from support.policy import node, placed, policy
 from support.webhook import Asking, body, names_of
 
@@ -30,7 +31,7 @@ def known(items: Sequence[bytes], limit: int = 10_000) -> FullNodeCache[Any]:
     return brought
 
 
-@settings(max_examples=300)
+@settings(max_examples=MANY)
 @given(st.lists(st.sampled_from(PARTS + ODD), max_size=6), st.lists(st.sampled_from(PARTS + ODD), max_size=6))
 def test_a_request_is_read_the_same_whatever_came_before(before: list[bytes], items: list[bytes]) -> None:
     brought = known(before)
