@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 
@@ -93,6 +94,11 @@ def test_a_dry_run_names_what_would_be_deleted_and_whoever_sits_at_a_terminal_is
     assert not control_plane.api.exists(SCHEDULER)
     assert _ready(control_plane) == ("False", "Uninstalled")
     assert "servingGeneration" not in control_plane.api.get(f"{POLICIES}/p")["status"]
+    events = re.split(r"\s{2,}", kubectl("describe", "sep", "p").strip().splitlines()[-1].strip())
+    assert events[:2] == ["Warning", "Uninstalled"]
+    assert events[-1] == "the operator was uninstalled: nothing enforces this policy until it is installed again"
+    assert main(["status", "--kubeconfig", str(control_plane.kubeconfig)]) == 1
+    assert capsys.readouterr().out.startswith("NOT READY: the operator was uninstalled, ")
     assert "timed out" in refused(lambda: kubectl("wait", "sep/p", "--for=condition=Ready", "--timeout=1s"))
 
     assert main([*here, "--yes"]) == 1

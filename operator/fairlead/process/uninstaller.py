@@ -17,7 +17,9 @@ from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.controller import AUTHORITY, LEASE
 from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
+from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.uninstalled import uninstalled_status
 from fairlead.control.status.writer import STATUS_MANAGER
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
@@ -236,7 +238,8 @@ class Uninstaller:
 
     async def _write_statuses(self) -> None:
         """Take back what statuses say, now that nothing else writes them."""
-        now = datetime.now(UTC)
+        now, missing = datetime.now(UTC), UnloggedPermissions()
+        events = EventRecorder(self.objects.client, _NAME, missing)
         for one in await self._policies():
             if (status := uninstalled_status(one, now)) is None:
                 continue
@@ -244,12 +247,16 @@ class Uninstaller:
             body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "status": status}
             at = POLICIES.named("", name, "status")
             try:
-                await self.objects.client.apply(at, body, decode_object, manager=STATUS_MANAGER, force=True)
+                after = await self.objects.client.apply(at, body, decode_object, manager=STATUS_MANAGER, force=True)
             except NotFoundError:
                 continue
             except ForbiddenError as error:
                 self.report(f"policies: their statuses still say what the operator wrote last: {error}")
                 return
+            if (event := ready_event(one.get("status", {}), after.get("status", {}))) is not None:
+                await events.record(after, *event, "Uninstall", now)
+        for message in missing.messages:
+            self.report(message)
         self.report("policies: their statuses say that nothing enforces them")
 
     async def report_pods(self, found: Installation) -> None:

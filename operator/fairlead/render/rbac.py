@@ -266,6 +266,10 @@ UNINSTALL: Final = (
         ),
     ),
     RoleGrant(
+        "default",
+        (RbacRule("an event of each policy", "events.k8s.io", ("events",), _CREATE),),
+    ),
+    RoleGrant(
         "kube-system",
         (
             RbacRule("the bindings of schedulers here", _RBAC, ("rolebindings",), ("list", "delete")),

@@ -4,10 +4,12 @@ import io
 import tempfile
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fairlead.cli.main import main
+from fairlead.control.status.uninstalled import uninstalled_status
 from support.cli.status_api import Answers, api_server, items
 from support.kube.crd import POLICIES
 
@@ -130,6 +132,14 @@ _SCALED: Object = {
     "metadata": {"name": "fairlead", "namespace": NS, "labels": pod("fairlead-a")["metadata"]["labels"]},
     "spec": {"replicas": 0},
 }
+
+
+def _uninstalled(name: str) -> Object:
+    made = policy(name)
+    made["status"] = uninstalled_status(made, datetime(2026, 11, 25, 17, tzinfo=UTC))
+    return made
+
+
 _WELL = items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS)
 
 SCENES: dict[str, tuple[Answers, int]] = {
@@ -211,6 +221,17 @@ SCENES: dict[str, tuple[Answers, int]] = {
             DEPLOYMENTS=items(deployment("gpu"), _SCALED),
         )
         | {"/apis/apps/v1/deployments": items(_SCALED)},
+        1,
+    ),
+    "uninstalled": (
+        cluster(
+            ALL_PODS=items(),
+            PODS=items(),
+            DEPLOYMENTS=items(),
+            LEASES=items(),
+            POLICIES=items(*map(_uninstalled, ("gpu-class", "gpu-mark"))),
+        )
+        | {"/apis/apps/v1/deployments": items()},
         1,
     ),
     "no-operator": (cluster(ALL_PODS=items(), PODS=items(), DEPLOYMENTS=items(), POLICIES=items()), 1),

@@ -98,6 +98,7 @@ ENDS: list[ApiRequest] = [
     ApiRequest("list", GROUP, PLURAL, "cluster"),
     ApiRequest("patch", GROUP, PLURAL, "cluster"),
     ApiRequest("patch", GROUP, f"{PLURAL}/status", "cluster"),
+    ApiRequest("create", "events.k8s.io", "events", "default"),
     ApiRequest("list", "", "pods", "cluster"),
     *(one for one in of_objects() if one.verb in ("list", "delete")),
     *(ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),

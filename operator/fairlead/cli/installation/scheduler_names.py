@@ -14,9 +14,9 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.cli.inputs.operator_survey import Survey, Unread
 from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
-from fairlead.control.reconcile.missing_permissions import MissingPermissions
+from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.kube.errors import ClusterError, RequestError
+from fairlead.kube.errors import RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NOT_ENDED, PODS, Page
 from fairlead.render.object_names import SCHEDULER_LABEL
@@ -43,17 +43,9 @@ class StrayPods:
     """Objects that could not be searched for a scheduler of that name."""
 
 
-class _Unseen(MissingPermissions):
-    """Missing permissions of a command, which are printed, not logged."""
-
-    def record(self, what: str, error: ClusterError) -> None:
-        """Record a failure."""
-        self._messages[what] = f"{what}: {error}"
-
-
 async def trace_of(objects: ObjectClient, namespace: str, scheduler: str) -> tuple[str, str]:
     """Return what shows that another scheduler of this name runs or ran, and what could not be searched for that."""
-    unseen = _Unseen()
+    unseen = UnloggedPermissions()
     search = ForeignSchedulers(
         objects=objects, namespace=namespace, missing_permissions=unseen, now=lambda: datetime.now(UTC)
     )

@@ -150,7 +150,9 @@ async def _read(
         is_named = scheduler in named
         operator, state = await asyncio.gather(_operator(objects, home), _ours(objects, home, scheduler, is_named))
         if state is None and is_named:
-            said = f"there is no Deployment of it in {home}: the operator has created nothing for it"
+            gone = not operator.replicas and not operator.unread
+            why = "no operator is there to create it" if gone else "the operator has created nothing for it"
+            said = f"there is no Deployment of it in {home}: {why}"
             state = SchedulerState(name=scheduler, ready=False, message=said, ours=True)
         if state is None:
             state = await _others(objects, home, scheduler, named, last)

@@ -5,6 +5,7 @@ from typing import Final
 
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.reports.status_data import STALE_S, Policy, Replica, Scheduler, Wrong
+from fairlead.control.decide.rollout_observation import find_condition
 from fairlead.control.status.reasons import REASONS
 
 LEASE: Final = "fairlead"
@@ -32,7 +33,11 @@ def problems(
 
 def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
     if not replicas:
-        if not any(one.part == "pods of the operator" for one in found.unread):
+        if (when := uninstalled_at(found)) is not None:
+            what = f"it was uninstalled{when}: nothing enforces policies, and pods that name their schedulers wait"
+            cure = "Install the chart, or delete the policies."
+            yield Wrong(kind="operator", name=LEASE, reason="Uninstalled", message=what, cure=cure)
+        elif not any(one.part == "pods of the operator" for one in found.unread):
             what = f"it has no pods in {found.namespace}: policy status is out of date, and schedulers get no answers"
             yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(found))
         return
@@ -52,6 +57,15 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
         yield Wrong(
             kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="This resolves itself within seconds."
         )
+
+
+def uninstalled_at(found: Survey) -> str | None:
+    """Return when the operator was uninstalled, as policies say, with a blank before; None if it was not."""
+    if found.operator or found.own_deployments:
+        return None
+    conditions = [find_condition(one.get("status", {}), "Ready") or {} for one in found.policies]
+    times = [one.get("lastTransitionTime", "") for one in conditions if one.get("reason") == "Uninstalled"]
+    return f" at {latest}" if (latest := max(times, default=None)) else latest
 
 
 def _cure_of_no_pods(found: Survey) -> str:

@@ -20,7 +20,7 @@ from fairlead.cli.reports.status_data import (
     Stray,
     Warned,
 )
-from fairlead.cli.reports.status_problems import LEASE, Samples, problems
+from fairlead.cli.reports.status_problems import LEASE, Samples, problems, uninstalled_at
 from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.decide.persisted_state import load
 from fairlead.control.decide.retention import SCHEDULER_S
@@ -141,7 +141,8 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
         elif not any(one.part in ("deployments", "configmaps") for one in found.unread):
             refused = _refusal(found.policies, name)
             management = "Refused" if refused else ""
-            ready, message = False, refused or "the operator has created nothing for it yet"
+            gone = "it was deleted when the operator was uninstalled" if uninstalled_at(found) is not None else ""
+            ready, message = False, refused or gone or "the operator has created nothing for it yet"
         yield Scheduler(
             name=name,
             management=management,

@@ -51,8 +51,8 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
 
 
 def _headline(what: Overview) -> str:
-    if any(one.kind == "operator" and one.reason == "NotThere" for one in what.wrong):
-        rest = "; what follows is what it wrote last" if what.policies else ""
+    if gone := [one for one in what.wrong if one.kind == "operator" and one.reason in ("NotThere", "Uninstalled")]:
+        rest = "; what follows is what it wrote last" if what.policies and gone[0].reason == "NotThere" else ""
         return f"NOT READY: {', '.join(_causes(what.wrong))} in {what.namespace}{rest}"
     staying = [one for one in what.schedulers if not one.deleted_after and one.management != "Refused"]
     known = [one for one in staying if one.ready is not None]
@@ -69,6 +69,7 @@ def _headline(what: Overview) -> str:
 
 _OF_ALL: Final = {
     "NotThere": "the operator has no pods",
+    "Uninstalled": "the operator was uninstalled",
     "NotReady": "no replica of the operator is ready",
     "NoLeader": "no replica leads",
     "SetsDiffer": "replicas serve different policies",

@@ -39,3 +39,11 @@ class MissingPermissions:
     def messages(self) -> Sequence[str]:
         """Messages, each with the RBAC rule to add."""
         return tuple(text for _, text in sorted(self._messages.items()))
+
+
+class UnloggedPermissions(MissingPermissions):
+    """Missing permissions of a command, which are printed, not logged."""
+
+    def record(self, what: str, error: ClusterError) -> None:
+        """Record a failure."""
+        self._messages[what] = f"{what}: {error}"
