@@ -111,7 +111,7 @@ class DataOnReplica(StatusPart):
     name: Annotated[str, Field(min_length=1, max_length=253)]
     """Pod of the operator."""
     nodes: _Count | None = None
-    """Number of nodes, without those that have no value and that the policy's filters reject for every pod."""
+    """Number of nodes, without those that have no value and that no pod of the policy may use."""
     with_value: _Count | None = None
     """Number of nodes with a usable value."""
     on_default: _Count | None = None

@@ -90,6 +90,7 @@ class ServingCore:
             self.mirror.nodes,
             lambda: self.node_data.poll_states,
             self.now,
+            namespaces=self.mirror.namespace_sink.objects,
         )
         self.data.register(self.metrics)
         self.now.went_back = self.reloader.rebuild

@@ -10,10 +10,14 @@ import yaml
 from rich.console import Console
 
 from demo import cli, ending, story
-from demo.ground import Ground
+from demo.ground import CHECKOUT, Ground
 from demo.nodes import nodes, row
 from demo.pods import NAMESPACES, Pod, Pods
 from demo.screen import BrokenPromiseError, Screen
+from fairlead.policy.evaluate.usable_nodes import UsableNodes, namespaces_of
+from support.policy import NOW, policy
+from support.policy import node as view
+from support.policy.building import ns
 from testbed.errors import ClusterError
 
 DENIED = "admission denied it: spec.filters[0].expression: ObjectMeta has no field `lables`; did you mean `labels`?"
@@ -133,3 +137,12 @@ def test_the_pod_to_go_on_with_is_like_those_of_the_story() -> None:
     assert pod["spec"] == like["spec"]
     assert pod["metadata"]["labels"] == like["metadata"]["labels"]
     assert pod["metadata"]["namespace"] in NAMESPACES
+
+
+def test_nodes_that_pods_of_red_may_not_use_need_no_load() -> None:
+    files = [CHECKOUT / "demo" / "cool.yaml", CHECKOUT / "examples" / "tenant-nodes.yaml"]
+    cool, tenants = (policy(file.stem, **yaml.safe_load(file.read_text())["spec"]) for file in files)
+    known = {name: ns(name, {**labels, "kubernetes.io/metadata.name": name}) for name, labels in NAMESPACES.items()}
+    usable = UsableNodes(cool, [cool, tenants], namespaces_of(cool, known))
+    views = [view(one["metadata"]["name"], labels=one["metadata"]["labels"]) for one in nodes()]
+    assert [one.name for one in views if usable(one, NOW)] == ["red-1", "red-2"]

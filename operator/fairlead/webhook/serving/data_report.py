@@ -1,15 +1,18 @@
 """Report on the measured values of the policies that serve, computed from their times when somebody asks."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from fairlead.api.data import DataEntry
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.usable_nodes import UsableNodes
+from fairlead.policy.evaluate.usable_nodes import PodNamespace, UsableNodes, namespaces_of
 from fairlead.policy.nodes.measured_summary import MeasuredSummary, node_values, summarize
 from fairlead.policy.nodes.measured_table import FUTURE, STALE, MeasuredEntry, TableKey
 from fairlead.policy.nodes.node_table import Nodes
@@ -27,9 +30,26 @@ _TEXT_MAX: Final = 512
 _SECOND: Final = 1_000_000_000
 _NOT_ASKED: Final = PollStatus()
 _WITHOUT_TIME: Final = "the document has no time `at`, so that its values count as too old: add it, or drop maxAge"
+_NO_NAMESPACES: Final[Mapping[str, Any]] = MappingProxyType({})
 _Like: TypeAlias = tuple[TableKey, int | None, bool, int | None, str]
 """Key of entries with equal summaries: table, greatest age, whether there is no default, up to which age of a node it
 holds, and the policy if its pods may use some nodes only."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Basis:
+    """Basis of the nodes that pods of a policy may use."""
+
+    policy: CompiledPolicy
+    others: tuple[CompiledPolicy, ...]
+    namespaces: Sequence[PodNamespace]
+
+    def is_as(self, other: "_Basis") -> bool:
+        """Return whether nothing has changed: compiled policies and namespaces are replaced, never changed."""
+        mine = (self.policy, *self.others, *(one.object for one in self.namespaces))
+        theirs = (other.policy, *other.others, *(one.object for one in other.namespaces))
+        names = [one.name for one in self.namespaces] == [one.name for one in other.namespaces]
+        return names and len(mine) == len(theirs) and all(map(operator.is_, mine, theirs))
 
 
 class DataReport:
@@ -42,13 +62,17 @@ class DataReport:
         polls: Callable[[], Mapping[Poll, PollStatus]],
         now: Callable[[], int],
         clock: Callable[[], float] = perf_counter,
+        namespaces: Mapping[str, Any] = _NO_NAMESPACES,
     ) -> None:
-        """Report on what is `serving`; `now` is the time of day in nanoseconds."""
+        """Report on what is `serving`; `now` is the time of day in nanoseconds, `namespaces` are the cluster's."""
         self._serving, self._nodes, self._polls, self._now, self._clock = serving, nodes, polls, now, clock
         self._known: dict[_Like, tuple[int, MeasuredSummary]] = {}
         """Summaries, with the times at which they were made."""
         self._began_ns, self._spent_s = 0, 0.0
-        self._usable: dict[str, tuple[CompiledPolicy, UsableNodes]] = {}
+        self._namespaces = namespaces
+        self._usable: dict[str, tuple[_Basis, UsableNodes]] = {}
+        self._bases: dict[str, _Basis] = {}
+        """Bases of the usable nodes, as they were in the current second."""
 
     def entries(self, limit: int | None = None) -> Mapping[str, tuple[DataEntryState, ...]]:
         """Return the state of each measured entry by policy, of the first ones up to a limit."""
@@ -58,6 +82,7 @@ class DataReport:
             self._known = {like: one for like, one in self._known.items() if abs(now - one[0]) < _KEPT_NS}
             served = {policy.name for policy in self._serving()}
             self._usable = {name: one for name, one in self._usable.items() if name in served}
+            self._bases = {}
         asked = [
             (policy, entry, measured, self._like(policy, entry, measured))
             for policy, entry, measured in islice(self._measured(), limit)
@@ -140,10 +165,17 @@ class DataReport:
 
     def _usable_of(self, policy: CompiledPolicy) -> UsableNodes | None:
         """Return the nodes that pods of a policy may use; None if these are all."""
+        basis = self._bases.get(policy.name)
+        if basis is None or basis.policy is not policy:
+            basis = self._bases[policy.name] = self._basis(policy)
         known = self._usable.get(policy.name)
-        if known is None or known[0] is not policy:
-            known = self._usable[policy.name] = policy, UsableNodes(policy)
+        if known is None or not known[0].is_as(basis):
+            known = self._usable[policy.name] = basis, UsableNodes(policy, basis.others, basis.namespaces)
         return None if known[1].are_all else known[1]
+
+    def _basis(self, policy: CompiledPolicy) -> "_Basis":
+        others = (one for one in self._serving() if one.scheduler_name == policy.scheduler_name and one.filters)
+        return _Basis(policy, tuple(others), namespaces_of(policy, self._namespaces))
 
     def values(self, policy: str, entry: str) -> Mapping[str, Any] | None:
         """Return the values of an entry by node, as plain data; None if no policy that serves has it."""

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.evaluate.usable_nodes import UsableNodes
+from fairlead.policy.evaluate.usable_nodes import NAMESPACES_MAX, UsableNodes, namespaces_of
 from support.policy import NOW, node, policy
+from support.policy.building import ns
 
 RED = "node.metadata.labels[?'tenant'].orValue('') == 'red'"
 QUERY: dict[str, Any] = {"load": {"prometheus": {"query": "load"}}}
@@ -37,3 +38,66 @@ def test_a_node_that_changes_is_asked_about_again() -> None:
     assert not found(node("n"), NOW)
     assert found(node("n", labels={"tenant": "red"}), NOW)
     assert not found(node("n"), NOW)
+
+
+TENANT = "namespaceObject.metadata.labels[?'tenant'].orValue('') == node.metadata.labels[?'tenant'].orValue('')"
+RED_ONLY: dict[str, Any] = {"match": {"namespaces": ["red"]}}
+NAMED = "pod.metadata.namespace == node.metadata.name"
+LABELLED = {"namespaceSelector": {"matchLabels": {"tenant": "red"}}}
+NAMESPACES = {name: ns(name, {"tenant": name}) for name in ("red", "blue", "green")}
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "usable"),
+    [
+        pytest.param({**RED_ONLY, "filters": {"f": TENANT}}, {}, ["red"], id="by the labels of its namespace"),
+        pytest.param({**RED_ONLY, "filters": {"f": NAMED}}, {}, ["red"], id="by the name of its namespace"),
+        pytest.param({"filters": {"f": TENANT}}, {}, ["blue", "red"], id="a pod may come from any namespace"),
+        pytest.param({"match": LABELLED, "filters": {"f": TENANT}}, {}, ["red"], id="the namespaces that it selects"),
+        pytest.param(
+            {"match": {"namespaces": ["red", "blue"]}, "filters": {"f": TENANT}}, {}, ["blue", "red"], id="several"
+        ),
+        pytest.param(
+            {"match": {"namespaces": ["red", "gone"]}, "filters": {"f": TENANT}},
+            {},
+            ["blue", "red"],
+            id="one is unknown",
+        ),
+        pytest.param(RED_ONLY, {"filters": {"f": TENANT}}, ["red"], id="another policy rejects them"),
+        pytest.param({}, {"filters": {"f": RED}}, ["red"], id="another policy rejects them for all pods"),
+        pytest.param(RED_ONLY, {"filters": {"f": TENANT}, "mode": "Disabled"}, ["blue", "red"], id="not enforced"),
+        pytest.param(
+            RED_ONLY, {"filters": {"f": TENANT}, "match": {"namespaces": ["blue"]}}, ["blue", "red"], id="not its pods"
+        ),
+        pytest.param(RED_ONLY, {"filters": {"f": TENANT}, "match": LABELLED}, ["red"], id="it selects the namespace"),
+        pytest.param(
+            RED_ONLY,
+            {"filters": {"f": TENANT}, "match": {"podSelector": {"matchLabels": {"a": "b"}}}},
+            ["blue", "red"],
+            id="some of its pods",
+        ),
+        pytest.param(
+            RED_ONLY,
+            {"filters": {"f": TENANT}, "match": {"conditions": {"c": "pod.spec.priority > 1"}}},
+            ["blue", "red"],
+            id="pods by a condition",
+        ),
+        pytest.param({}, {"filters": {"f": RED}, "match": LABELLED}, ["blue", "red"], id="pods of some namespaces"),
+    ],
+)
+def test_filters_of_all_policies_decide_for_the_namespaces_that_one_matches(
+    own: dict[str, Any], other: dict[str, Any], usable: list[str]
+) -> None:
+    mine = policy(**{"data": QUERY, "filters": {"g": "data.load < 0.5"}, **own})
+    others = [mine, policy("other", **other)] if other else []
+    found = UsableNodes(mine, others, namespaces_of(mine, NAMESPACES))
+    nodes = [node("red", labels={"tenant": "red"}), node("blue", labels={"tenant": "blue"})]
+    assert sorted(one.name for one in nodes if found(one, NOW)) == usable
+
+
+def test_many_namespaces_are_taken_for_any() -> None:
+    made = policy(data=QUERY, match={"namespaceSelector": {}}, filters={"f": TENANT})
+    many = {f"ns-{at}": ns(f"ns-{at}", {}) for at in range(NAMESPACES_MAX + 1)}
+    assert UsableNodes(made, (), namespaces_of(made, many)).are_all
+    del many["ns-0"]
+    assert not UsableNodes(made, (), namespaces_of(made, many)).are_all

@@ -14,6 +14,7 @@ from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.data_sources.poller import PollStatus
 from fairlead.webhook.serving.data_report import SPENT_S, DataReport
 from support.policy import NOW, SECOND, node, policy
+from support.policy.building import ns
 
 LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)
 PRICES: Poll = ConfigMapPoll("prices", "values.json", None)
@@ -61,8 +62,9 @@ def test_the_state_of_an_entry() -> None:
 
 def test_a_node_that_the_policy_rejects_for_every_pod_needs_no_value() -> None:
     only_a = policy(data={"load": QUERY}, filters={"f": "node.metadata.name == 'a'", "g": "data.load < 0.5"})
-    only_b = policy("q", data={"load": QUERY}, filters={"f": "node.metadata.name == 'b'", "g": "data.load < 0.5"})
-    every = policy("r", data={"load": QUERY}, filters={"g": "data.load < 0.5"})
+    on_b = {"f": "node.metadata.name == 'b'", "g": "data.load < 0.5"}
+    only_b = policy("q", schedulerName="s", data={"load": QUERY}, filters=on_b)
+    every = policy("r", schedulerName="t", data={"load": QUERY}, filters={"g": "data.load < 0.5"})
     told = {name: one for name, (one,) in made(only_a, only_b, every).entries().items()}
     missing = (FaultState(why="is missing", nodes=1, names=("b",)),)
     assert {name: (one.nodes, one.with_value, one.faults) for name, one in told.items()} == {
@@ -177,3 +179,29 @@ def test_summaries_take_a_part_of_each_second_and_the_oldest_are_made_first() ->
     assert known() == [f"e{at}" for at in range(10)]
     assert max(now for now, _ in made._known.values()) == time_ns[0]
     assert len({now for now, _ in made._known.values()}) == 3
+
+
+def test_a_node_that_another_policy_keeps_from_the_namespace_needs_no_value() -> None:
+    tenants = "namespaceObject.metadata.labels[?'node'].orValue('') == node.metadata.name"
+    mine = policy(data={"load": QUERY}, match={"namespaces": ["red"]}, filters={"g": "data.load < 0.5"})
+    serving, namespaces, time_ns = [mine], {"red": ns("red", {"node": "a"})}, [NOW]
+    nodes = Nodes()
+    nodes.measure(mine.data)
+    for name in "ab":
+        nodes.put(node(name))
+    nodes.publish({LOAD: READING}, NOW)
+    report = DataReport(lambda: serving, nodes, dict, lambda: time_ns[0], namespaces=namespaces)
+
+    def lacking() -> list[tuple[str, ...]]:
+        time_ns[0] += SECOND
+        return [fault.names for fault in report.entries()["p"][0].faults]
+
+    assert lacking() == [("b",)]
+    serving.append(policy("tenants", filters={"f": tenants}))
+    assert lacking() == []
+    namespaces["red"] = ns("red", {"node": "b"})
+    assert lacking() == [("b",)]
+    namespaces["red"] = ns("red", {"node": "a"})
+    assert lacking() == []
+    serving.pop()
+    assert lacking() == [("b",)]
