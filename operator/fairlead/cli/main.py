@@ -11,8 +11,11 @@ from fairlead.cli.commands import (
     certs,
     completion,
     crd,
+    data,
+    devices,
     diff,
     explain,
+    import_,
     lint,
     operate,
     render,
@@ -27,9 +30,6 @@ from fairlead.cli.console import exits
 from fairlead.cli.console.exits import exit_code_of
 from fairlead.cli.console.options import FILES
 from fairlead.cli.console.output import complain, output
-from fairlead.cli.data import data_command as data
-from fairlead.cli.devices import devices_command as devices
-from fairlead.cli.imports import command as import_
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

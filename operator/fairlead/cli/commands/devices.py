@@ -48,9 +48,9 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.output import complain
-    from fairlead.cli.devices.device_text import cluster_lines, node_lines
     from fairlead.cli.inputs.cluster_source import add_unhealthy, open_source, policies_in_files, unknown_node
     from fairlead.cli.inputs.simulation_inputs import moment_of
+    from fairlead.cli.reports.device_text import cluster_lines, node_lines
     from fairlead.mirror.device_report import node_report, sum_of
     from fairlead.simulation.simulation import Simulation
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.cli.data.data_text import data_lines, data_of
+from fairlead.cli.reports.data_text import data_lines, data_of
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 WELL: dict[str, Any] = {

@@ -49,7 +49,7 @@ def _run(given: argparse.Namespace) -> int:
     import asyncio
     from datetime import UTC, datetime
 
-    from fairlead.cli.data.data_text import data_lines, list_lines
+    from fairlead.cli.reports.data_text import data_lines, list_lines
 
     now, out = datetime.now(UTC), output()
     if not given.policy:
@@ -71,8 +71,8 @@ def _run(given: argparse.Namespace) -> int:
 
 async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
     from fairlead.cli.console.exits import CommandError
-    from fairlead.cli.data.data_text import data_of
     from fairlead.cli.inputs.operator_survey import measured
+    from fairlead.cli.reports.data_text import data_of
     from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import NotFoundError
@@ -91,8 +91,8 @@ async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
 async def _read(given: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.api.closest_name import closest_name
     from fairlead.cli.console.exits import CommandError
-    from fairlead.cli.data.data_text import data_of
     from fairlead.cli.inputs.operator_survey import measured
+    from fairlead.cli.reports.data_text import data_of
     from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import NotFoundError
     from fairlead.kube.http.client import Client
