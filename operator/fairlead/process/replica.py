@@ -32,6 +32,7 @@ from fairlead.process.tasks import (
 )
 from fairlead.webhook.binding.bind_client import Binder, BindingClient
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
+from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import Dispatcher
@@ -127,7 +128,7 @@ class Replica:
             settings.timeout_s,
             core.metrics,
             core.now,
-            rejected.record_filtered if rejected is not None else None,
+            Listeners(() if rejected is None else (rejected.record,)),
         )
         self.server = WebhookServer(
             certificates.tls,

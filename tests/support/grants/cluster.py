@@ -88,6 +88,8 @@ class Cluster:
         self.views = MirrorViews(self.told.mirror, lambda: [self.policy, *others])
         ledgers = LedgerWriter(self.server, self.views, lambda _: None)
         self.granter = Granter(self.told.mirror, self.server, ledgers, self.views)
+        self.granted: Mapping[str, Any] = {}
+        """Devices of the last bind, as listeners are told of them."""
         self.results: list[bool] = []
         self.granter.on_bind = self.results.append
         self.state = build_serving_state(
@@ -158,6 +160,7 @@ class Cluster:
             return str(json.loads(decision.body)["Error"])
         assert isinstance(decision, BindDecision)
         reply = await self.granter.bind(decision, lambda: hung_up, when)
+        self.granted = {} if reply.considered is None else reply.considered.grant or {}
         return str(json.loads(reply.body)["Error"])
 
     def grants(self) -> dict[str, list[str]]:

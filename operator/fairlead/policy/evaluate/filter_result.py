@@ -59,6 +59,11 @@ class Filtered:
         return {(rule.policy.name, rule.name): len(names) for rule, names, _ in self._first}
 
     @property
+    def names_by_rule(self) -> Mapping[RuleRef, Sequence[str]]:
+        """Return the known nodes that were rejected, by the rule that gives the first reason."""
+        return {(rule.policy.name, rule.name): names for rule, names, _ in self._first}
+
+    @property
     def any_node_passes(self) -> bool:
         """Report whether any known node would pass, whether it is in the call or not; one out of date is left out."""
         return self._cache is None or self._cache.any_known_passes

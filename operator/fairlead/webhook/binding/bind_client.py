@@ -23,7 +23,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.call import CallClock, Caller, VerbReply
+from fairlead.webhook.extender.call import CallClock, Caller, Considered, VerbReply
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
@@ -74,6 +74,24 @@ class Binder:
         """Answer a bind call."""
         began = when.clock()
         found = bind.decide_bind(body, state, caller, when)
+        if isinstance(found, VerbReply):
+            return found
+        request = found.request if isinstance(found, BindDecision) else found
+        reply = await self._bind(found, state, caller, when, is_abandoned, began)
+        node = (request.node,)
+        grant = None if reply.considered is None else reply.considered.grant
+        reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)
+        return reply
+
+    async def _bind(
+        self,
+        found: BindDecision | BindArgs,
+        state: ServingState,
+        caller: Caller,
+        when: CallClock,
+        is_abandoned: IsAbandoned,
+        began: int,
+    ) -> VerbReply:
         if isinstance(found, BindArgs):
             pod = await self._pod(found, when)
             if isinstance(pod, VerbReply):
@@ -84,11 +102,12 @@ class Binder:
                 return settled
             # Reading the pod took time, too, for which no policy is to blame.
             late = when.clock() > began + (when.deadline_ns - began) // 2
-            found = bind.decide_bind_for(
+            answer = bind.decide_bind_for(
                 found, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
             )
-        if not isinstance(found, BindDecision):
-            return found
+            if isinstance(answer, VerbReply):
+                return answer
+            found = answer
         return await (self._post(found, when) if found.grants is None else self.grant(found, is_abandoned, when))
 
     async def _post(self, decision: BindDecision, when: CallClock) -> VerbReply:

@@ -24,7 +24,7 @@ from fairlead.webhook.binding.mirror_views import UNKNOWN_NODE, MirrorViews
 from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT, asked_by, metadata_hash
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
-from fairlead.webhook.extender.call import CallClock, VerbReply
+from fairlead.webhook.extender.call import CallClock, Considered, VerbReply
 
 _SECOND: Final = 1e9
 _CONVERTED_MAX: Final = 4096
@@ -57,7 +57,9 @@ class Granter:
         result = await granted_bind.bind(call, self._ledgers, self._server, self._views, budget)
         self.on_bind(isinstance(result, Bound))
         if isinstance(result, Bound):
-            return decision.bound
+            reply = decision.bound
+            reply.considered = Considered(request, grant=None if result.entry is None else result.entry.grant)
+            return reply
         return bind.refused(request.uid, _unlike_before(result, when.now))
 
 

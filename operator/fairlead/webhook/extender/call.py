@@ -1,12 +1,13 @@
 """A call of a scheduler: the caller, its deadline, the outcome and the reply."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
+from fairlead.grants.entry import Grant
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.evaluate.deadline import Clock
-from fairlead.policy.evaluate.filter_result import RuleRef
+from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.webhook.extender.circuit_breaker import Scope
 
 FailurePolicy = Literal["Fail", "Ignore"]
@@ -110,7 +111,32 @@ class IncomingCall:
     """Returns whether the caller has closed the connection, and so takes the call for failed."""
 
 
-@dataclass(frozen=True, slots=True)
+class NamedPod(Protocol):
+    """A pod that has at least a name."""
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the pod."""
+
+    @property
+    def name(self) -> str:
+        """Name of the pod."""
+
+
+class Considered(NamedTuple):
+    """Pod and nodes of a call, as far as the call got. Only references, as most calls are not listened to."""
+
+    pod: NamedPod
+    nodes: Sequence[str] | None = None
+    """Names in the request; None if they were not read, because no policy decides about the pod."""
+    passed: Sequence[str] | None = None
+    rejected: Filtered | Mapping[RuleRef, Sequence[str]] | None = None
+    """Rejected nodes by rule, or what they can be computed from before the next call."""
+    points: Sequence[int] = ()
+    grant: Grant | None = None
+
+
+@dataclass(slots=True)
 class Reply:
     """Reply to a caller."""
 
@@ -118,10 +144,14 @@ class Reply:
     status: int = 200
     refused: str = ""
     """Why the call was refused before any verb: one of a few fixed texts, a metric label. "" if it was not."""
+    sent: Callable[[], None] | None = field(default=None, compare=False)
+    """Called once the reply was sent, or cannot be."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VerbReply(Reply):
     """Reply of a verb, with the outcome of the call."""
 
     outcome: Outcome = field(kw_only=True)
+    considered: Considered | None = field(default=None, kw_only=True, compare=False)
+    """Pod and nodes; None if the call failed before they were known."""

@@ -17,7 +17,8 @@ from fairlead.policy.evaluate.matching import Matched, Switched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
 from fairlead.policy.views.pod_view import PodView
-from fairlead.webhook.extender.call import CallClock, FailurePolicy, Outcome
+from fairlead.webhook.extender.call import CallClock, FailurePolicy
+from fairlead.webhook.extender.decisions import Decision
 from fairlead.webhook.extender.requests import MalformedError
 from fairlead.webhook.extender.state import ServingState
 
@@ -69,8 +70,11 @@ class RejectedPods:
     _head: int = -1  # of the journal, when the last round began
     _next: int = 0
 
-    def record_filtered(self, outcome: Outcome, at: int) -> None:
-        """Record the outcome of a filter call."""
+    def record(self, decision: Decision) -> None:
+        """Record the decision of a filter call; the other verbs leave no pod without a node."""
+        outcome = decision.outcome
+        if outcome.verb != "filter":
+            return
         if outcome.waits is None:
             rejected = self._pods.get(outcome.pod) if self._pods else None
             if rejected is not None and rejected.entry == outcome.entry and outcome.result in ("passed", "refused"):
@@ -86,7 +90,7 @@ class RejectedPods:
             return
         if len(self._pods) >= self.limit:
             del self._pods[next(iter(self._pods))]
-        self._pods[outcome.pod] = _Pod(outcome.waits, outcome.entry, policy, at)
+        self._pods[outcome.pod] = _Pod(outcome.waits, outcome.entry, policy, decision.answered_ns)
         self._left.append(outcome.pod)
 
     def rejected_alone(self) -> Mapping[str, int]:

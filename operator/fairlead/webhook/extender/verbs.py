@@ -24,6 +24,7 @@ from fairlead.webhook.extender.call import (
     GUARD,
     CallClock,
     Caller,
+    Considered,
     FailurePolicy,
     Outcome,
     Result,
@@ -111,7 +112,9 @@ def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], Ver
         if call.when.had_enough_time and not outcome.simulated and not late.after_publication:
             switched = call.state.record_timeout(late.policy, call.part, args.pod, call.when.clock())
             outcome = replace(outcome, switched=switched)
-        return _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
+        reply = _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
+        reply.considered = Considered(PodView(args.pod))
+        return reply
 
 
 def _failed(call: _Call, why: str, status: int) -> VerbReply:
@@ -148,19 +151,21 @@ def _filter(call: _Call, args: FilterArgs) -> VerbReply:
     matched_pod = _match(call, args.pod)
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
-        return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome)
+        considered = Considered(matched_pod.pod)
+        return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)
     candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))
     if matched_pod.rejected_by is not None and candidates.names:
         if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
             outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
-        return _refused(candidates, *matched_pod.rejected_by, outcome)
+        return _refused(matched_pod.pod, candidates, *matched_pod.rejected_by, outcome)
     names, when = candidates.names, call.when
     found = call.evaluator.filter(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
     )
-    if len(found.passed) == len(candidates.names):
-        return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome)
+    considered = Considered(matched_pod.pod, names, found.passed, found)
+    if len(found.passed) == len(names):
+        return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)
     outcome = replace(
         outcome,
         result="refused" if found.passed else "empty",
@@ -172,15 +177,19 @@ def _filter(call: _Call, args: FilterArgs) -> VerbReply:
     caller = call.caller
     is_read = not found.passed or caller.wants_all_reasons or (outcome.entry == "Fail" and caller.ignore_entry)
     reasons = _reasons(found, resolvable=caller.resolvable) if is_read else NO_REASONS
-    return VerbReply(replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome=outcome)
+    return VerbReply(
+        replies.encode_filter_result(*candidates.written(found.passed), reasons), outcome=outcome, considered=considered
+    )
 
 
-def _refused(candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> VerbReply:
+def _refused(pod: PodView, candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> VerbReply:
     """Return the reply that rejects every candidate."""
     reasons = dict.fromkeys(candidates.names, why)
     outcome = replace(outcome, result="empty", refusals={rule: len(candidates.names)})
     return VerbReply(
-        replies.encode_filter_result(*candidates.written(()), Reasons(unresolvable=reasons)), outcome=outcome
+        replies.encode_filter_result(*candidates.written(()), Reasons(unresolvable=reasons)),
+        outcome=outcome,
+        considered=Considered(pod, candidates.names, (), {rule: candidates.names}),
     )
 
 
@@ -204,36 +213,42 @@ def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
     matched_pod = _match(call, args.pod)
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if not matched_pod.matched:
-        return VerbReply(b"[]", outcome=outcome)
+        return VerbReply(b"[]", outcome=outcome, considered=Considered(matched_pod.pod))
     names, when = _candidates(call, args).names, call.when
     totals = call.evaluator.score(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
     )
+    points = on_the_wire(totals)
     return VerbReply(
-        replies.encode_priorities(names, on_the_wire(totals)), outcome=replace(outcome, candidates=len(names))
+        replies.encode_priorities(names, points),
+        outcome=replace(outcome, candidates=len(names)),
+        considered=Considered(matched_pod.pod, names, names, points=points),
     )
 
 
 def _preempt(call: _Call, args: PreemptArgs) -> VerbReply:
     matched_pod, proposed = _match(call, args.pod), args.victims
     outcome = replace(call.outcome, pod=matched_pod.pod.uid, candidates=len(proposed))
+    names = [*proposed]
     if matched_pod.rejected_by is not None and proposed:
-        refusals = {matched_pod.rejected_by[0]: len(proposed)}
-        return VerbReply(replies.encode_preemption({}), outcome=replace(outcome, result="empty", refusals=refusals))
-    deciding = [each for each in matched_pod.matched if each.policy.filters or each.policy.protections]
-    left, by_rule, unknown = _surviving_candidates(call, matched_pod.pod, deciding, proposed)
+        left, rejected, unknown = dict[str, Victims](), {matched_pod.rejected_by[0]: names}, list[str]()
+    else:
+        deciding = [each for each in matched_pod.matched if each.policy.filters or each.policy.protections]
+        left, rejected, unknown = _surviving_candidates(call, matched_pod.pod, deciding, proposed)
     if len(left) < len(proposed):
         result: Result = "refused" if left else "empty"
-        outcome = replace(outcome, result=result, refusals=by_rule, unknown=tuple(unknown))
-    return VerbReply(replies.encode_preemption(left), outcome=outcome)
+        refusals = {rule: len(nodes) for rule, nodes in rejected.items()}
+        outcome = replace(outcome, result=result, refusals=refusals, unknown=tuple(unknown))
+    considered = Considered(matched_pod.pod, names, [*left], rejected)
+    return VerbReply(replies.encode_preemption(left), outcome=outcome, considered=considered)
 
 
 def _surviving_candidates(
     call: _Call, pod: PodView, deciding: Sequence[Matched], proposed: Mapping[str, Victims]
-) -> tuple[dict[str, Victims], Counter[RuleRef], list[str]]:
-    """Return the candidates that no rule rejects, the rejections by rule, and the unknown nodes."""
+) -> tuple[dict[str, Victims], dict[RuleRef, list[str]], list[str]]:
+    """Return the candidates that no rule rejects, the rejected ones by rule, and the unknown nodes."""
     when, evaluator, counted = call.when, call.evaluator, call.state.mirror.requests_of_placed
-    left, refusals, unknown = dict[str, Victims](), Counter[RuleRef](), list[str]()
+    left, rejected, unknown = dict[str, Victims](), dict[RuleRef, list[str]](), list[str]()
     spent, before, asking = Counter[str](), when.clock(), ""
 
     def took() -> None:
@@ -264,11 +279,11 @@ def _surviving_candidates(
                 if why.why == UNKNOWN_NODE:
                     unknown.append(name)
                 else:
-                    refusals[why.policy, why.rule] += 1
+                    rejected.setdefault((why.policy, why.rule), []).append(name)
                 break
         else:
             left[name] = victims
-    return left, refusals, unknown
+    return left, rejected, unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ from typing import Final
 from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
 from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, Scope
+from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
@@ -52,8 +54,8 @@ class Dispatcher:
     timeout_s: float
     metrics: Metrics
     now: TimeOfDay = field(default_factory=TimeOfDay)
-    on_filtered: Callable[[Outcome, int], None] | None = None
-    """Called with the outcome of each filter call and its time."""
+    listeners: Listeners = field(default_factory=Listeners)
+    """Listeners to each decision."""
     clock: Callable[[], int] = perf_counter_ns
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
@@ -110,7 +112,7 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
-        return self._record(call, answer(call.body, state, call.caller, when=when))
+        return self._record(call, answer(call.body, state, call.caller, when=when), state.policies)
 
     async def _bind(self, call: IncomingCall) -> Reply:
         found = self._context_or_reply(call, "bind")
@@ -120,7 +122,7 @@ class Dispatcher:
         reply = await self.binder.bind(call.body, state, call.caller, when, call.is_abandoned)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
-        return self._record(call, reply)
+        return self._record(call, reply, state.policies)
 
     def _conflicting(self, conflict: Conflict, state: ServingState) -> None:
         reason = LintCode.CONFLICT.value
@@ -151,13 +153,13 @@ class Dispatcher:
             label = self._labels[caller.schedulers] = ",".join(sorted(caller.schedulers))
         return label
 
-    def _record(self, call: IncomingCall, reply: VerbReply) -> VerbReply:
+    def _record(self, call: IncomingCall, reply: VerbReply, policies: PolicySet | None = None) -> VerbReply:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
         seconds = (ended - call.received_ns) / _NANO
         self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
-        if self.on_filtered is not None and outcome.verb == "filter":
-            self.on_filtered(outcome, ended)
+        if self.listeners.each:
+            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
         if outcome.candidates:
             self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():

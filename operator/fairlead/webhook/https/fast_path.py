@@ -174,6 +174,8 @@ class FastPathConnection(RequestHandler):
                 self.transport.write(start)
                 self.transport.write(content)
         self._restart_keepalive()
+        if reply.sent is not None:
+            reply.sent()
 
     def _work(self, head: re.Match[bytes]) -> Work | None:
         """Return the handler; None while a reply is pending, or the client does not read the last ones."""

@@ -186,7 +186,8 @@ class WebhookServer:
         answer = await self._answer(request, connection, received)
         if answer.refused:
             self.refused(answer.refused, connection.peer.address)
-        response = web.Response(body=answer.body, status=answer.status, content_type="application/json")
+        response = _Response(body=answer.body, status=answer.status, content_type="application/json")
+        response.sent = answer.sent
         if self.draining or self.aside or connection.is_due:
             response.force_close()
         return response
@@ -274,6 +275,19 @@ class WebhookServer:
     def _too_large(self, size: int) -> Reply:
         message = f"the body has {size} bytes, at most {self.max_body} are allowed"
         return _describe(413, f"{message}; set nodeCacheCapable: true, or raise --max-body")
+
+
+class _Response(web.Response):
+    sent: Callable[[], None] | None = None
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Write the body, and then call `sent`, also if the client has gone."""
+        try:
+            await super().write_eof(data)
+        finally:
+            sent, self.sent = self.sent, None
+            if sent is not None:
+                sent()
 
 
 def _first_part(path: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.grants.entry import GrantedDevice
 from fairlead.grants.entry_state import Gone
 from fairlead.strategies.devices.choice import WAITING
 from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT
@@ -24,6 +25,16 @@ async def test_pods_get_the_fullest_card_that_has_room_until_none_has() -> None:
     assert await cluster.bind("d") == ""
     assert cluster.results == [True, True, True, False, True]
     assert len(cluster.server.bindings) == 4
+
+
+@in_loop
+async def test_listeners_are_told_of_the_grant() -> None:
+    cluster = Cluster()
+    cluster.make("a", 5)
+    cluster.make("b", 9)
+    assert (await cluster.bind("a"), cluster.granted) == ("", {"gpu": (GrantedDevice("0", {MEM: 5}),)})
+    assert await cluster.bind("b") != ""
+    assert cluster.granted == {}
 
 
 @in_loop

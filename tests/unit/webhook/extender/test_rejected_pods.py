@@ -9,6 +9,7 @@ import pytest
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
 from fairlead.webhook.extender.call import Outcome
+from fairlead.webhook.extender.decisions import Decision
 from fairlead.webhook.extender.rejected_pods import AGAIN_NS, CONDITIONS, PAUSE_NS, UNSEEN_NS, RejectedPods
 from fairlead.webhook.extender.state import ServingState
 from support.policy import NOW, SECOND, node, pod, policy
@@ -35,8 +36,12 @@ class Ground:
     def filter(self, name: str = "x", entry: Any = "Fail", names: Iterable[str] = NAMES, **more: Any) -> str:
         asked = body([*names], pod={"name": name, "uid": f"u-{name}"}, **more)
         outcome = self.asking.filter(asked, entry).outcome
-        self.waiting.record_filtered(outcome, self.time)
+        self.record(outcome)
         return outcome.result
+
+    def record(self, outcome: Outcome, at: int | None = None) -> None:
+        answered_ns = self.time if at is None else at
+        self.waiting.record(Decision(outcome, self.asking.caller, self.asking.world.policies, answered_ns))
 
     def look(self, budget: int = 10**15) -> bool:
         """Whether all was looked at."""
@@ -169,7 +174,7 @@ def test_what_nobody_mends_or_means_is_not_remembered() -> None:
     ground = Ground(policy(filters={"f": "false"}))
     outcome = ground.asking.filter(body(nodes=[{"metadata": {"name": "a"}}])).outcome
     assert (outcome.result, outcome.simulated) == ("empty", True)
-    ground.waiting.record_filtered(outcome, 0)
+    ground.record(outcome, 0)
     ground.asking.caller = replace(ground.asking.caller, excluded_namespaces=frozenset({"ml"}))
     assert ground.filter() == "empty"
     assert ground.waiting.rejected_alone() == {}
@@ -241,7 +246,7 @@ def test_conditions_that_take_too_long_are_left_and_the_others_are_woken() -> No
 def test_conditions_of_a_policy_that_is_switched_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     one = policy(match={"conditions": {"c": "pod.metadata.name != ''"}}, filters={"f": "true"})
     ground = Ground(one)
-    ground.waiting.record_filtered(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), entry="Fail"), 0)
+    ground.record(Outcome(verb="filter", pod="u-x", waits=("ml", "x"), entry="Fail"), 0)
     for _ in range(2):
         ground.asking.pace.record_timeout(one, "filters", pod(), 0)
     monkeypatch.setattr(matching, "_holds", lambda *_: pytest.fail("its failure policy decides"))

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.metrics import Metrics
 from fairlead.webhook.binding.bind_client import Binder
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
+from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.fast_path import FastPathConnection
@@ -232,6 +233,31 @@ def test_both_ways_come_to_the_same(tmp_path: Path, case: str) -> None:
     asked(as_go(path, sent), is_direct)
     asked(as_go(path, sent).replace(b"Accept-Encoding: gzip\r\n", OTHER), False)
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_listeners_are_told_after_the_reply_was_sent(tmp_path: Path, *, is_direct: bool) -> None:
+    async def story(one: Site) -> None:
+        line, seen = await one.line(), list[tuple[str, int]]()
+        one.calls.listeners = Listeners((lambda decision: seen.append((decision.verb, len(line.replies()))),))
+        for path, sent in (("/filter", NAMES), ("/prioritize", NAMES), ("/bind", b"{}")):
+            call = as_go(path, sent)
+            await line.send(call if is_direct else call.replace(b"Accept-Encoding: gzip\r\n", OTHER))
+        assert seen == [("filter", 1), ("prioritize", 2), ("bind", 3)]
+
+    told(lambda loop: Site(tmp_path, loop), story)
+
+
+def test_listeners_are_told_of_a_call_whose_caller_has_gone(tmp_path: Path) -> None:
+    async def story(one: Site) -> None:
+        line, seen = await one.line(), list[str]()
+        one.calls.listeners = Listeners((lambda decision: seen.append(decision.verb),))
+        line.protocol.data_received(as_go("/filter", NAMES).replace(b"Accept-Encoding: gzip\r\n", OTHER))
+        line.close()
+        await one.loop.settle()
+        assert seen == ["filter"]
+
+    told(lambda loop: Site(tmp_path, loop), story)
 
 
 def echoing(folder: Path) -> Callable[[Loop], Site]:
