@@ -12,7 +12,7 @@ from fairlead.cel.engine.flatten_types import flatten_types_steps
 from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.diagnosis import diagnostics_steps, faults
 from fairlead.cel.hints.engine_messages import shown
-from fairlead.cel.hints.likely_mistakes import likely_mistakes_steps
+from fairlead.cel.hints.likely_mistakes import NO_RESOURCE, likely_mistakes_steps
 from fairlead.cel.hints.rewrites import substituted, write
 from fairlead.cel.hints.type_hints import of_result
 from fairlead.cel.hints.unknown_names import Names, did_you_mean
@@ -159,7 +159,8 @@ def _remaining(text: str, environment: Environment, want: Want = VALUE) -> Steps
     checked = yield from flatten_types_steps(text, checked, environment.engine)
     found = {*_rejected(text, checked, environment)}
     yield
-    found |= {*(yield from likely_mistakes_steps(text, checked))}
+    mistakes = yield from likely_mistakes_steps(text, checked)
+    found |= {one for one in mistakes if not one.message.startswith(NO_RESOURCE)}
     is_wanted = want is VALUE or _is_wanted(checked.type_of(checked.root), want)
     return Remaining(len(found) or int(not is_wanted))
 

@@ -51,13 +51,20 @@ def _facts(keys: list[str]) -> Iterator[tuple[Any, Any]]:
         condition = {"type": "Ready", "status": "True"}
         status = {"allocatable": _RESOURCES, "capacity": _RESOURCES, "conditions": [condition]}
         status |= {"nodeInfo": {"kubeletVersion": "v1.37.1"}}
+        status |= {"addresses": [{"type": "InternalIP", "address": "10.1.2.3"}]}
         node = {"metadata": metadata | {"name": "n"}, "spec": {}, "status": status}
         namespace = {"metadata": {"name": "ml", "labels": labels}}
         yield (
             SimpleNamespace(
                 pod=from_json("Pod", pod),
                 namespaceObject=from_json("Namespace", namespace),
-                request={"cpu": 0.5, "memory": 2.0**30, "ephemeral-storage": 0.0, "pods": 1.0},
+                request={
+                    "cpu": 0.5,
+                    "memory": 2.0**30,
+                    "ephemeral-storage": 0.0,
+                    "pods": 1.0,
+                    "nvidia.com/gpu": 1.0,
+                },
             ),
             SimpleNamespace(
                 node=from_json("Node", node),

@@ -111,7 +111,7 @@ REJECTED: dict[str, tuple[str, int, str]] = {
     "has() of a map's key": (
         "has(pod.metadata.labels['a'])",
         24,
-        ("has() needs a field, as in has(pod.spec.priority); for a map key write `'key' in map`"),
+        ("has() needs a field, as in has(pod.spec.priority); for a map key write `'a' in pod.metadata.labels`"),
     ),
     "undeclared data": ("data.laod > 1.0", 6, "the policy's data has no entry `laod`; did you mean `load`?"),
     "undeclared data by key": (

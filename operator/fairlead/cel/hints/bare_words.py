@@ -29,7 +29,7 @@ def unquoted_keys(source: str, found: list[EngineMessage]) -> tuple[list[tuple[i
             fault = f"a key with `{next(filter('-./'.__contains__, key))}` cannot be written as a field"
             made = f"[{'?' if is_optional else ''}'{key}']"
             hint = f"write `{holder[0] if holder else '...'}{made}`"
-            keys.append((start, fault, iter((Rewriting(hint, made, (dot, end)),))))
+            keys.append((start, fault, iter((Rewriting(hint, made, (dot, end), is_name=True),))))
             found = [one for one in found if one not in inside]
     return keys, found
 

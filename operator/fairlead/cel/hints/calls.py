@@ -1,10 +1,12 @@
 """Hints for calls: of functions that do not take their arguments, and of those that other languages have."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from fairlead.cel.hints.rewrites import (
     Hints,
     Rewriting,
+    in_doubles,
     key_of_items,
     read_as_optional,
     with_default,
@@ -18,10 +20,31 @@ from fairlead.cel.syntax.unparse import operand_text, text
 _NAMESPACES = ("math", "Math", "strings", "string", "lists", "sets", "re", "regex", "regexp", "util")
 
 
+_ONLY_LOG2: Final = "the only logarithm is that of 2: "
+_OF_LOG2: Final = {"log": 0.6931471805599453, "ln": 0.6931471805599453, "log10": 0.3010299956639812}
+"""Other logarithms of 2."""
+_POWERS: Final = (2, 3)
+_PRODUCT: Final = 5  # how tightly `*` binds
+
+
+def is_namespace(node: Node) -> bool:
+    """Report whether a part is the name of a library, such as `math` in `math.log(x)`."""
+    return isinstance(node, Ident) and node.name in _NAMESPACES
+
+
 def of_another_library(call: Call) -> Hints:
     """Yield how to write a call of a function that CEL does not have; nothing for other names."""
-    held, rest = (call.args[0], call.args[1:]) if call.args else (None, ())
+    given = call.args[1:] if call.member and is_namespace(call.args[0]) else call.args
+    held, rest = (given[0], given[1:]) if given else (None, ())
     match call.function, held, rest:
+        case ("now" | "utcnow", None, ()) | ("now" | "utcnow", Ident(name="time" | "Time" | "Date" | "datetime"), ()):
+            yield Rewriting("the time is a value: write `now`", "now", call, is_name=True)
+        case ("log" | "ln" | "log10" as name, Node() as one, ()):
+            factor = _OF_LOG2[name]
+            yield from write(f"log2({text(one)}) * {factor!r}", call, before=_ONLY_LOG2)
+            yield from write(f"log2(double({text(one)})) * {factor!r}", call, before=_ONLY_LOG2)
+        case ("pow", Node() as one, (Const(value=int() | float() as power),)) if power in _POWERS:
+            yield from write(" * ".join([operand_text(one, _PRODUCT)] * int(power)), call)
         case ("not", Node() as one, ()) if not call.member:
             yield from write(f"!({text(one)})", call)
             yield "write `!(...)`"
@@ -34,6 +57,8 @@ def of_another_library(call: Call) -> Hints:
             yield from write(f"{operand_text(one)}[?{text(key)}].orValue(0.0)", call)
         case ("get" | "getOrDefault", Node() as one, (key, default)):
             yield from write(f"{operand_text(one)}[?{text(key)}].orValue({text(default)})", call)
+            made = f"{operand_text(one)}[?{text(key)}].orValue({in_doubles(default)})"
+            yield Rewriting(f"write `{made}`", made, call, is_name=True)
         case ("default" | "coalesce" | "ifNull", Node() as one, (default,)) if not call.member:
             made = read_as_optional(one)
             yield from write(f"{made}.orValue({text(default)})" if made else "", call)
@@ -103,11 +128,19 @@ def of_call(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Hints:
             yield from write(with_default(args[0], types[0]), args[0])
         return
     match name, args, [type_.name for type_ in types]:
+        case ("contains", (_, item), ["net.CIDR", _]):
+            of = "CIDR" if types[1].name == "net.CIDR" else "IP"
+            yield from write(f"{held}.contains{of}({rest})", call)
         case ("contains", (_, item), ["list" | "map", _]):
             yield from of_in(call, (item, types[1]), (args[0], types[0]))
             yield from write(f"{rest} in {text(args[0])}", call)
         case (_, _, ["Quantity", "string"]):
             yield from write(f"quantity({rest})", args[1])
+        case ("double", (amount,), ["Quantity"]):
+            yield from write(f"{operand_text(amount)}.asApproximateFloat()", call)
+        case ("int" | "uint" as name, (amount,), ["Quantity"]):
+            whole = f"{operand_text(amount)}.asInteger()"
+            yield from write(whole if name == "int" else f"uint({whole})", call)
         case ("quantity", (Const() as amount,), _):
             yield from write(f"quantity('{text(amount)}')", call)
         case ("format", _, ["timestamp", *_]):

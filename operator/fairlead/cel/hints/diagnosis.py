@@ -10,12 +10,8 @@ from typing import Final
 from fairlead.cel.hints.bare_words import unquoted_keys, unquoted_word
 from fairlead.cel.hints.calls import of_call
 from fairlead.cel.hints.engine_messages import (
-    LITERAL,
-    MACRO_VARIABLE,
-    NO_FIELD_IN_HAS,
     NO_FIELDS,
     NO_OVERLOAD,
-    RESERVED,
     SYNTAX,
     TOO_DEEP,
     UNDECLARED,
@@ -25,9 +21,10 @@ from fairlead.cel.hints.engine_messages import (
     read_types,
     shown,
 )
+from fairlead.cel.hints.index_hints import of_field
 from fairlead.cel.hints.rewrites import Hints, write
-from fairlead.cel.hints.syntax_hints import of_syntax
-from fairlead.cel.hints.type_hints import of_field, of_operator
+from fairlead.cel.hints.syntax_hints import of_parser, of_syntax
+from fairlead.cel.hints.type_hints import of_operator
 from fairlead.cel.hints.unknown_names import (
     MACRO_NAMES,
     VARIABLES,
@@ -55,10 +52,6 @@ from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cooperative import Steps
 
 _SHOWN_AT_MOST: Final = 5
-_RESERVED: Final = {
-    "namespace": "the pod's namespace is `namespaceObject`",
-    "if": "write `condition ? one : other`",
-}
 
 
 def diagnostics_steps(
@@ -80,9 +73,11 @@ def diagnostics_steps(
         return [(yield from _diagnosed(verifier, *bare))]
     if syntax := next((one for one in found if one.text.startswith(SYNTAX)), None):
         return [(yield from _diagnosed(verifier, *of_syntax(syntax.text.removeprefix(SYNTAX), source, syntax.at)))]
-    if tree is None:
-        return sorted({Diagnostic(*place(source, one.at), *_of_parser(one.text)) for one in found})[:_SHOWN_AT_MOST]
     made = set[Diagnostic]()
+    if tree is None:
+        for said in found:
+            made.add((yield from _diagnosed(verifier, said.at, *of_parser(said.text, source, said.at))))
+        return sorted(made)[:_SHOWN_AT_MOST]
     for one in _Diagnosis(source, tree, names).of(found):
         made.add((yield from _diagnosed(verifier, *one)))
     return sorted(made)
@@ -105,18 +100,6 @@ def faults_of(found: list[EngineMessage], source: str, tree: Checked | None) -> 
     if tree is None:
         return Remaining(max(len(found), 1), 0)
     return _Diagnosis(source, tree, None).remaining(found)
-
-
-def _of_parser(text: str) -> tuple[str, str]:
-    if match := RESERVED.match(text):
-        return f"`{match[1]}` is a reserved word in CEL", _RESERVED.get(match[1], "")
-    if NO_FIELD_IN_HAS.match(text):
-        return "has() needs a field, as in has(pod.spec.priority)", "for a map key write `'key' in map`"
-    if match := MACRO_VARIABLE.match(text):
-        return f"{match[1]}() needs a variable name first", f"write `{match[1]}(x, ...)`"
-    if match := LITERAL.match(text):
-        return f"the number does not fit into {match[1]}", "an int has 64 bits; write a double as 1e20"
-    return text, ""
 
 
 class _Diagnosis:

@@ -9,13 +9,17 @@ from zoneinfo import ZoneInfo
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.functions.overloads import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.functions.regex import compiled
+from fairlead.cel.hints.rewrites import substituted
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, Node, Select, walk
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
 from fairlead.cel.syntax.source_refs import code
+from fairlead.cel.syntax.unparse import text as unparsed
 from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import PACKAGE
 from fairlead.cooperative import NODES, Steps, gathered
 
+NO_RESOURCE: Final = "no pod can request a resource"
+"""Beginning of a fault that was there before a hint was followed: types are looked at first."""
 _RESOURCES: Final = ("cpu", "ephemeral-storage", "memory", "pods", "storage")
 _NICKNAMES: Final = {"mem": "memory", "gpu": "nvidia.com/gpu"}
 _AMOUNTS: Final = frozenset({"request", "requested", "allocatable", "free"})
@@ -57,6 +61,11 @@ def _likely_mistakes(text: str, checked: Checked) -> Iterator[Diagnostic | None]
                 yield Diagnostic(*_place(text, checked, node), fault, "use has(...) or !has(...)")
             case Call(function=function, args=(_, zone)) if function.startswith("get"):
                 yield from _invalid_zone(text, checked, node, zone)
+            case Call(function="semver", args=(Select(field="kubeletVersion" | "kubeProxyVersion") as version,)):
+                fault = "this always raises an error: versions of nodes begin with v"
+                made = f"semver({unparsed(version)}, true)"
+                followed = substituted(checked.root, node, made)
+                yield Diagnostic(*_place(text, checked, node), fault, f"write `{made}`", followed)
             case Call(args=args):
                 yield from _always_raises(text, checked, node, args)
 
@@ -78,7 +87,7 @@ def _unknown_resource(text: str, checked: Checked, node: Node) -> Iterator[Diagn
     near = _NICKNAMES.get(key.lower()) or closest_name(key, _RESOURCES, cutoff=0.8)
     if near or of in ("request", "requested"):
         hint = f"did you mean `{near}`?" if near else "extended resources have a prefix, as in nvidia.com/gpu"
-        yield Diagnostic(*place(text, at), f"no pod can request a resource `{key}`", hint)
+        yield Diagnostic(*place(text, at), f"{NO_RESOURCE} `{key}`", hint)
 
 
 def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:

@@ -151,11 +151,19 @@ METHODS: Final = {">": "isGreaterThan", "<": "isLessThan", "+": "add", "-": "sub
 """Methods of quantities and versions for operators."""
 
 
+def _lenient(node: Node) -> str:
+    """Return an operand; a version that is computed is read with its `v`, as nodes have it."""
+    match node:
+        case Call(function="semver", args=(version,)) if not isinstance(version, Const):
+            return f"semver({text(version)}, true)"
+    return operand_text(node)
+
+
 def by_methods(sign: str, call: Call, left: Operand, right: Operand, *, of: str) -> Iterator[Rewriting]:
     """Rewrite an operator of a quantity or a version as a call of a method."""
     (node, one), (other, two) = left, right
-    target = operand_text(node) if one.name == of else f"{of.lower()}({text(node)})"
-    argument = text(other) if two.name in (of, "int") else f"{of.lower()}({text(other)})"
+    target = _lenient(node) if one.name == of else f"{of.lower()}({text(node)})"
+    argument = _lenient(other) if two.name in (of, "int") else f"{of.lower()}({text(other)})"
     if sign in METHODS:
         return write(f"{target}.{METHODS[sign]}({argument})", call)
     return write(f"{target}.compareTo({argument}) {sign} 0", call)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.cel.hints.index_hints import SIZES, asks_for_admission, of_index
 from fairlead.cel.hints.rewrites import (
     ARITHMETIC,
     METHODS,
@@ -30,14 +31,12 @@ from fairlead.cel.hints.rewrites import (
     write,
 )
 from fairlead.cel.hints.time_hints import of_clock, of_times
-from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, Ident, ListExpr, Node, Select, Type, walk
+from fairlead.cel.syntax.ast import OPTIONAL, Call, Const, ListExpr, Node, Select, Type
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import PACKAGE, messages
 
 _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
 _SUM: Final = 4  # how tightly `+` binds
-_SIZES: Final = ("length", "size", "len", "count")
-_ADMISSION: Final = ("operation", "userInfo", "object", "oldObject", "namespace", "kind", "resource", "dryRun")
 # What is expected, and the type that the expression has instead.
 _RESULTS: Final = {
     ("a bool", "Quantity"): "{operand}.isGreaterThan(quantity('0'))",
@@ -92,7 +91,7 @@ def of_operator(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Hi
                     if "status" in messages().get(item.name, ()):
                         test = f"x.type == {text(key[0])} && x.status == {text(state)}"
                         yield from write(exists(held[0], test), compared)
-            yield from _of_index(call, *held, *key)
+            yield from of_index(call, *held, *key, around)
         case ("_?_:_", [(_, Type(name="bool")), (then, one), (otherwise, other)]):
             yield from as_one_number(then, one, otherwise, other)
         case ("_||_", [(absent, Type(name="string" | "double")), (Const() as default, _)]) if made := read_as_optional(
@@ -100,6 +99,11 @@ def of_operator(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Hi
         ):
             yield from write(f"{made}.orValue({text(default)})", call)
             yield f"compare `{text(absent)}` with something"
+        case ("_||_", [(Const(value=str()) as word, _), (Const(value=str()) as other, _)]) if around:
+            match around[0]:
+                case Call(function="_==_", args=(asked, either)) if either is call:
+                    yield from write(f"{text(asked)} in [{text(word)}, {text(other)}]", around[0])
+            yield f"compare `{text(word)}` with something"
         case ("_||_", [(Call(function="_==_", args=(compared, Const() as one)), _), (Const() as other, _)]):
             yield from write(f"{text(compared)} in [{text(one)}, {text(other)}]", call)
         case ("!_" | "_&&_" | "_||_", _) | ("_?_:_", [(_, Type(name="int" | "uint" | "double" | "string")), *_]):
@@ -107,14 +111,25 @@ def of_operator(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Hi
             yield from of_result("a bool", node, type_) if function != "!_" else ()
             yield f"compare `{text(node)}` with something"
         case (_, [left, right]):
-            if is_asking := _asks_for_admission(args):
+            if is_asking := asks_for_admission(args):
                 yield is_asking
             elif "null" in (types[0].name, types[1].name):
                 yield from _of_null(call, left, right)
             else:
+                yield from _of_between(call, around)
                 yield from of_clock(call, left, right)
                 yield from _of_pair(call, left, right)
                 yield from _of_chain(call, types, around)
+
+
+def _of_between(call: Call, around: Sequence[Node]) -> Iterator[Rewriting]:
+    """Yield two comparisons for one with two signs, such as `1 < free.cpu < 5`."""
+    match call, around:
+        case Call(function=one, args=(low, middle)), [Call(function=two, args=(first, high)) as whole, *_] if (
+            first is call and one in _ORDERS and two in _ORDERS
+        ):
+            between, (sign, other) = in_doubles(middle), (one.strip("_"), two.strip("_"))
+            yield from write(f"{in_doubles(low)} {sign} {between} && {between} {other} {in_doubles(high)}", whole)
 
 
 def _of_chain(call: Call, types: Sequence[Type], around: Sequence[Node]) -> Iterator[Rewriting]:
@@ -195,11 +210,12 @@ def _of_string(
         case (Const(value=str(written)), "int"):
             yield from write(written if re.fullmatch(r"-?\d+", written) else "", node)
             return
-        case (Select(operand=held, field=field), "int") if field in _SIZES:
+        case (Select(operand=held, field=field), "int") if field in SIZES:
             yield from write(f"{operand_text(held)}.size()", node)
             return
     if isinstance(other, Const) and sign in ("==", "!="):
-        yield from write(f"'{text(other)}'", other)
+        is_status = isinstance(node, Select) and node.field == "status" and other_type.name == "bool"
+        yield from write(f"'{text(other).capitalize() if is_status else text(other)}'", other)
     elif other_type.name == "double" or is_amount(node):
         yield from as_doubles(sign, call, scalar, string) if swapped else as_doubles(sign, call, string, scalar)
         if is_amount(node) and other_type.name == "int" and not swapped and sign in METHODS:
@@ -232,6 +248,8 @@ def of_in(call: Call, item: Operand, held: Operand) -> Iterator[Rewriting]:
             yield from write(f"{text(item[0])} in [{listing}]", call, before="`in` needs a list: ")
         case (_, "string"):
             yield from write(in_text(item[0], held[0]), call)
+        case (_, "net.CIDR"):
+            yield from write(f"{operand_text(held[0])}.containsIP({text(item[0])})", call)
         case (ListExpr(elements=elements), _) if item[1].name in ("int", "string"):
             converted = [_converted(element, item[1].name) for element in elements]
             yield from write(f"[{', '.join(converted)}]" if all(converted) else "", held[0])
@@ -246,55 +264,4 @@ def _converted(element: Node, to: str) -> str:
             return written
         case (Const(value=int(number)), "string") if not isinstance(number, bool):
             return f"'{number}'"
-    return ""
-
-
-def _of_index(part: Node, held: Node, of: Type, key: Node, by: Type) -> Hints:
-    """Yield what to write for `held[key]`, or for a field of a list."""
-    match of.name, by.name, key:
-        case ("list", "string", _):
-            if of.params[0].name == "string":
-                yield from write(f"{text(key)} in {text(held)}", part)
-            elif named := key_of_items(of):
-                is_condition = "status" in messages().get(of.params[0].name, ())
-                test = f"x.{named} == {text(key)}" + (" && x.status == 'True'" if is_condition else "")
-                shown = exists(held, test if is_condition else f"{test} ...")
-                yield from write(exists(held, test), part, shown=shown)
-                yield f"write `{shown}`"
-        case ("map", "int", _):
-            yield from write(f"{operand_text(held)}['{text(key)}']", part)
-        case ("string", "int", _):
-            yield from write(f"{operand_text(held)}.charAt({text(key)})", part)
-        case (name, "string", Const(value=str(field))) if field in messages().get(name, ()):
-            yield from write(f"{operand_text(held)}.{field}", part)
-
-
-def of_field(select: Select, type_: Type, around: Sequence[Node]) -> Hints:
-    """Yield hints for a field of a value that has none."""
-    held, field = select.operand, select.field
-    if is_asking := _asks_for_admission([held]):
-        yield is_asking
-        return
-    if field in _SIZES:
-        yield from write(f"{operand_text(held)}.size()", select)
-    if type_.name != "list":
-        return
-    compared = around[0] if around and isinstance(around[0], Call) else None
-    if field in messages().get(type_.params[0].name, ()):
-        shown = exists(held, f"x.{field} ...")
-        if compared is not None and compared.function in ("_==_", "_!=_", "@in") and compared.args[0] is select:
-            sign = "in" if compared.function == "@in" else compared.function.strip("_")
-            yield from write(exists(held, f"x.{field} {sign} {text(compared.args[1])}"), compared, shown=shown)
-        yield f"write `{shown}`"
-        return
-    if compared is not None and compared.function in ("_==_", "_!=_") and compared.args[0] is select:
-        yield from _of_index(compared, held, type_, Const(0, field), Type("string"))
-    yield from _of_index(select, held, type_, Const(0, field), Type("string"))
-
-
-def _asks_for_admission(args: Sequence[Node]) -> str:
-    for node in (node for arg in args for node in walk(arg)):
-        match node:
-            case Select(operand=Ident(name="request"), field=field) if field in _ADMISSION:
-                return "`request` is what the pod requests (`request['cpu']`); rules do not see the admission request"
     return ""

@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.engine.environment import ROOTS, Scope
 from fairlead.cel.functions.extensions import OPAQUE
-from fairlead.cel.hints.calls import of_another_library, with_name
+from fairlead.cel.hints.calls import is_namespace, of_another_library, with_name
 from fairlead.cel.hints.rewrites import Hints, Rewriting, presence, write
 from fairlead.cel.hints.time_hints import COUNTED, of_word
 from fairlead.cel.syntax.ast import Call, Const, ListExpr, Node, Select
@@ -22,6 +22,7 @@ _POD_AND_NODE: Final = "the pod is `pod`, its node `node`"
 VARIABLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("object", "self"), _POD_AND_NODE),
     **dict.fromkeys(("oldObject", "oldSelf"), "rules see only the present state, in `pod` and `node`"),
+    "nodes": "a rule is asked for each node, and sees that one as `node`",
     "params": "the policy's own values are `variables...` and `data...`",
     "authorizer": "rules see no users and no permissions",
     "Values": "render the file with Helm first",
@@ -102,6 +103,8 @@ def undefined_field(field: str, message: str, select: Select | None) -> tuple[st
     if message.startswith("Placed"):
         fault = f"`{field}` is not available for pods on the node (`pods`, `victim`)"
         nears, otherwise = (_below(field, fields, 1.0), closest_name(field, fields)), f"available: {', '.join(fields)}"
+        if field == "priorityClassName":
+            nears, otherwise = (), "compare `spec.priority` with the number of the class: kubectl get priorityclasses"
     else:
         fault = f"{message} has no field `{field}`"
         nears = (_below(field, fields, 1.0), closest_name(field, fields), _below(field, fields, 0.8))
@@ -169,6 +172,8 @@ def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, a
                 if isinstance(other, Call) and other.function in COUNTED:
                     yield from of_word(other.function, node)
     if advice := VARIABLES.get(root):
+        if root == "nodes" and node is not None:
+            yield Rewriting(_meaning("node"), "node", node)
         yield advice
         return
     if node is not None:
@@ -230,6 +235,8 @@ def _how_to_call(call: Call) -> Hints:
             yield from write(f"{text(item)} in {operand_text(held)}", call)
         case Call(function="has" | "size", member=False):
             yield "it takes one value"
+        case Call(function="contains" | "startsWith" | "endsWith" | "matches", args=(target, *words)) if len(words) > 1:
+            yield from write(" || ".join(f"{operand_text(target)}.{call.function}({text(one)})" for one in words), call)
         case Call(function="exists", args=(one,), member=False):
             yield from write(presence(one), call)
         case Call(function="existsOne", args=(target, variable, test)):
@@ -239,6 +246,8 @@ def _how_to_call(call: Call) -> Hints:
             names = f"{text(first)}, {text(second)}"
             code = f"{operand_text(target)}.existsOne({names}, {text(test)})"
             yield from write(code, call, shown=f"{operand_text(target)}.existsOne({names}, ...)")
+        case Call(function=name, args=(target, *rest), member=True) if name not in MACRO_NAMES and is_namespace(target):
+            yield from write(f"{name}({', '.join(map(text, rest))})", call)
         case Call(function=name, args=(target,), member=True) if name not in MACRO_NAMES:
             yield from write(f"{name}({text(target)})", call)
         case Call(function=name, args=(target, *rest), member=False) if name not in MACRO_NAMES:

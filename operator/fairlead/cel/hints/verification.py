@@ -63,6 +63,8 @@ class Verifier:
         return substituted(self.tree.root, hint.part, hint.code)
 
     def _helps(self, hint: Rewriting, after: Remaining) -> bool:
+        if self.before.syntax_at == after.syntax_at == 0 and after.causes < self.before.causes:
+            return True
         if after.syntax_at is None:
             is_fewer = self.before.syntax_at is not None or after.causes < self.before.causes
             is_around = hint.is_name and 0 < len(after.texts) == after.causes == self.before.causes

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from fairlead.cel.check import BOOL, NUMBER, STRING, Environment, ExpressionError, Want, check
-from fairlead.cel.engine.environment import RULE
+from fairlead.cel.engine.environment import PROTECTION, RULE
 from fairlead.cel.syntax.ast import Type
 from fairlead.cel.syntax.diagnostics import Diagnostic
 from fairlead.policy.compile.expression import CompiledExpression
@@ -212,3 +212,11 @@ def test_a_message_names_a_place_wherever_a_text_is_cut() -> None:
         for end in range(1, len(mistake.text), 2):
             for text in (mistake.text[:end], mistake.text[end:]):
                 assert all(re.match(r"1:[1-9]\d*: \S", one) for one in _messages(text)), text
+
+
+def test_a_class_of_priority_is_not_taken_for_its_number() -> None:
+    with pytest.raises(ExpressionError) as rejected:
+        check("victim.spec.priorityClassName == 'high'", Environment(PROTECTION), BOOL)
+    [one] = rejected.value.diagnostics
+    assert one.hint == "compare `spec.priority` with the number of the class: kubectl get priorityclasses"
+    assert one.rewritten == ""
