@@ -5,14 +5,15 @@ of the version that the write names; an entry is removed or changed only if it i
 version is its grant, however often it is asked for.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.device_usage import Ask, Capacity, DeviceUsage, answers
-from fairlead.grants.entry import AnyEntry, Entry, Grant, GrantedDevice
+from fairlead.grants.device_usage import Ask, Capacity, DeviceUsage, Grants, RequestingPod, answers, charges_of
+from fairlead.grants.entry import AnyEntry, Entry, Grant
 from fairlead.grants.entry_state import EntryState, PodState, is_newer
 from fairlead.grants.ledger import Ledger, merge_patch
 
@@ -118,33 +119,23 @@ def _closed(
     return LedgerPlan(ledger, {}, frozenset(), found, unclear, wants_room=bool(unclear))
 
 
-def foreign(placed: Iterable[PodState], ledger: Ledger, capacity: Capacity) -> list[PodState]:
-    """Return the pods on a node that ask for its devices, and have no entry."""
-    known = ledger.all
-    return [
-        one for one in placed if one.uid not in known and any(one.request.get(resource, 0) > 0 for resource in capacity)
-    ]
-
-
-def charged(ledger: Ledger, facts: NodeInventory, capacity: Capacity, over: frozenset[str]) -> DeviceUsage:
-    """Return the room on a node: what entries, unreadable ones and foreign pods leave of its devices.
+def usage_of(ledger: Ledger, facts: NodeInventory, capacity: Capacity, over: frozenset[str]) -> DeviceUsage:
+    """Return the usage of the devices of a node by entries, unreadable ones and foreign pods.
 
     For advice, such as a filter's, entries that are unclear count as over: only a bind reads their pods, so that a pod
     must come that far. What is granted is decided without this optimism.
     """
-    room = DeviceUsage(capacity)
-    requested = {one.uid: one.request for one in facts.placed}
-    for uid, entry in ledger.entries.items():
-        if uid not in over:
-            room.charge(entry.grant)
-    for uid in ledger.unreadable.keys() - over:
-        if uid in requested:
-            room.charge_everywhere(requested[uid])
-        else:
-            room.close()
-    for one in foreign(facts.placed, ledger, capacity):
-        room.charge_everywhere(one.request)
-    return room
+    grants = {uid: [*chain.from_iterable(one.grant.values())] for uid, one in ledger.entries.items()}
+    unreadable = dict.fromkeys(ledger.unreadable)
+    known: Grants = {uid: one for uid, one in {**grants, **unreadable}.items() if uid not in over}
+    # What is over uses nothing, also where the mirror has not heard yet that the pod is gone.
+    placed = [one for one in facts.placed if one.uid not in over]
+
+    def requesting(resource: str) -> list[RequestingPod]:
+        return [RequestingPod(one.uid, amount) for one in placed if (amount := one.request.get(resource, 0)) > 0]
+
+    charges = charges_of(capacity.keys(), known, requesting, {one.uid for one in placed})
+    return DeviceUsage(capacity, charges)
 
 
 def _standing(ledger: Ledger, request: GrantRequest) -> Accepted | None:
@@ -165,7 +156,7 @@ class _Draft:
         self.unclear = {uid: one for uid, one in ledger.all.items() if states[uid] is EntryState.UNCLEAR}
         self.held = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}
         self.order = max((one.order for one in self.held.values()), default=0)
-        self.room = charged(ledger, facts, capacity, self.over)
+        self.usage = usage_of(ledger, facts, capacity, self.over)
 
     def answer(self, request: GrantRequest) -> Answer:
         if request.uid in self.ledger.unreadable and request.uid not in self.over:
@@ -183,16 +174,16 @@ class _Draft:
             if not is_newer(request.rv, before.rv):
                 self.unclear[request.uid] = before
                 return StalePod()
-            self.room = _without(self.room, before.grant)
+            self.usage.charge_grant(request.uid, before.grant, sign=-1)
             self.over |= {request.uid}
             del self.held[request.uid]
         known = self.held if before is None else {**self.held, request.uid: before}
-        grant = request.wish.choose(self.room.copy(), MappingProxyType(known))
+        grant = request.wish.choose(self.usage.copy(), MappingProxyType(known))
         if isinstance(grant, Refused):
             return grant
         if (wrong := self._wrong(grant, request)) is not None:
             return Refused(f"the policy {request.wish.by} cannot be followed: {wrong}")
-        self.room.charge(grant)
+        self.usage.charge_grant(request.uid, grant)
         self.order += 1
         entry = Entry(request.pod, request.rv, request.wish.by, grant, self.order)
         self.put[request.uid] = self.held[request.uid] = entry
@@ -200,15 +191,5 @@ class _Draft:
 
     def _wrong(self, grant: Grant, request: GrantRequest) -> str | None:
         return (
-            self.room.lacking(grant) if answers(grant, request.wish.ask) else "its choice is not what the pod asks for"
+            self.usage.lacking(grant) if answers(grant, request.wish.ask) else "its choice is not what the pod asks for"
         )
-
-
-def _without(room: DeviceUsage, grant: Grant) -> DeviceUsage:
-    """Return the room once a grant is over: charge its amounts with the opposite sign."""
-    opposite = {
-        name: tuple(GrantedDevice(one.id, {key: -amount for key, amount in one.amounts.items()}) for one in devices)
-        for name, devices in grant.items()
-    }
-    room.charge(opposite)
-    return room

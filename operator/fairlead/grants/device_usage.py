@@ -1,14 +1,22 @@
-"""DeviceUsage on the devices of a node: what each one has, and what is charged to it."""
+"""Usage of the devices of a node: what each one has, and what is charged to it. Filters and commits charge alike.
 
-from collections.abc import Mapping
-from typing import TypeAlias
+A pod is charged what it was granted. A resource that it requests, and of which it was granted nothing, is charged in
+full to every device, as it may be on any of them; so is what it was granted of a resource if the node no longer has one
+of the devices.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.entry import Grant, Resources
+from fairlead.grants.entry import Grant, GrantedDevice, Resources
 
 Capacity: TypeAlias = Mapping[str, Mapping[str, int]]
-"""What each device has: by resource, then by the id of the device."""
+"""Amount that each device has: by resource, then by the id of the device."""
+Grants: TypeAlias = Mapping[str, Collection[GrantedDevice] | None]
+"""Devices that pods were granted, by UID; None where that cannot be read."""
 
 
 class DeviceAsk(Struct, frozen=True):
@@ -34,19 +42,81 @@ def answers(grant: Grant, ask: Ask) -> bool:
     )
 
 
+class RequestingPod(NamedTuple):
+    """Placed pod that requests a resource."""
+
+    uid: str
+    amount: float
+    deleting: bool = False
+
+
+PodsRequesting: TypeAlias = Callable[[str], Sequence[RequestingPod]]
+"""Returns the placed pods that request a resource and have not ended."""
+
+
+class Charge(NamedTuple):
+    """Amounts that a pod uses, or may use."""
+
+    uid: str
+    device: str | None
+    """Id of the device; None: every device."""
+    amounts: Resources | None
+    """Amounts by resource; None: all that the device has."""
+    is_leaving: bool = False
+    """Whether the pod is being deleted."""
+
+
+def foreign_pods(resource: str, requesting: PodsRequesting, grants: Grants) -> list[RequestingPod]:
+    """Return the placed pods that request a resource and were granted nothing of it, as far as is known."""
+    return [
+        pod for pod in requesting(resource) if not any(one.amounts.get(resource) for one in grants.get(pod.uid) or ())
+    ]
+
+
+def charges_of(
+    resources: Collection[str],
+    grants: Grants,
+    requesting: PodsRequesting,
+    placed: Collection[str],
+    *,
+    but: str | None = None,
+) -> list[Charge]:
+    """Return what pods use of the devices with these resources, without the pod of one UID.
+
+    `placed` has the UIDs of pods on the node: of those whose grant cannot be read it is known what they request.
+    """
+    leaving = {pod.uid for resource in resources for pod in requesting(resource) if pod.deleting}
+    charges = list[Charge]()
+    for uid, devices in grants.items():
+        if uid == but:
+            continue
+        if devices is not None:
+            charges += [Charge(uid, one.id, one.amounts, uid in leaving) for one in devices]
+        elif uid not in placed:
+            charges.append(Charge(uid, None, None))
+    charges += [
+        Charge(pod.uid, None, {resource: math.ceil(pod.amount)}, pod.deleting)
+        for resource in resources
+        for pod in foreign_pods(resource, requesting, grants)
+        if pod.uid != but
+    ]
+    return charges
+
+
 class DeviceUsage:
-    """DeviceUsage on the devices of one node. Charges are signed sums: a device may be charged more than it has."""
+    """Usage of the devices of one node. Charges are signed sums: a device may be charged more than it has."""
 
     __slots__ = ("capacity", "charged")
 
-    def __init__(self, capacity: Capacity) -> None:
+    def __init__(self, capacity: Capacity, charges: Iterable[Charge] = ()) -> None:
         self.capacity = capacity
         self.charged: dict[str, dict[str, int]] = {
             resource: dict.fromkeys(devices, 0) for resource, devices in capacity.items()
         }
+        self.charge(charges)
 
     def copy(self) -> "DeviceUsage":
-        """Return the same room, to be charged on its own."""
+        """Return the same usage, to be charged on its own."""
         made = DeviceUsage(self.capacity)
         made.charged = {resource: dict(devices) for resource, devices in self.charged.items()}
         return made
@@ -55,29 +125,34 @@ class DeviceUsage:
         """Return what is left of a device; negative if it is overbooked, 0 if there is no such device."""
         return self.capacity.get(resource, {}).get(device, 0) - self.charged.get(resource, {}).get(device, 0)
 
-    def charge(self, grant: Grant) -> None:
-        """Charge a grant to its devices, and to every device where the layout does not know one of them."""
-        for resource, by_device in amounts_of(grant).items():
-            charged = self.charged.get(resource)
-            if charged is None:
-                continue
-            if by_device.keys() <= charged.keys():
-                for device, amount in by_device.items():
-                    charged[device] += amount
-            else:
-                self.charge_everywhere({resource: sum(by_device.values())})
+    def has_room(self, device: str, amounts: Resources) -> bool:
+        """Return whether a device has room for amounts, and is overbooked in no resource."""
+        return all(
+            devices[device] - self.charged[resource][device] >= amounts.get(resource, 0)
+            for resource, devices in self.capacity.items()
+        )
 
-    def charge_everywhere(self, amounts: Resources) -> None:
-        """Charge amounts in full to every device, as nobody knows which of them are used."""
-        for resource, amount in amounts.items():
-            charged = self.charged.get(resource, {})
-            for device in charged:
-                charged[device] += amount
+    def charge(self, charges: Iterable[Charge], sign: int = 1) -> None:
+        """Add what pods use; with sign -1 take it away again."""
+        listed = [*charges]
+        lost = {
+            (one.uid, resource)
+            for one in listed
+            if one.device is not None
+            for resource, amount in (one.amounts or {}).items()
+            if amount and one.device not in self.charged.get(resource, (one.device,))
+        }
+        for one in listed:
+            for resource, charged in self.charged.items():
+                amount = None if one.amounts is None else one.amounts.get(resource, 0)
+                if amount == 0:
+                    continue
+                for device in charged if one.device is None or (one.uid, resource) in lost else (one.device,):
+                    charged[device] += sign * (self.capacity[resource][device] if amount is None else amount)
 
-    def close(self) -> None:
-        """Charge every device with all that it has, as nobody knows how much of it is used."""
-        for resource, devices in self.capacity.items():
-            self.charge_everywhere({resource: max(devices.values(), default=0)})
+    def charge_grant(self, uid: str, grant: Grant, sign: int = 1) -> None:
+        """Add the grant of a pod; with sign -1 take it away again."""
+        self.charge([Charge(uid, one.id, one.amounts) for devices in grant.values() for one in devices], sign)
 
     def lacking(self, grant: Grant) -> str | None:
         """Return which device has no room for a grant, as text; None if all have."""

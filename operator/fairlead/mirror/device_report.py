@@ -7,14 +7,15 @@ the annotations are wrong.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fairlead.grants.device_usage import DeviceUsage
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.charges import DeviceRoom, charges_of, foreign_pods, rooms_of
+from fairlead.strategies.devices.charges import charges_on, foreign_pods_on, usage_with
 from fairlead.strategies.devices.layout import NO_SUCH_DEVICE, Devices, layout_of, listed_as_unhealthy
 from fairlead.strategies.devices.record import ShareGrant, differs, ids_in
-from fairlead.strategies.facts import DeviceGrant, PodGrant, Unknown
+from fairlead.strategies.facts import PodGrant, Unknown
 
 Data = dict[str, Any]
 PLACED: Final = "Placed"
@@ -32,17 +33,17 @@ def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | Non
         return None
     by_uid = {one.pod.uid or _name(one): one for one in placed}  # pods from files may have none
     resources = [resource for found, _ in layouts for resource in found]
-    groups = [(found, rooms_of(devices, charges_of(view, found))) for found, devices in layouts]
+    groups = [(found, devices, usage_with(devices, charges_on(view, found))) for found, devices in layouts]
     return {
         "node": view.name,
         "source": ANNOTATIONS if ledger is None else LEDGER,
-        "devices": [row for found, rooms in groups for row in _devices(found, rooms, view.granted)],
-        "totals": [_total(resource, rooms, view.granted) for found, rooms in groups for resource in found],
+        "devices": [row for group in groups for row in _devices(*group, view.granted)],
+        "totals": [_total(one, devices, usage, view.granted) for found, devices, usage in groups for one in found],
         "pods": [*_pods(view.granted, by_uid, ledger)],
         "foreignPods": [*_foreign(resources, view, by_uid)],
         "differingAnnotations": [] if ledger is None else [*_differing(shares, ledger, by_uid)],
         "unknownLayouts": unknown,
-        "missingDevices": [*_missing(groups, view.granted)],
+        "missingDevices": [*_missing(layouts, view.granted)],
         "unreadableEntries": {} if ledger is None else {uid: one.why for uid, one in ledger.unreadable.items()},
         "newerEntries": {} if ledger is None else {uid: one.version for uid, one in ledger.newer.items()},
         "endedEntries": 0 if ledger is None else len(ledger.entries.keys() - {one.uid for one in view.granted}),
@@ -78,9 +79,10 @@ def _granted(granted: Iterable[PodGrant], device: str, resource: str) -> int:
     return sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or () if one.id == device)
 
 
-def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Sequence[PodGrant]) -> Iterator[Data]:
-    for room in rooms:
-        device = room.device
+def _devices(
+    resources: Sequence[str], devices: Devices, usage: DeviceUsage, granted: Sequence[PodGrant]
+) -> Iterator[Data]:
+    for device in devices:
         for resource in resources:
             yield {
                 "id": device.id,
@@ -88,18 +90,18 @@ def _devices(resources: Sequence[str], rooms: Iterable[DeviceRoom], granted: Seq
                 "healthy": device.healthy,
                 "capacity": device.capacity[resource],
                 "granted": _granted(granted, device.id, resource),
-                "free": room.free(resource),
+                "free": usage.free(resource, device.id),
             }
 
 
-def _total(resource: str, rooms: Sequence[DeviceRoom], granted: Sequence[PodGrant]) -> Data:
-    free = [max(0, room.free(resource)) for room in rooms if room.device.healthy]
-    capacity = sum(room.device.capacity[resource] for room in rooms)
+def _total(resource: str, devices: Devices, usage: DeviceUsage, granted: Sequence[PodGrant]) -> Data:
+    free = [max(0, usage.free(resource, one.id)) for one in devices if one.healthy]
+    capacity = sum(one.capacity[resource] for one in devices)
     held = sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or ())
     return {
         "resource": resource,
-        "devices": len(rooms),
-        "unhealthy": sum(not room.device.healthy for room in rooms),
+        "devices": len(devices),
+        "unhealthy": sum(not one.healthy for one in devices),
         "capacity": capacity,
         "granted": held,
         "grantedPercent": _percent(held, capacity),
@@ -149,7 +151,7 @@ def _pods(granted: Iterable[PodGrant], placed: Mapping[str, PodEntry], ledger: L
 
 def _foreign(resources: Iterable[str], view: NodeView, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
     for resource in resources:
-        for one in foreign_pods(view, resource):
+        for one in foreign_pods_on(view, resource):
             at = placed.get(one.uid)
             yield {"pod": "" if at is None else _name(at), "resource": resource, "amount": int(one.amount)}
 
@@ -166,12 +168,11 @@ def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntr
         for policy, share in shares:
             if policy not in policies or (devices := entry.grant.get(share.entry.name)) is None:
                 continue
-            grants = tuple(DeviceGrant(one.id, one.amounts) for one in devices)
-            if differs([ShareGrant(share, grants)], annotations):
+            if differs([ShareGrant(share, devices)], annotations):
                 yield {
                     "pod": entry.pod,
-                    "ledger": [one.id for one in grants],
-                    "annotations": ids_in(share, grants, annotations),
+                    "ledger": [one.id for one in devices],
+                    "annotations": ids_in(share, devices, annotations),
                 }
 
 
@@ -183,11 +184,9 @@ def _forged(shares: NamedShares, at: PodEntry) -> Iterator[Data]:
             return
 
 
-def _missing(
-    groups: Iterable[tuple[Sequence[str], Sequence[DeviceRoom]]], granted: Sequence[PodGrant]
-) -> Iterator[str]:
+def _missing(layouts: Iterable[tuple[Sequence[str], Devices]], granted: Sequence[PodGrant]) -> Iterator[str]:
     """Yield the devices that something was granted of and that are in no layout any more."""
-    for resources, rooms in groups:
-        known = {room.device.id for room in rooms}
+    for resources, devices in layouts:
+        known = {one.id for one in devices}
         named = {one.id for entry in granted for one in entry.grants or () if any(map(one.amounts.get, resources))}
         yield from sorted(named - known)

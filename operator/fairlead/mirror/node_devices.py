@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
-from fairlead.grants.entry import Entry
+from fairlead.grants.entry import Entry, GrantedDevice
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.recorded_grants import RecordedGrants
@@ -17,7 +17,7 @@ from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices, UnhealthySource
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.record import is_taken
-from fairlead.strategies.facts import DeviceGrant, Nominated, PodGrant
+from fairlead.strategies.facts import Nominated, PodGrant
 
 _NO_POD: Final[Key] = ("", "")
 """Stands for the pod of an entry that does not tell it."""
@@ -30,7 +30,7 @@ class LedgerEntry(NamedTuple):
     pod: Key
     version: str
     """The resourceVersion of the pod that its Binding names."""
-    grants: tuple[DeviceGrant, ...] | None
+    grants: tuple[GrantedDevice, ...] | None
     """None if the entry cannot be read."""
     assumed_at: int = 0
     """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
@@ -50,7 +50,7 @@ def ledger_entries(ledger: Ledger) -> Iterator[LedgerEntry]:
 
 def ledger_entry(uid: str, entry: Entry) -> LedgerEntry:
     """Return an entry of a ledger as the mirror stores it."""
-    grants = tuple(DeviceGrant(one.id, one.amounts) for devices in entry.grant.values() for one in devices)
+    grants = tuple(one for devices in entry.grant.values() for one in devices)
     return LedgerEntry(uid, _key(entry.pod), entry.rv, grants, entry.order)
 
 
@@ -59,7 +59,7 @@ def _key(pod: str) -> Key:
     return namespace, name
 
 
-def _recorded(placed: PodEntry, grants: tuple[DeviceGrant, ...]) -> LedgerEntry:
+def _recorded(placed: PodEntry, grants: tuple[GrantedDevice, ...]) -> LedgerEntry:
     return LedgerEntry(placed.pod.uid, placed.key, "", grants)
 
 
@@ -109,7 +109,7 @@ class DevicesOfNodes:
         if placed is None or placed.pod.uid != one.uid:
             return PodGrant(uid, one.grants, one.is_newer, taken=False, assumed_at=one.assumed_at)
         taken = is_taken(placed.pod.metadata.annotations, placed.pod.phase)
-        return PodGrant(uid, one.grants, one.is_newer, taken=taken, assumed_at=one.assumed_at)
+        return PodGrant(uid, one.grants, one.is_newer, taken=taken, assumed_at=one.assumed_at, is_placed=True)
 
     def set_shares(self, entries: Iterable[DeviceShare]) -> None:
         """Set the entries of device shares whose grants annotations may record, in the order of their policies."""

@@ -8,10 +8,10 @@ as the bind that makes it will believe them. This is advice: that bind decides, 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fairlead.api.devices import DeviceShare
+from fairlead.grants.entry import GrantedDevice
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.strategies.devices.record import may_record, recorded_by
 from fairlead.strategies.devices.taken import Taken
-from fairlead.strategies.facts import DeviceGrant
 
 
 class RecordedGrants:
@@ -20,7 +20,7 @@ class RecordedGrants:
     def __init__(self, placed: Mapping[Key, PodEntry]) -> None:
         self._placed = placed
         self._entries: Sequence[DeviceShare] = ()
-        self._by_node: dict[str, dict[Key, tuple[DeviceGrant, ...]]] = {}
+        self._by_node: dict[str, dict[Key, tuple[GrantedDevice, ...]]] = {}
         self._node_of: dict[Key, str] = {}
 
     def set_entries(self, entries: Iterable[DeviceShare]) -> set[str]:
@@ -51,14 +51,14 @@ class RecordedGrants:
             self._by_node.setdefault(placed.node, {})[key] = grants
         return touched
 
-    def on(self, node: str) -> Iterator[tuple[PodEntry, tuple[DeviceGrant, ...]]]:
+    def on(self, node: str) -> Iterator[tuple[PodEntry, tuple[GrantedDevice, ...]]]:
         """Yield the pods on a node whose annotations record grants, with these."""
         for key, grants in self._by_node.get(node, {}).items():
             if (placed := self._placed.get(key)) is not None:
                 yield placed, grants
 
-    def _recorded(self, placed: PodEntry) -> tuple[DeviceGrant, ...]:
-        found, taken = list[DeviceGrant](), Taken()
+    def _recorded(self, placed: PodEntry) -> tuple[GrantedDevice, ...]:
+        found, taken = list[GrantedDevice](), Taken()
         annotations = placed.pod.metadata.annotations
         for entry in self._entries:
             grants = recorded_by(entry, annotations, placed.request.amounts)

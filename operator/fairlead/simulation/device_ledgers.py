@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.grants.entry import GrantedDevice
 from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_requests import request_of
@@ -10,7 +11,6 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.record import recorded_grants
 from fairlead.strategies.devices.taken import Taken
-from fairlead.strategies.facts import DeviceGrant
 
 
 def entry_of_pod(pod: Any, namespace: Any, placed: PodEntry, shares: Sequence[CompiledShare]) -> LedgerEntry | None:
@@ -19,7 +19,7 @@ def entry_of_pod(pod: Any, namespace: Any, placed: PodEntry, shares: Sequence[Co
     Raises ValueError for an unreadable quantity.
     """
     view = PodView(pod, namespace, request_of(pod))
-    found, taken = list[DeviceGrant](), Taken()
+    found, taken = list[GrantedDevice](), Taken()
     for share in shares:
         if (grants := recorded_grants(share, view)) is not None and taken.take(share.entry):
             found += grants

@@ -21,13 +21,13 @@ from msgspec import Struct
 
 from fairlead.api.devices import DeviceShare
 from fairlead.api.params import Params
+from fairlead.grants.device_usage import RequestingPod
+from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.facts import (
     Amounts,
     Askers,
-    Asking,
     Condition,
     Controller,
-    DeviceGrant,
     Fresh,
     NodeFacts,
     Nominated,
@@ -48,7 +48,6 @@ __all__ = [
     "PASS",
     "Amounts",
     "Askers",
-    "Asking",
     "CompiledFilter",
     "CompiledScore",
     "CompiledShare",
@@ -56,9 +55,9 @@ __all__ = [
     "Condition",
     "Controller",
     "Decide",
-    "DeviceGrant",
     "Filter",
     "Fresh",
+    "GrantedDevice",
     "NodeFacts",
     "NodeFilter",
     "NodeScorer",
@@ -74,6 +73,7 @@ __all__ = [
     "Predicted",
     "Reads",
     "Reject",
+    "RequestingPod",
     "Score",
     "Stamped",
     "Strategy",

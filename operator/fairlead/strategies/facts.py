@@ -8,6 +8,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from fairlead.grants.device_usage import RequestingPod
+from fairlead.grants.entry import GrantedDevice
+
 Stamped = Literal["labels", "annotations"]
 """Fields for which the API stores no time of change, and `NodeFacts.since` does."""
 
@@ -76,18 +79,11 @@ class Askers(NamedTuple):
     """Those that run before the others, sidecars included."""
 
 
-class DeviceGrant(NamedTuple):
-    """Amounts of one device that were granted to a pod."""
-
-    id: str
-    amounts: Mapping[str, int]
-
-
 class PodGrant(NamedTuple):
     """Grant of devices of a node to a pod that is bound to it, or is being bound."""
 
     uid: str
-    grants: tuple[DeviceGrant, ...] | None
+    grants: tuple[GrantedDevice, ...] | None
     """None if the entry cannot be read."""
     is_newer: bool = False
     """Whether the entry is of a newer version of Fairlead, so that nothing may be granted on the node."""
@@ -95,14 +91,8 @@ class PodGrant(NamedTuple):
     """Whether the device plugin has given the pod its device, as far as is known."""
     assumed_at: int = 0
     """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
-
-
-class Asking(NamedTuple):
-    """Placed pod that requests a resource."""
-
-    uid: str
-    amount: float
-    deleting: bool
+    is_placed: bool = False
+    """Whether the pod is on the node, as far as is known."""
 
 
 class PodFacts(Protocol):
@@ -286,7 +276,7 @@ class NodeFacts(Protocol):
     def granted(self) -> Sequence[PodGrant]:
         """Grants of its devices that are in force or may become so, in no particular order."""
 
-    def asking(self, resource: str) -> Sequence[Asking]:
+    def asking(self, resource: str) -> Sequence[RequestingPod]:
         """Return the placed pods that request a resource and have not ended."""
 
     @property

@@ -156,7 +156,7 @@ class ApiServer:
         room = DeviceUsage(self.capacity[node])
         for pod in self.pods.values():
             if pod.node == node and not pod.ended:
-                room.charge(_copy(pod.copy) or {})
+                room.charge_grant(pod.uid, _copy(pod.copy) or {})
         return room
 
     def check(self) -> None:
@@ -172,8 +172,8 @@ class ApiServer:
                         raise PromiseBrokenError(f"{pod.uid} runs on {node} with {pod.copy}; its entry is {entry}")
             if ledger is not None:
                 promised = DeviceUsage(capacity)
-                for one in ledger.entries.values():
-                    promised.charge(one.grant)
+                for uid, one in ledger.entries.items():
+                    promised.charge_grant(uid, one.grant)
                 _no_more_than(node, promised, "entries hold")
 
 

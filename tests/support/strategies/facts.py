@@ -7,7 +7,6 @@ from typing import Any
 from fairlead.strategies.contract import (
     Amounts,
     Askers,
-    Asking,
     Condition,
     Controller,
     Nominated,
@@ -15,6 +14,7 @@ from fairlead.strategies.contract import (
     PodGrant,
     PodOnNode,
     Predicted,
+    RequestingPod,
     Stamped,
     Unknown,
 )
@@ -98,9 +98,9 @@ class Node:
     nominated: Sequence[Nominated] = ()
     unhealthy_texts: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
-    def asking(self, resource: str) -> Sequence[Asking]:
+    def asking(self, resource: str) -> Sequence[RequestingPod]:
         return [
-            Asking(pod.uid, pod.request[resource], pod.deleting)
+            RequestingPod(pod.uid, pod.request[resource], pod.deleting)
             for pod in self.pods
             if pod.request.get(resource, 0.0) > 0 and pod.phase not in ("Succeeded", "Failed")
         ]

@@ -13,7 +13,7 @@ from fairlead.strategies.contract import (
     Askers,
     Condition,
     Controller,
-    DeviceGrant,
+    GrantedDevice,
     Nominated,
     PodGrant,
     Predicted,
@@ -146,7 +146,7 @@ def _with_devices(
     small = st.integers(0, 12)
     few = st.fixed_dictionaries({name: small.map(float) for name in resources})
     ids = st.sampled_from(["0", "1", "2", "gone"])
-    grant = st.builds(DeviceGrant, ids, st.fixed_dictionaries(dict.fromkeys(resources, small)))
+    grant = st.builds(GrantedDevice, ids, st.fixed_dictionaries(dict.fromkeys(resources, small)))
     listed = st.lists(
         st.fixed_dictionaries(
             {"id": ids, "capacity": st.fixed_dictionaries(dict.fromkeys(resources, small)), "healthy": st.booleans()}

@@ -9,7 +9,6 @@ from fairlead.strategies.contract import (
     LABELS,
     Amounts,
     Askers,
-    Asking,
     Condition,
     Controller,
     Fresh,
@@ -22,6 +21,7 @@ from fairlead.strategies.contract import (
     PodsRead,
     Predicted,
     Reads,
+    RequestingPod,
     Stamped,
     Unknown,
 )
@@ -250,7 +250,7 @@ class WatchedNode:
         of_devices(EVERY, self._reads.devices)
         return self._node.nominated
 
-    def asking(self, resource: str) -> Sequence[Asking]:
+    def asking(self, resource: str) -> Sequence[RequestingPod]:
         of_devices(resource, self._reads.devices)
         return self._node.asking(resource)
 

@@ -14,10 +14,10 @@ from fairlead.grants.commit import (
     NodeInventory,
     Refused,
     StalePod,
-    charged,
     plan,
+    usage_of,
 )
-from fairlead.grants.device_usage import DeviceAsk, DeviceUsage
+from fairlead.grants.device_usage import Charge, DeviceAsk, DeviceUsage
 from fairlead.grants.entry import (
     AMOUNT_MAX,
     Entry,
@@ -165,7 +165,7 @@ def test_who_chooses_is_not_trusted(choice: Grant, why: str) -> None:
 def test_who_chooses_may_charge_what_it_likes_in_its_own_room() -> None:
     def wild(room: DeviceUsage, _entries: Mapping[str, Entry]) -> Grant:
         room.charged[MEM]["0"] = -1000
-        room.close()
+        room.charge([Charge("x", None, None)])
         return grant("0", 6)
 
     found = planned([request("c", 6, choose=wild)], {"a": entry("a", "0", 5)})
@@ -197,6 +197,15 @@ def test_a_foreign_pod_is_charged_to_every_device() -> None:
     assert devices(planned([request("c", 3)], facts=facts)) == {"c": "0"}
     with_entry = planned([request("c", 4)], {"f": entry("f", "0", 7)}, facts=facts)
     assert devices(with_entry) == {"c": "1"}, "its entry says where it is"
+
+
+def test_a_pod_is_foreign_in_each_resource_of_which_it_was_granted_nothing() -> None:
+    capacity = {MEM: {"0": 10}, "example.org/core": {"0": 10}}
+    entries = {"f": Entry("ns/f", "10", "policy", {"core": (GrantedDevice("0", {"example.org/core": 3}),)})}
+    placed = [PodState("f", "ns/f", "", "node-1", request={MEM: 6, "example.org/core": 3})]
+    found = planned([request("c", 5), request("d", 4)], entries, facts=NodeInventory(capacity, placed))
+    assert found.answers[0] == FULL
+    assert devices(found) == {"d": "0"}
 
 
 def test_an_unreadable_entry_is_charged_to_every_device() -> None:
@@ -255,5 +264,5 @@ def test_a_node_whose_devices_are_not_known_says_why() -> None:
 
 def test_advice_does_not_wait_for_what_only_a_bind_reads() -> None:
     ledger = Ledger("node-1", "u", "9", {"a": entry("a", "0", 10), "b": entry("b", "1", 4)})
-    room = charged(ledger, FACTS, {MEM: {"0": 10, "1": 10}}, frozenset("a"))
-    assert (room.free(MEM, "0"), room.free(MEM, "1")) == (10, 6)
+    usage = usage_of(ledger, FACTS, {MEM: {"0": 10, "1": 10}}, frozenset("a"))
+    assert (usage.free(MEM, "0"), usage.free(MEM, "1")) == (10, 6)

@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import DeviceGrant, Unknown
+from fairlead.strategies.contract import GrantedDevice, Unknown
 from fairlead.strategies.devices.record import ASSIGNED
 from fairlead.strategies.reads import Change
 from support.mirror import Told, node
@@ -23,7 +23,7 @@ from support.policy import policy
 from support.policy.asking import filtered, scored
 
 MEM = "example.org/gpu-mem"
-GRANTS = (DeviceGrant("0", {MEM: 4}),)
+GRANTS = (GrantedDevice("0", {MEM: 4}),)
 DEVICES = Change(devices=True)
 
 

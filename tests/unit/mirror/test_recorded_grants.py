@@ -11,7 +11,7 @@ from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import DeviceGrant
+from fairlead.strategies.contract import GrantedDevice
 from fairlead.strategies.devices.choice import NO_ROOM
 from policies.good import device_share
 from support.mirror import Told, node, written
@@ -99,7 +99,7 @@ def test_with_split_each_every_device_has_the_whole_request() -> None:
 def test_a_ledger_that_is_seen_is_what_counts() -> None:
     made = told(GPUSHARE)
     gpushare(made, "a", 0, 5)
-    made.mirror.devices.put_ledger("n1", [LedgerEntry("u-a", ("ml", "a"), "1", (DeviceGrant("1", {MEM: 5}),))])
+    made.mirror.devices.put_ledger("n1", [LedgerEntry("u-a", ("ml", "a"), "1", (GrantedDevice("1", {MEM: 5}),))])
     assert held(made) == {"u-a": [("1", 5)]}
     made.mirror.devices.put_ledger("n1", [])
     assert (held(made), reasons(made, GPUSHARE, 4)) == ({}, [NO_ROOM])
@@ -137,4 +137,4 @@ def test_gpushares_annotations_are_of_one_entry() -> None:
     annotations = {"ALIYUN_COM_GPU_MEM_IDX": "0", "ALIYUN_COM_GPU_MEM_POD": "5"}
     made.pod("a", containers=[{"name": "main", "resources": resources}], annotations=annotations)
     (one,) = made.view().granted
-    assert one.grants == (DeviceGrant("0", {MEM: 5}),)
+    assert one.grants == (GrantedDevice("0", {MEM: 5}),)

@@ -78,7 +78,7 @@ def _remarks_on(node: Data) -> Iterator[str]:
     if missing := node["missingDevices"]:
         yield f"granted, but not in the layout: {', '.join(missing)}; this is charged to every device"
     for one in node["foreignPods"]:
-        yield f"{one['pod']} was granted nothing: its {one['amount']} {one['resource']} are charged to every device"
+        yield f"{one['pod']} was granted no {one['resource']}: its {one['amount']} are charged to every device"
     for one in node["differingAnnotations"]:
         told, held = _ids(one["annotations"]), _ids(one["ledger"])
         yield f"annotations of {one['pod']} are wrong: they say {told}, and it was granted {held}"

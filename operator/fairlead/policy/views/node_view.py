@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, Final, Protocol
 
 from fairlead.cel.functions.quantity import difference, to_float
+from fairlead.grants.device_usage import RequestingPod
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
     NONE_FRESH,
@@ -21,7 +22,6 @@ from fairlead.policy.views.pod_usage import (
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import (
     Amounts,
-    Asking,
     Condition,
     Controller,
     Nominated,
@@ -156,7 +156,7 @@ class NodeView:
             self._cached[key] = compute()
         return self._cached[key]
 
-    def asking(self, resource: str) -> Sequence[Asking]:
+    def asking(self, resource: str) -> Sequence[RequestingPod]:
         """Return the placed pods that request a resource and have not ended."""
         return asking(self._entries, resource)
 

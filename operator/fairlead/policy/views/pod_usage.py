@@ -5,7 +5,8 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from fairlead.strategies.facts import Amounts, Asking, Placement, Predicted
+from fairlead.grants.device_usage import RequestingPod
+from fairlead.strategies.facts import Amounts, Placement, Predicted
 
 _DAEMONS: Final = ("DaemonSet", "Node")
 _ENDED: Final = ("Succeeded", "Failed")
@@ -100,10 +101,10 @@ def placements(timed: Sequence[tuple[int, Entry]], after: int) -> list[Placement
     return found
 
 
-def asking(entries: Sequence[Entry], resource: str) -> list[Asking]:
+def asking(entries: Sequence[Entry], resource: str) -> list[RequestingPod]:
     """Return the placed pods that request a resource and have not ended; pods from files may have no UID."""
     return [
-        Asking(one.pod.uid or f"{one.pod.namespace}/{one.pod.name}", amount, one.pod.deleting)
+        RequestingPod(one.pod.uid or f"{one.pod.namespace}/{one.pod.name}", amount, one.pod.deleting)
         for one in entries
         if (amount := one.request.amounts.get(resource, 0.0)) > 0 and one.pod.phase not in _ENDED
     ]

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.api.devices import ChooseDevices, DeviceShare
+from fairlead.grants.device_usage import Charge, DeviceUsage
+from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.charges import Charge, DeviceRoom, charges_of, rooms_of
-from fairlead.strategies.devices.layout import Devices, layout_key, layout_of, natural_order
-from fairlead.strategies.facts import Amounts, Askers, DeviceGrant, NodeFacts, Nominated, PodFacts, Unknown
+from fairlead.strategies.devices.charges import charges_on, usage_with
+from fairlead.strategies.devices.layout import Device, Devices, layout_key, layout_of, natural_order
+from fairlead.strategies.facts import Amounts, Askers, NodeFacts, Nominated, PodFacts, Unknown
 
 CARDS_MAX: Final = 16
 CARDS: Final = Unknown("the number of devices", f"is not a whole number from 1 to {CARDS_MAX}")
@@ -72,58 +74,58 @@ def refused_by_plugin(share: CompiledShare, pod: PodFacts) -> bool:
     return share.entry.record == "Gpushare" and any(one != Askers(containers=1) for one in asked_by)
 
 
-def devices_with_room(node: NodeFacts, rooms: Sequence[DeviceRoom], need: Need) -> list[DeviceRoom] | Refusal:
+def devices_with_room(node: NodeFacts, devices: Devices, usage: DeviceUsage, need: Need) -> list[Device] | Refusal:
     """Return the devices of a node that have room for a pod; none if a newer version of Fairlead granted there."""
-    found = with_room(rooms, need)
+    found = with_room(devices, usage, need)
     if isinstance(found, Refusal) and found.resolvable and any(one.is_newer for one in node.granted):
         return Refusal(NEWER)
     return found
 
 
-def with_room(rooms: Sequence[DeviceRoom], need: Need) -> list[DeviceRoom] | Refusal:
+def with_room(devices: Devices, usage: DeviceUsage, need: Need) -> list[Device] | Refusal:
     """Return the devices that have room for a pod, at least as many as it needs."""
-    if not rooms:
+    if not devices:
         return Refusal(NO_DEVICE)
-    large = [room for room in rooms if _is_enough(room.device.capacity, need.amounts)]
+    large = [device for device in devices if _is_enough(device.capacity, need.amounts)]
     if not large:
         return Refusal(TOO_LARGE)
-    healthy = [room for room in large if room.device.healthy]
+    healthy = [device for device in large if device.healthy]
     if len(healthy) < need.cards:
         return Refusal(TOO_FEW_HEALTHY)
-    found = [room for room in healthy if room.holds(need.amounts)]
+    found = [device for device in healthy if usage.has_room(device.id, need.amounts)]
     if len(found) < need.cards:
         return Refusal(NO_ROOM if need.cards == 1 else TOO_FEW_HAVE_ROOM)
     return found
 
 
-def chosen_from(found: Iterable[DeviceRoom], need: Need, choose: ChooseDevices, first: str) -> list[DeviceRoom]:
+def chosen_from(
+    found: Iterable[Device], usage: DeviceUsage, need: Need, choose: ChooseDevices, first: str
+) -> list[Device]:
     """Return the devices that a pod gets of those that have room, ranked by what is free of the first resource."""
     sign = {"BestFit": 1, "WorstFit": -1, "Lowest": 0}[choose]
-    ranked = sorted(found, key=lambda room: (sign * room.free(first), natural_order(room.device.id)))
+    ranked = sorted(found, key=lambda device: (sign * usage.free(first, device.id), natural_order(device.id)))
     return ranked[: need.cards]
 
 
-def rooms_for(
+def usage_for(
     share: CompiledShare, devices: Devices, node: NodeFacts, nominated: Iterable[Nominated], own: str | None = None
-) -> Sequence[DeviceRoom]:
-    """Return the devices with what pods hold, after the nominated pods have got theirs in thought.
+) -> DeviceUsage:
+    """Return the usage of devices by pods, after the nominated pods have got theirs in thought.
 
     Nothing is charged for the pod with the UID `own`, nor twice for a nominated pod that has its grant already.
     """
     held = {one.uid for one in node.granted}
     left = [one for one in nominated if one.pod.uid not in held and one.pod.uid != own]
     if not left and not own:
-        key = ("rooms", layout_key(share.entry))
-        rooms: Sequence[DeviceRoom] = node.cached(
-            key, lambda: rooms_of(devices, charges_of(node, share.entry.resources))
-        )
-        return rooms
-    charges = charges_of(node, share.entry.resources, but=own)
+        key = ("device usage", layout_key(share.entry))
+        usage: DeviceUsage = node.cached(key, lambda: usage_with(devices, charges_on(node, share.entry.resources)))
+        return usage
+    charges = charges_on(node, share.entry.resources, but=own)
     for one in sorted(left, key=_order):
         need = need_of(share, one.pod)
         if isinstance(need, Need):
             charges += _in_thought(share, devices, charges, one.pod.uid, need)
-    return rooms_of(devices, charges)
+    return usage_with(devices, charges)
 
 
 def _in_thought(
@@ -132,10 +134,11 @@ def _in_thought(
     """Return what a nominated pod will hold; the pods that are evicted for it may still be there."""
     entry = share.entry
     for held in (charges, [charge for charge in charges if not charge.is_leaving]):
-        found = with_room(rooms_of(devices, held), need)
+        usage = usage_with(devices, held)
+        found = with_room(devices, usage, need)
         if not isinstance(found, Refusal):
-            chosen = chosen_from(found, need, entry.choose, entry.resources[0])
-            return [Charge(uid, room.device.id, need.amounts) for room in chosen]
+            chosen = chosen_from(found, usage, need, entry.choose, entry.resources[0])
+            return [Charge(uid, device.id, need.amounts) for device in chosen]
     return []
 
 
@@ -147,7 +150,9 @@ def _is_enough(capacity: Mapping[str, int], amounts: Mapping[str, int]) -> bool:
     return all(capacity.get(resource, 0) >= amount for resource, amount in amounts.items())
 
 
-def choose_grants(share: CompiledShare, pod: PodFacts, node: NodeFacts) -> tuple[DeviceGrant, ...] | Refusal | Unknown:
+def choose_grants(
+    share: CompiledShare, pod: PodFacts, node: NodeFacts
+) -> tuple[GrantedDevice, ...] | Refusal | Unknown:
     """Return the devices that a pod gets when it is bound to a node; none if it asks for none of the resources.
 
     The grants of the node are those of the newest ledger. A pod that has a grant there keeps its devices while they
@@ -164,10 +169,11 @@ def choose_grants(share: CompiledShare, pod: PodFacts, node: NodeFacts) -> tuple
     if isinstance(devices, Unknown):
         return devices
     waiting = [one for one in node.nominated if one.pod.uid != pod.uid and one.pod.priority >= pod.priority]
-    found = devices_with_room(node, rooms_for(share, devices, node, waiting, pod.uid), need)
+    usage = usage_for(share, devices, node, waiting, pod.uid)
+    found = devices_with_room(node, devices, usage, need)
     if isinstance(found, Refusal):
         return found
-    by_id = {room.device.id: room for room in found}
+    by_id = {device.id: device for device in found}
     kept = frozenset(one.id for one in _grants(node, pod.uid) if one.amounts == need.amounts)
     if share.entry.record == "Gpushare" and (same := _devices_of_equals(node, pod.uid, need)):
         # The plugin finds a pod by its amount: it may take one for the other while both wait for it.
@@ -175,13 +181,13 @@ def choose_grants(share: CompiledShare, pod: PodFacts, node: NodeFacts) -> tuple
             return Refusal(WAITING)
         kept = same
     if len(kept) == need.cards and kept <= by_id.keys():
-        chosen = sorted((by_id[one] for one in kept), key=lambda room: natural_order(room.device.id))
+        chosen = sorted((by_id[one] for one in kept), key=lambda device: natural_order(device.id))
     else:
-        chosen = chosen_from(found, need, share.entry.choose, share.entry.resources[0])
-    return tuple(DeviceGrant(room.device.id, need.amounts) for room in chosen)
+        chosen = chosen_from(found, usage, need, share.entry.choose, share.entry.resources[0])
+    return tuple(GrantedDevice(device.id, need.amounts) for device in chosen)
 
 
-def _grants(node: NodeFacts, uid: str) -> tuple[DeviceGrant, ...]:
+def _grants(node: NodeFacts, uid: str) -> tuple[GrantedDevice, ...]:
     return next((one.grants or () for one in node.granted if one.uid == uid), ())
 
 

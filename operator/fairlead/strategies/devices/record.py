@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
+from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Need, need_of, need_with
 from fairlead.strategies.devices.layout import is_amount
-from fairlead.strategies.facts import Amounts, DeviceGrant, PodFacts
+from fairlead.strategies.facts import Amounts, PodFacts
 
 DEVICES: Final = "fairlead.dev/devices"
 """Annotation with all grants of a pod; with a dot and the name of an entry behind it, the ids of its devices."""
@@ -31,7 +32,7 @@ class ShareGrant(NamedTuple):
     """Devices that a pod was granted by an entry of `binding.deviceShare`."""
 
     share: CompiledShare
-    grants: tuple[DeviceGrant, ...]
+    grants: tuple[GrantedDevice, ...]
     device_size: int = 0
     """What the first device has of the first resource, which the gpushare plugin is told."""
 
@@ -54,7 +55,7 @@ def annotations_of(granted: Sequence[ShareGrant], assumed_at: int) -> dict[str, 
     return made
 
 
-def _for_gpushare(grant: DeviceGrant, resource: str, device_size: int, assumed_at: int) -> dict[str, str]:
+def _for_gpushare(grant: GrantedDevice, resource: str, device_size: int, assumed_at: int) -> dict[str, str]:
     return {
         f"{GPUSHARE}IDX": grant.id,
         f"{GPUSHARE}POD": str(grant.amounts[resource]),
@@ -86,7 +87,9 @@ def may_record(annotations: Mapping[str, str]) -> bool:
     return not _RECORDED.isdisjoint(annotations)
 
 
-def recorded_by(entry: DeviceShare, annotations: Mapping[str, str], request: Amounts) -> tuple[DeviceGrant, ...] | None:
+def recorded_by(
+    entry: DeviceShare, annotations: Mapping[str, str], request: Amounts
+) -> tuple[GrantedDevice, ...] | None:
     """Return the grants that annotations of a placed pod record, if their amounts are what it requests.
 
     Of a placed pod it is not kept by which its number of devices is decided, so any number is believed here.
@@ -96,17 +99,17 @@ def recorded_by(entry: DeviceShare, annotations: Mapping[str, str], request: Amo
     return found if found is not None and need is not None and need.amounts and _fits(found, need) else None
 
 
-def grants_in(entry: DeviceShare, annotations: Mapping[str, str]) -> tuple[DeviceGrant, ...] | None:
+def grants_in(entry: DeviceShare, annotations: Mapping[str, str]) -> tuple[GrantedDevice, ...] | None:
     """Return the grants of an entry that annotations record; None if they record none or cannot be read."""
     if entry.record == "Fairlead":
         return _of_fairlead(annotations.get(DEVICES, ""), entry.name, entry.resources)
     index, amount = _number(annotations.get(f"{GPUSHARE}IDX", "")), _number(annotations.get(f"{GPUSHARE}POD", ""))
     if index is None or amount is None:
         return None
-    return (DeviceGrant(str(index), {entry.resources[0]: amount}),)
+    return (GrantedDevice(str(index), {entry.resources[0]: amount}),)
 
 
-def recorded_grants(share: CompiledShare, pod: PodFacts) -> tuple[DeviceGrant, ...] | None:
+def recorded_grants(share: CompiledShare, pod: PodFacts) -> tuple[GrantedDevice, ...] | None:
     """Return the grants that a placed pod's annotations record, if they are what the pod asks for.
 
     None if not: the pod is then foreign.
@@ -124,7 +127,7 @@ def differs(granted: Sequence[ShareGrant], annotations: Mapping[str, str]) -> bo
     ) or any(_by_id(grants_in(share.entry, annotations) or ()) != _by_id(grants) for share, grants, _ in granted)
 
 
-def ids_in(share: CompiledShare, granted: Iterable[DeviceGrant], annotations: Mapping[str, str]) -> list[str] | None:
+def ids_in(share: CompiledShare, granted: Iterable[GrantedDevice], annotations: Mapping[str, str]) -> list[str] | None:
     """Return the ids of devices that annotations tell, if one of them differs from what was granted that one's."""
     if share.entry.record == "Fairlead":
         told = annotations.get(f"{DEVICES}.{share.entry.name}")
@@ -134,20 +137,20 @@ def ids_in(share: CompiledShare, granted: Iterable[DeviceGrant], annotations: Ma
     return None if found is None else [one.id for one in found]
 
 
-def _ids(grants: Iterable[DeviceGrant]) -> str:
+def _ids(grants: Iterable[GrantedDevice]) -> str:
     return ",".join(grant.id for grant in grants)
 
 
-def _by_id(grants: Iterable[DeviceGrant]) -> dict[str, dict[str, int]]:
+def _by_id(grants: Iterable[GrantedDevice]) -> dict[str, dict[str, int]]:
     return {grant.id: {name: amount for name, amount in grant.amounts.items() if amount} for grant in grants}
 
 
-def _fits(found: Sequence[DeviceGrant], need: Need) -> bool:
+def _fits(found: Sequence[GrantedDevice], need: Need) -> bool:
     by_id = _by_id(found)
     return len(found) == len(by_id) == need.cards and all(amounts == need.amounts for amounts in by_id.values())
 
 
-def _of_fairlead(text: str, name: str, resources: Iterable[str]) -> tuple[DeviceGrant, ...] | None:
+def _of_fairlead(text: str, name: str, resources: Iterable[str]) -> tuple[GrantedDevice, ...] | None:
     if not text or len(text) > _TEXT_MAX:
         return None
     try:
@@ -157,14 +160,14 @@ def _of_fairlead(text: str, name: str, resources: Iterable[str]) -> tuple[Device
     listed = document.get(name) if isinstance(document, dict) and document.get("v") == VERSION else None
     if not isinstance(listed, list):
         return None
-    found = list[DeviceGrant]()
+    found = list[GrantedDevice]()
     for one in listed:
         if not isinstance(one, dict) or not isinstance(one.get("id"), str):
             return None
         amounts = {resource: one[resource] for resource in resources if resource in one}
         if not all(map(is_amount, amounts.values())):
             return None
-        found.append(DeviceGrant(one["id"], amounts))
+        found.append(GrantedDevice(one["id"], amounts))
     return tuple(found)
 
 

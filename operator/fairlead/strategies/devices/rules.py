@@ -1,8 +1,9 @@
 """Filter and score by the devices of a node."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
+from fairlead.grants.device_usage import DeviceUsage
 from fairlead.strategies.contract import (
     ANNOTATIONS,
     PASS,
@@ -20,7 +21,7 @@ from fairlead.strategies.contract import (
     Value,
     Verdict,
 )
-from fairlead.strategies.devices.charges import DeviceRoom, foreign_pods
+from fairlead.strategies.devices.charges import foreign_pods_on
 from fairlead.strategies.devices.choice import (
     REASONS,
     RESOLVABLE,
@@ -31,16 +32,25 @@ from fairlead.strategies.devices.choice import (
     devices_with_room,
     need_of,
     refused_by_plugin,
-    rooms_for,
+    usage_for,
 )
-from fairlead.strategies.devices.layout import layout_of, listed_as_unhealthy
+from fairlead.strategies.devices.layout import Device, Devices, layout_of, listed_as_unhealthy
 from fairlead.strategies.facts import Nominated
 from fairlead.strategies.reads import Path
 
 DeviceObjective = Literal["Pack", "Spread"]
 _REJECTIONS: Final = {reason: Reject(reason, reason in RESOLVABLE) for reason in REASONS}
 _POD: Final[frozenset[Path]] = frozenset({("spec", "priority"), ("status", "nominatedNodeName")})
-_Judge = Callable[[NodeFacts, Trace | None], "list[DeviceRoom] | Refusal | Unknown"]
+
+
+class _Fitting(NamedTuple):
+    """Devices of a node that have room for a pod, or why there are too few."""
+
+    devices: list[Device] | Refusal
+    usage: DeviceUsage
+
+
+_Judge = Callable[[NodeFacts, Trace | None], "_Fitting | Unknown"]
 
 
 def device_filter(share: CompiledShare) -> Filter:
@@ -57,9 +67,9 @@ def device_filter(share: CompiledShare) -> Filter:
 
         def one(node: NodeFacts, _now: int, trace: Trace | None = None) -> Verdict:
             found = judge(node, trace)
-            if isinstance(found, Refusal):
-                return _REJECTIONS[found.reason]
-            return found if isinstance(found, Unknown) else PASS
+            if isinstance(found, Unknown):
+                return found
+            return _REJECTIONS[found.devices.reason] if isinstance(found.devices, Refusal) else PASS
 
         return one
 
@@ -81,10 +91,10 @@ def device_score(share: CompiledShare, objective: DeviceObjective) -> Score:
             found = judge(node, trace)
             if isinstance(found, Unknown):
                 return found
-            if isinstance(found, Refusal):
+            if isinstance(found.devices, Refusal):
                 return 0.0
-            chosen = chosen_from(found, need, share.entry.choose, first)
-            fill = sum(_fill(room, first, need) for room in chosen) / len(chosen)
+            chosen = chosen_from(found.devices, found.usage, need, share.entry.choose, first)
+            fill = sum(_fill(device, found.usage, first, need) for device in chosen) / len(chosen)
             if trace is not None:
                 trace.note(objective=objective, fill=fill)
             return 100.0 * (fill if objective == "Pack" else 1.0 - fill)
@@ -98,7 +108,7 @@ def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
     entry, nominated_to, priority, own = share.entry, pod.nominated, pod.priority, pod.holder or None
     first = entry.resources[0]
 
-    def judge(node: NodeFacts, trace: Trace | None) -> list[DeviceRoom] | Refusal | Unknown:
+    def judge(node: NodeFacts, trace: Trace | None) -> _Fitting | Unknown:
         if trace is not None:
             _note_node(share, node, trace)
         devices = layout_of(entry, node)
@@ -107,14 +117,15 @@ def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
         waiting = [one for one in node.nominated if one.pod.priority >= priority]
         if own is None and nominated_to and nominated_to == node.name:
             waiting = [*_without_itself(share, waiting, need, priority)]
-        rooms = rooms_for(share, devices, node, waiting, own)
-        found = devices_with_room(node, rooms, need)
+        usage = usage_for(share, devices, node, waiting, own)
+        found = devices_with_room(node, devices, usage, need)
         if trace is not None:
-            _note_rooms(rooms, found, need, first, len(waiting), trace)
+            _note_usage(devices, usage, found, need, first, trace)
+            trace.note(nominatedPods=len(waiting))
             if not isinstance(found, Refusal):
-                chosen = chosen_from(found, need, entry.choose, first)
-                trace.note(chosen=", ".join(room.device.id for room in chosen))
-        return found
+                chosen = chosen_from(found, usage, need, entry.choose, first)
+                trace.note(chosen=", ".join(device.id for device in chosen))
+        return _Fitting(found, usage)
 
     return judge
 
@@ -135,9 +146,9 @@ def _without_itself(
             yield one
 
 
-def _fill(room: DeviceRoom, first: str, need: Need) -> float:
-    capacity = room.device.capacity[first]
-    return (room.charged[first] + need.amounts.get(first, 0)) / capacity if capacity else 1.0
+def _fill(device: Device, usage: DeviceUsage, first: str, need: Need) -> float:
+    capacity = device.capacity[first]
+    return (usage.charged[first][device.id] + need.amounts.get(first, 0)) / capacity if capacity else 1.0
 
 
 def _reads(share: CompiledShare) -> Reads:
@@ -171,27 +182,26 @@ def _note_node(share: CompiledShare, node: NodeFacts, trace: Trace) -> None:
         trace.note(unhealthy=node.annotations.get(entry.unhealthy.annotation))
     elif entry.unhealthy is not None:
         trace.note(unhealthy=listed_as_unhealthy(entry, node) or None)
-    foreign = {pod.uid for name in entry.resources for pod in foreign_pods(node, name)}
+    foreign = {pod.uid for name in entry.resources for pod in foreign_pods_on(node, name)}
     trace.note(foreignPods=len(foreign))
 
 
-def _note_rooms(
-    rooms: Sequence[DeviceRoom],
-    found: Sequence[DeviceRoom] | Refusal,
+def _note_usage(
+    devices: Devices,
+    usage: DeviceUsage,
+    found: Sequence[Device] | Refusal,
     need: Need,
     first: str,
-    nominated: int,
     trace: Trace,
 ) -> None:
-    fitting = {room.device.id for room in found} if not isinstance(found, Refusal) else set[str]()
-    for room in rooms:
-        healthy = room.device.healthy
-        fits = room.device.id in fitting or (healthy and room.holds(need.amounts))
+    fitting = {device.id for device in found} if not isinstance(found, Refusal) else set[str]()
+    for device in devices:
+        fits = device.id in fitting or (device.healthy and usage.has_room(device.id, need.amounts))
         amounts = dict[str, int]()
-        for name, capacity in room.device.capacity.items():
-            of_name = f" {name}" if len(room.device.capacity) > 1 else ""
-            amounts |= {f"free{of_name}": room.free(name), f"capacity{of_name}": capacity}
-        trace.item(f"device {room.device.id}", **amounts, healthy=healthy, fits=fits)
-    largest = max((room.free(first) for room in rooms if room.device.healthy), default=None)
+        for name, capacity in device.capacity.items():
+            of_name = f" {name}" if len(device.capacity) > 1 else ""
+            amounts |= {f"free{of_name}": usage.free(name, device.id), f"capacity{of_name}": capacity}
+        trace.item(f"device {device.id}", **amounts, healthy=device.healthy, fits=fits)
+    largest = max((usage.free(first, device.id) for device in devices if device.healthy), default=None)
     wanted = {f"each {name}": amount for name, amount in need.amounts.items()}
-    trace.note(devices=need.cards, **wanted, largestFree=largest, nominatedPods=nominated)
+    trace.note(devices=need.cards, **wanted, largestFree=largest)

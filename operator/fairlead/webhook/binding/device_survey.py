@@ -156,7 +156,7 @@ class DeviceSurvey:
             metrics.gauge(name, text, "resource", ask=of(key))
         metrics.gauge(
             "fairlead_device_foreign_pods",
-            "Placed pods that request a resource of devices, and of which no ledger or annotation says what they use.",
+            "Placed pods that request a resource of devices and were granted none of it, so every device is charged.",
             "resource",
             ask=lambda: self._foreign,
         )

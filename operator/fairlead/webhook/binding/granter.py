@@ -1,12 +1,12 @@
 """Binds that grant devices: what the policies ask for, chosen on the newest ledger, and the reply to the scheduler."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.grants.commit import DeviceRequest, Refused
 from fairlead.grants.device_usage import DeviceUsage
-from fairlead.grants.entry import Entry, Grant, GrantedDevice
+from fairlead.grants.entry import Entry, Grant
 from fairlead.grants.entry_state import PodState
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import LedgerEntry, ledger_entry
@@ -15,7 +15,7 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.devices.record import ShareGrant, annotations_of
-from fairlead.strategies.facts import DeviceGrant, Unknown
+from fairlead.strategies.facts import Unknown
 from fairlead.webhook.binding import granted_bind
 from fairlead.webhook.binding.api_calls import Server
 from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound
@@ -110,7 +110,7 @@ class _Job:
         """Return what the Binding bears: what policies write, and the copies of the grant."""
         view = self._mirror.nodes.view_of(self._node)
         made = [
-            ShareGrant(share, _granted(entry.grant.get(share.entry.name, ())), _size(share, view, entry))
+            ShareGrant(share, entry.grant.get(share.entry.name, ()), _size(share, view, entry))
             for share in self._asked.shares
         ]
         return {**self._decision.annotations, **annotations_of(made, ASSUMED_AT + entry.order)}
@@ -125,14 +125,7 @@ class _Job:
         chosen = choose_devices(self._asked.pod, self._asked.matched, view)
         if chosen.refusal is not None:
             return Refused(chosen.refusal)
-        return {
-            one.share.entry.name: tuple(GrantedDevice(each.id, each.amounts) for each in one.grants)
-            for one in chosen.granted
-        }
-
-
-def _granted(devices: Iterable[GrantedDevice]) -> tuple[DeviceGrant, ...]:
-    return tuple(DeviceGrant(one.id, one.amounts) for one in devices)
+        return {one.share.entry.name: one.grants for one in chosen.granted}
 
 
 def _size(share: CompiledShare, view: NodeView | None, entry: Entry) -> int:

@@ -43,7 +43,7 @@ class MirrorViews:
         return next((one for one in states if one.uid == uid), states[0] if states else None)
 
     def node(self, node: str) -> NodeInventory:
-        """Return the devices of a node by all policies that serve, and the pods on it that ask for such resources."""
+        """Return the devices of a node by all policies that serve, and the pods on it."""
         view = self._mirror.nodes.view_of(node)
         if view is None:
             return NodeInventory(Refused(UNKNOWN_NODE))
@@ -52,8 +52,7 @@ class MirrorViews:
             if not isinstance(devices := layout_of(share.entry, view), Unknown):
                 for resource in share.entry.resources:
                     capacity.setdefault(resource, {one.id: one.capacity[resource] for one in devices})
-        placed = (_placed_state(one) for one in self._mirror.placed_on(node))
-        return NodeInventory(capacity, [one for one in placed if one.request.keys() & capacity.keys()])
+        return NodeInventory(capacity, [_placed_state(one) for one in self._mirror.placed_on(node)])
 
     def _shown(self, pod: str) -> Iterator[PodState]:
         namespace, _, name = pod.partition("/")

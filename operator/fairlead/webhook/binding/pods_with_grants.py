@@ -77,7 +77,7 @@ class ReadPods:
         for share in self._shares():
             need, found = need_of(share, view), recorded_grants(share, view)
             if isinstance(need, Need) and found is not None and taken.take(share.entry):
-                grant[share.entry.name] = tuple(GrantedDevice(one.id, one.amounts) for one in found)
+                grant[share.entry.name] = found
                 asked.append(DeviceAsk(share.entry.name, need.cards, need.amounts))
         if not grant:
             return None

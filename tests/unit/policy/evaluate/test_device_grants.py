@@ -17,7 +17,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.device_facts import NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import DeviceGrant, Nominated, PodGrant
+from fairlead.strategies.contract import GrantedDevice, Nominated, PodGrant
 from fairlead.strategies.devices.record import annotations_of
 from fairlead.strategies.reads import Change
 from support.policy import MODEL, NOW, Evaluation, faults, obj, pod, policy
@@ -46,7 +46,7 @@ def asks(amount: float, name: str = "x", **more: Any) -> PodView:
 
 
 def holds(uid: str, card: str, amount: int) -> PodGrant:
-    return PodGrant(uid, (DeviceGrant(card, {MEM: amount}),))
+    return PodGrant(uid, (GrantedDevice(card, {MEM: amount}),))
 
 
 def matched(*policies: CompiledPolicy) -> list[Matched]:

@@ -8,18 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.grants.device_usage import Charge
 from fairlead.strategies.contract import (
     PASS,
     Askers,
     CompiledShare,
-    DeviceGrant,
+    GrantedDevice,
     Nominated,
     Pass,
     PodGrant,
     Reject,
     Unknown,
 )
-from fairlead.strategies.devices.charges import Charge, charges_of, foreign_pods, rooms_of
+from fairlead.strategies.devices.charges import charges_on, foreign_pods_on, usage_with
 from fairlead.strategies.devices.choice import (
     CARDS,
     NEWER,
@@ -36,7 +37,7 @@ from fairlead.strategies.devices.choice import (
     Refusal,
     choose_grants,
     need_of,
-    rooms_for,
+    usage_for,
 )
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.devices.rules import device_filter, device_score
@@ -58,7 +59,7 @@ def pod(mem: float = 0, *, cards: int | None = None, core: float = 0, **more: An
 
 def entry(uid: str, *grants: tuple[str, int], core: int = 0, **more: Any) -> PodGrant:
     return PodGrant(
-        uid, tuple(DeviceGrant(one, {MEM: mem, **({CORE: core} if core else {})}) for one, mem in grants), **more
+        uid, tuple(GrantedDevice(one, {MEM: mem, **({CORE: core} if core else {})}) for one, mem in grants), **more
     )
 
 
@@ -312,7 +313,7 @@ def test_foreign_pods_are_those_without_a_grant_of_the_resource() -> None:
     node = equal(
         8, 1, entry("a", ("0", 1)), PodGrant("b", None), pods=[OnNode(uid=one, request={MEM: 1.0}) for one in "abc"]
     )
-    assert [one.uid for one in foreign_pods(node, MEM)] == ["b", "c"]
+    assert [one.uid for one in foreign_pods_on(node, MEM)] == ["b", "c"]
 
 
 def test_what_a_pod_needs() -> None:
@@ -363,13 +364,14 @@ def test_no_choice_makes_a_device_hold_more_than_it_has(data: st.DataObject) -> 
         _is_sound(share, wanted, found, {one.id: one.healthy for one in devices})
         if found:
             granted[wanted.uid] = PodGrant(wanted.uid, found)
-        rooms = rooms_of(devices, [Charge(uid, *grant) for uid, one in granted.items() for grant in one.grants or ()])
-        assert all(room.free(resource) >= 0 for room in rooms for resource in room.device.capacity)
+        charges = [Charge(uid, one.id, one.amounts) for uid, held in granted.items() for one in held.grants or ()]
+        usage = usage_with(devices, charges)
+        assert all(usage.free(resource, one.id) >= 0 for one in devices for resource in one.capacity)
         if data.draw(st.booleans()) and granted:
             granted.pop(data.draw(st.sampled_from(sorted(granted))))
 
 
-def _is_sound(share: CompiledShare, wanted: Pod, found: Sequence[DeviceGrant], healthy: Mapping[str, bool]) -> None:
+def _is_sound(share: CompiledShare, wanted: Pod, found: Sequence[GrantedDevice], healthy: Mapping[str, bool]) -> None:
     need = need_of(share, wanted)
     if not isinstance(need, Need):
         assert found == ()
@@ -400,11 +402,11 @@ def test_what_is_free_is_below_zero_rather_than_huge(
     share = device_share(**UNEQUAL)
     devices = layout_of(share.entry, node)
     assert not isinstance(devices, Unknown)
-    rooms = rooms_for(share, devices, node, ())
-    for room, size in zip(rooms, sizes, strict=True):
-        assert room.free(MEM) <= size
-    total = sum(room.free(MEM) for room in rooms_of(devices, charges_of(node, (MEM,))))
-    assert total <= sum(sizes)
+    usage = usage_for(share, devices, node, ())
+    free = [usage.free(MEM, one.id) for one in devices]
+    assert all(left <= size for left, size in zip(free, sizes, strict=True))
+    whole = usage_with(devices, charges_on(node, (MEM,)))
+    assert sum(whole.free(MEM, one.id) for one in devices) <= sum(sizes)
     verdict = judged(share, pod(1), node)
     assert isinstance(verdict, Pass | Reject)
-    assert isinstance(verdict, Pass) == any(room.free(MEM) >= 1 for room in rooms)
+    assert isinstance(verdict, Pass) == any(left >= 1 for left in free)

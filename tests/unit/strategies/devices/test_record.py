@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.strategies.contract import DeviceGrant
+from fairlead.strategies.contract import GrantedDevice
 from fairlead.strategies.devices.record import (
     ShareGrant,
     annotations_of,
@@ -26,8 +26,8 @@ BOTH = device_share(name="both", shares=[{"resource": MEM}, {"resource": CORE}])
 PLUGIN = device_share(record="Gpushare")
 
 
-def grants(*several: tuple[str, int]) -> tuple[DeviceGrant, ...]:
-    return tuple(DeviceGrant(one, {MEM: amount}) for one, amount in several)
+def grants(*several: tuple[str, int]) -> tuple[GrantedDevice, ...]:
+    return tuple(GrantedDevice(one, {MEM: amount}) for one, amount in several)
 
 
 def by_plugin(**fields: str) -> dict[str, str]:
@@ -36,7 +36,7 @@ def by_plugin(**fields: str) -> dict[str, str]:
 
 
 def test_a_container_reads_the_ids() -> None:
-    both = ShareGrant(BOTH, (DeviceGrant("0", {MEM: 4, CORE: 1}),))
+    both = ShareGrant(BOTH, (GrantedDevice("0", {MEM: 4, CORE: 1}),))
     made = annotations_of([ShareGrant(GPU, grants(("0", 8), ("2", 8))), both], 7)
     assert made == {
         OF_GPU: "0,2",

@@ -106,13 +106,16 @@ def _placed(cluster: Cluster, name: str, amount: int, **fields: Any) -> None:
     cluster.told.pod(name, containers=containers, **fields)
 
 
-def test_views_show_devices_and_the_pods_that_ask_for_them() -> None:
+def test_views_show_devices_and_the_pods_on_the_node() -> None:
     cluster = Cluster()
     _placed(cluster, "asks", 3)
     cluster.told.pod("plain")
     facts = cluster.views.node("n1")
     assert facts.capacity == {MEM: {"0": 8, "1": 8}}
-    assert [(one.pod, one.node, one.request) for one in facts.placed] == [("ml/asks", "n1", {MEM: 3})]
+    assert [(one.pod, one.node, one.request) for one in facts.placed] == [
+        ("ml/asks", "n1", {MEM: 3}),
+        ("ml/plain", "n1", {}),
+    ]
 
 
 @pytest.mark.parametrize(
