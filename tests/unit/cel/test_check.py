@@ -193,10 +193,7 @@ REJECTED: dict[str, tuple[str, int, str]] = {
     "a duration in days": (
         "now - node.metadata.creationTimestamp > duration('1d')",
         50,
-        (
-            "this always raises an error: String to Duration conversion failed; write a duration such as "
-            "90s, 5m or 36h; days are not supported"
-        ),
+        "this always raises an error: String to Duration conversion failed; there are no days: write `duration('24h')`",
     ),
     "a date for a moment": (
         "now > timestamp('2026-01-01')",

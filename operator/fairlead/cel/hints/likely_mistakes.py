@@ -10,6 +10,7 @@ from fairlead.api.closest_name import closest_name
 from fairlead.cel.functions.overloads import FUNCTIONS, PATTERN_METHODS
 from fairlead.cel.functions.regex import compiled
 from fairlead.cel.hints.rewrites import substituted
+from fairlead.cel.hints.time_hints import in_hours
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, Node, Select, walk
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
 from fairlead.cel.syntax.source_refs import code
@@ -116,7 +117,13 @@ def _always_raises(text: str, checked: Checked, node: Call, args: tuple[Node, ..
             compiled(literal.value)
     except CelError as error:
         fault = f"this always raises an error: {error.message}"
-        yield Diagnostic(*_place(text, checked, literal), fault, _LITERALS.get(overload, _RE2))
+        hint, hours = _LITERALS.get(overload, _RE2), in_hours(literal.value)
+        if overload == "string_to_duration" and hours != literal.value:
+            made = f"duration('{hours}')"
+            followed = substituted(checked.root, node, made)
+            yield Diagnostic(*_place(text, checked, literal), fault, f"there are no days: write `{made}`", followed)
+            return
+        yield Diagnostic(*_place(text, checked, literal), fault, hint)
 
 
 def _invalid_zone(text: str, checked: Checked, node: Node, zone: Node) -> Iterator[Diagnostic | None]:

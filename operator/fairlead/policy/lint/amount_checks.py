@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.errors import FieldPath
-from fairlead.cel.analysis.ranges import Range, Ranges, in_bytes, operands
+from fairlead.cel.analysis.ranges import OF_TIME, Range, Ranges, in_bytes, operands
 from fairlead.cel.hints.rewrites import is_amount
-from fairlead.cel.syntax.ast import Call, Const, Node, Select, walk
+from fairlead.cel.syntax.ast import Call, Checked, Const, ListExpr, Node, Select, walk
 from fairlead.cel.syntax.diagnostics import place
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.policy.compile.expression import CompiledExpression
@@ -41,9 +41,9 @@ def check_amounts(path: FieldPath, expression: CompiledExpression) -> LintWarnin
     for at, node in enumerate(walk(checked.root)):
         if at % _NODES_PER_PAUSE == 0:
             yield None
-        found = _read_without_unit(node)
+        found = _read_without_unit(node) or _of_whole_numbers(checked, node) or _never_reached(checked, node)
         if sides := operands(node):
-            found = _compared(sides, [ranges.of(checked, side) for side in sides])
+            found = found or _compared(sides, [ranges.of(checked, side) for side in sides])
         if found is not None:
             here = place(expression.expression.text, checked.positions.get(node.id, 0))
             yield LintWarning(LintCode.WRONG_UNIT, path, *found, here)
@@ -98,6 +98,37 @@ def _implausible(what: str, resource: str, number: float, scale: float) -> tuple
         fault = f"`{what}` is in bytes, and {number:,.10g} bytes are less than anything needs"
         return fault, f"write `{number * scale * (1 << 30)!r}`, if {gibibytes} is meant"
     return None
+
+
+def _of_whole_numbers(checked: Checked, node: Node) -> tuple[str, str] | None:
+    """Return what is wrong with a percentage of ints: their quotient is cut to a whole number first."""
+    match node:
+        case Call(function="_*_", args=(Call(function="_/_", args=(part, whole)), Const(value=factor))) if (
+            factor == int(_FULL) and checked.type_of(node).name == "int"
+        ):
+            fault = f"`/` of whole numbers drops the rest, so `{_named(node)}` is a multiple of {factor}"
+            made = f"100 * {operand_text(part, _PRODUCT)} / {operand_text(whole, _PRODUCT + 1)}"
+            return fault, f"write `{made}`"
+    return None
+
+
+def _never_reached(checked: Checked, node: Node) -> tuple[str, str] | None:
+    """Return what is wrong with a part of a time that is one of some numbers, of which it can be only others."""
+    match node:
+        case Call(function="@in", args=(Call(function=function, args=(time, *_)) as part, ListExpr(elements=elements))):
+            numbers = [one.value for one in elements if isinstance(one, Const) and isinstance(one.value, int)]
+        case Call(function="_==_", args=(Call(function=function, args=(time, *_)) as part, Const(value=int(number)))):
+            numbers = [] if node is checked.root else [number]
+        case _:
+            return None
+    if function not in OF_TIME or checked.type_of(time).name != "timestamp":
+        return None
+    low, high = OF_TIME[function]
+    outside = [str(one) for one in numbers if not low <= one <= high]
+    if not outside or (len(outside) == len(numbers) and node is checked.root):
+        return None  # that the whole rule never passes is told
+    first = {"getDayOfWeek": ": Sunday is 0", "getMonth": ": January is 0"}.get(function, "")
+    return f"`{text(part)}` is from {low} to {high}, and never {' or '.join(outside)}", f"count from {low}{first}"
 
 
 def _read_without_unit(node: Node) -> tuple[str, str] | None:

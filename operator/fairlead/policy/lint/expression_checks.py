@@ -8,13 +8,13 @@ same: a filter that requires a value rejects a node without the label either way
 """
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.rules import Match
 from fairlead.cel.functions.quantity import to_float
-from fairlead.cel.syntax.ast import Call, Select, walk
+from fairlead.cel.syntax.ast import Call, Select, children, walk
 from fairlead.cel.syntax.diagnostics import place
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
@@ -155,7 +155,7 @@ class AbsentKeyChecks:
                 yield from self._in_condition(path, expression)
             case ("filters", int(at), *_) if self._compiled.filters[at].rejects_on_error:
                 yield from self._in_filter(path, expression)
-            case ("preemption", *_):
+            case ("preemption", *_) if "victim" in expression.roots:
                 yield from self._in_protection(path, expression)
 
     def _in_condition(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
@@ -171,7 +171,9 @@ class AbsentKeyChecks:
 
     def _in_filter(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
         for entry in self._entries(expression):
-            if (None, True) in (yield from self._outcomes(expression, entry)):
+            found = yield from self._outcomes(expression, entry)
+            is_meant_empty = any(absent is None for absent, _ in found) and _is_compared_with_nothing(expression, entry)
+            if (None, True) in found or is_meant_empty:
                 yield _warning(path, expression, entry, "an error rejects the node (onError: Reject)")
 
     def _in_protection(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
@@ -205,6 +207,27 @@ class AbsentKeyChecks:
                 found.append(outcomes(condition, entry))
             self._known[entry] = all_of(found)
         return self._known[entry]
+
+
+def _is_compared_with_nothing(expression: CompiledExpression, entry: MapEntry) -> bool:
+    """Report whether an expression asks for an empty text where it means that there is none: `labels['a'] == ''`."""
+    try:
+        return any(_is_empty(term, entry) for term in _parts(term_of(expression)))
+    except TooLargeError:
+        return False
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    yield term
+    for child in children(term.node):
+        yield from _parts(term.at(child))
+
+
+def _is_empty(term: Term, entry: MapEntry) -> bool:
+    sides = term.args("_==_")
+    if not any(side.constant() == "" for side in sides):
+        return False
+    return (entry.holder, entry.key) in [(holder.key(), key) for holder, key in filter(None, map(read, sides))]
 
 
 def _warning(path: FieldPath, expression: CompiledExpression, entry: MapEntry, then: str) -> LintWarning:
@@ -245,5 +268,7 @@ def _hint(expression: CompiledExpression, entry: MapEntry) -> str:
         return f"check `{entry.map}.size() > 0` first, or use `{entry.map}.exists(...)`"
     written, of_quantity = expression.expression.text, entry.map.rpartition(".")[2] in QUANTITIES
     taken = (default for conversion, default in _DEFAULTS.items() if f"{conversion}({entry.map}" in written)
+    reads = (f"{entry.map}['{entry.key}']", f"{entry.map}.{entry.key}")
+    of_quantity = of_quantity and not any(f"{one} {sign} ''" in written for one in reads for sign in ("==", "!="))
     default = "0.0" if entry.is_of_variable else next(taken, "'0'" if of_quantity else "''")
     return f"write `{entry.map}[?{entry.key!r}].orValue({default})`, or check `{entry.key!r} in {entry.map}` first"

@@ -150,6 +150,14 @@ FILTERS: dict[str, tuple[str, list[str]]] = {
     "hours of a length of time": ("(now - node.metadata.creationTimestamp).getHours() > 48", []),
     "no taints": ("node.spec.taints.size() > 0", []),
     # What raises for nodes and pods that another value would let through.
+    "no team, as an empty text": (
+        "node.metadata.annotations['team'] == '' || node.spec.unschedulable",
+        ["AbsentRaises"],
+    ),
+    "some team": ("node.metadata.annotations[?'team'].orValue('') == ''", []),
+    "a day of the weekend that is none": ("now.getDayOfWeek() in [6, 7]", ["WrongUnit"]),
+    "a day that is none, or another": ("now.getDayOfWeek() == 6 || now.getDayOfWeek() == 7", ["WrongUnit"]),
+    "days of the weekend": ("now.getDayOfWeek() in [0, 6]", []),
     "no devices requested": ("request['nvidia.com/gpu'] == 0.0 || node.spec.unschedulable", ["AbsentRaises"]),
     "few devices requested": ("request['nvidia.com/gpu'] < 2.0", ["AbsentRaises"]),
     "not so many devices": ("request['nvidia.com/gpu'] != 2.0", ["AbsentRaises"]),
@@ -353,6 +361,8 @@ SCORES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         ["ScoreOutOfRange", "EventuallyConsistent"],
     ),
     "a share added to 50": ("50.0 + free['cpu'] / allocatable['cpu']", {}, ["ScoreOutOfRange", "EventuallyConsistent"]),
+    "a percentage of whole numbers": ("100 - pods.size() / 110 * 100", {}, ["EventuallyConsistent", "WrongUnit"]),
+    "a percentage of whole numbers, multiplied first": ("100 - 100 * pods.size() / 110", {}, ["EventuallyConsistent"]),
     "99 or 100": ("node.spec.unschedulable ? 99 : 100", {}, ["ScoreOutOfRange"]),
     "never below 100": (
         "200.0 - 100.0 * free['cpu'] / allocatable['cpu']",
@@ -611,6 +621,7 @@ def test_what_is_absent_is_named_with_its_cure() -> None:
         ("!(quantity(pod.metadata.annotations['n']).isGreaterThan(quantity('1Gi')))", "'0'"),
         ("duration(pod.metadata.annotations['n']) != duration('8h')", "'0s'"),
         ("pod.metadata.annotations['n'] != 'a'", "''"),
+        ("pod.spec.containers.exists(c, c.resources.limits['n'] != '') && node.spec.unschedulable", "''"),
     ],
 )
 def test_the_default_of_what_is_absent_can_be_converted(expression: str, default: str) -> None:
@@ -626,6 +637,7 @@ PROTECTIONS: dict[str, tuple[str, list[str]]] = {
     "a label that a victim may lack": ("victim.metadata.labels['keep'] == 'true'", ["AbsentRaises"]),
     "a label with a default": ("victim.metadata.labels[?'keep'].orValue('') == 'true'", []),
     "all but those with a value": ("victim.metadata.labels['cheap'] != 'true'", []),
+    "the pod's label, where the victim is meant": ("pod.metadata.labels['keep'] == 'true'", ["HasNoEffect"]),
     "the pod, where the victim is meant": ("'keep' in pod.metadata.annotations", ["HasNoEffect"]),
     "the node, where the victim is meant": ("node.metadata.labels[?'keep'].orValue('') == 'true'", ["HasNoEffect"]),
     "the pod and the victim": ("victim.spec.priority >= pod.spec.priority - 10", []),
