@@ -14,9 +14,8 @@ from extender import Stage
 from extender.stage import URGENT
 from fairlead.cli.main import main
 from support.chart.chart import NAMESPACE
-from support.chart.release import OPERATOR, Release, kwok_nodes, refused
-from support.kube.crd import POLICIES
-from testbed import layout, nodes
+from support.chart.release import OPERATOR, Release, pods_of_one_test, released
+from testbed import layout
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
 
@@ -64,28 +63,21 @@ def release(
     cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, prometheus_program: object
 ) -> Iterator[Release]:
     """Installed, with a Prometheus that measures all nodes as hot."""
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 4))
-    found = layout.load(cluster.folder.name)
-    assert found is not None
-    load = Load(found)
-    names = [one["metadata"]["name"] for one in cluster.api.items("/api/v1/nodes")]
-    load.up(dict.fromkeys(names, 0.95))
-    made.install(prometheus=[{"name": "default", "url": load.url}])
-    yield made
-    refused(made.uninstall)
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, operator_image_tag, 4) as made:
+        found = layout.load(cluster.folder.name)
+        assert found is not None
+        load = Load(found)
+        names = [one["metadata"]["name"] for one in cluster.api.items("/api/v1/nodes")]
+        load.up(dict.fromkeys(names, 0.95))
+        made.install(prometheus=[{"name": "default", "url": load.url}])
+        yield made
 
 
 @pytest.fixture
 def pods(release: Release, namespace: str) -> Iterator[Stage]:
     """Pods of this test alone, whose policies go with them."""
-    stage = Stage(api=release.api, name=namespace, start_scheduler=lambda _: str)
-    stage.open()
-    yield stage
-    release.api.delete(stage.path)
-    release.remove(one["metadata"]["name"] for one in release.api.items(POLICIES))
+    with pods_of_one_test(release, namespace) as stage:
+        yield stage
 
 
 @dataclass(frozen=True, slots=True)

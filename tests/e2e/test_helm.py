@@ -21,12 +21,11 @@ from support.chart.release import (
     SCHEDULER,
     Release,
     document,
-    kwok_nodes,
+    pods_of_one_test,
     processes,
     refused,
+    released,
 )
-from support.kube.crd import POLICIES
-from testbed import nodes
 from testbed.api import Object, wait_for
 from testbed.errors import ClusterError
 from testbed.fixtures import Cluster
@@ -57,26 +56,18 @@ def _filters(expression: str = _POOL) -> list[Object]:
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
     """Installed, without any policy."""
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 4))
-    made.before = made.everything()
-    begun = time.monotonic()
-    made.install()
-    LOG.info("installed in %.1f s", time.monotonic() - begun)
-    yield made
-    refused(made.uninstall)  # the last test did it
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, operator_image_tag, 4) as made:
+        begun = time.monotonic()
+        made.install()
+        LOG.info("installed in %.1f s", time.monotonic() - begun)
+        yield made
 
 
 @pytest.fixture
 def pods(release: Release, namespace: str) -> Iterator[Stage]:
     """Pods of this test alone, whose policies go with them."""
-    stage = Stage(api=release.api, name=namespace, start_scheduler=lambda _: str)
-    stage.open()
-    yield stage
-    release.remove(one["metadata"]["name"] for one in release.api.items(POLICIES))
-    release.api.delete(stage.path)
+    with pods_of_one_test(release, namespace) as stage:
+        yield stage
 
 
 def make(pods: Stage, name: str, pool: str = "a") -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from extender import Stage
 from support.chart.chart import CHART, NAMESPACE
-from support.chart.release import DEPLOYMENT, OPERATOR, Release, kwok_nodes, refused
+from support.chart.release import DEPLOYMENT, OPERATOR, Release, refused, released
 from support.kube.crd import POLICIES
-from testbed import nodes
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
@@ -22,13 +21,8 @@ _FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValu
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
     """Not installed yet."""
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 2))
-    made.before = made.everything()
-    yield made
-    refused(made.uninstall)
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, operator_image_tag, 2) as made:
+        yield made
 
 
 def test_an_install_whose_image_cannot_be_pulled_is_removed_and_made_again(release: Release) -> None:

@@ -3,7 +3,8 @@
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import psutil
 import yaml
 
+from extender import Stage
 from fairlead.pki.identities import REPLICAS
 from fairlead.process.health import FRESH_S
 from support.chart.chart import CHART, NAMESPACE
@@ -185,6 +187,32 @@ class Release:
         asked = ",".join(sorted({*kinds} - {*_PASSING}))
         rows = self.kubectl("get", asked, "-A", "--ignore-not-found", "--no-headers", "-o", _COLUMNS).splitlines()
         return {tuple(row.split()) for row in rows}
+
+
+@contextmanager
+def released(cluster: Cluster, image: str, count: int) -> Iterator[Release]:
+    """A release that is not installed yet, with so many nodes; in the end nothing of it is left."""
+    made = Release(cluster, image, kwok_nodes(cluster, count))
+    made.before = made.everything()
+    try:
+        yield made
+    finally:
+        refused(made.uninstall)  # a test may have done it
+        made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
+        cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+        nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+
+
+@contextmanager
+def pods_of_one_test(release: Release, namespace: str) -> Iterator[Stage]:
+    """Pods for a scheduler of the release; they and all policies are gone in the end."""
+    stage = Stage(api=release.api, name=namespace, start_scheduler=lambda _: str)
+    stage.open()
+    try:
+        yield stage
+    finally:
+        release.remove(one["metadata"]["name"] for one in release.api.items(POLICIES))
+        release.api.delete(stage.path)
 
 
 def processes(pod: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from fairlead.policy.compile.expression_rules import verdict_of
+from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.process.tasks import endless_strategies_interrupted
 from fairlead.strategies.contract import PASS, CompiledFilter, Filter, Strategy, Use
 from fairlead.strategies.guard import EndlessStrategyError, StrategyGuard
 from fairlead.strategies.template import STRATEGY
+from support.policy import NOW, node, pod
 
 assert STRATEGY.filter is not None
 PARAMS = STRATEGY.filter.params
@@ -102,3 +105,14 @@ def test_an_endless_loop_is_interrupted(compile: Callable[[Any], Any]) -> None: 
     with endless_strategies_interrupted(guard, limit_s=0.05):
         raised(lambda: guarded(guard, compile)().for_pod("pod")("node", 5))  # type: ignore[arg-type]
     assert guard.running == ""
+
+
+def test_the_status_says_that_a_strategy_is_left_out_and_until_when() -> None:
+    guard, tally = StrategyGuard(), RuleErrorTally()
+    made = guarded(guard, lambda _: with_node_function(lambda *_: guard.interrupt()))()
+    verdict = verdict_of(made, pod(), "slow", node(), NOW)
+    tally.count_error("p", "slow", verdict)
+    (counted,) = tally.drain()
+    assert counted.last_message == (
+        "the strategy x did not return within 2 s, and is left out until its policy is edited or this replica restarts"
+    )

@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Final
 
 from fairlead.strategies.facts import Unknown
+from fairlead.strategies.guard import EndlessStrategyError
 
 RAISED: Final = (Exception,)
 """Exceptions that an evaluation may raise: errors of CEL, and faults of Fairlead, which may be of any kind."""
@@ -27,6 +28,8 @@ def internal_error(
 ) -> RuleError:
     """Return the verdict for an unexpected exception."""
     detail = f"an internal fault ({type(error).__name__}); the log of the operator says where"
+    if isinstance(error, EndlessStrategyError):  # its text is the guard's, and says when the strategy runs again
+        detail = str(error)
     return InternalRuleError(what, why, until, detail=detail, error=error)
 
 
