@@ -151,6 +151,31 @@ def test_nobody_dies_where_everybody_is_protected(stage: Stage, serving: Serving
     assert stage.living() == {"keeper", "urgent"}
 
 
+def test_a_pod_whose_victims_are_protected_no_longer_is_retried_when_any_pod_leaves_a_node(
+    stage: Stage, serving: Serving, kwok_nodes: MakeNodes
+) -> None:
+    """The scheduler's own filter rejected it, so that it is not woken as pods are that rules reject."""
+    full, other = kwok_nodes(2, equal(cpu="2"))
+    keep = {"keep": "true"}
+    stage.make_pod("keeper", on=full, cpu="2", labels=keep)
+    stage.make_pod("large", on=other, cpu="1900m", labels=keep)
+    stage.make_pod("small", on=other, cpu="100m", labels=keep)
+    serving.put("keep", **_PROTECT)
+    serving.start()
+    stage.start(*serving.entries())
+    stage.make_pod("urgent", cpu="2", urgent=True)
+    assert stage.refusal("urgent").endswith("preemption: no candidate node for preemption")
+    serving.edit(lambda: serving.put("keep", filters=[{"name": "any", "expression": "true"}]))
+    # a pod that a rule rejected is retried for this
+    stage.api.patch(f"/api/v1/nodes/{full}", {"metadata": {"annotations": {"changed": ""}}})
+    stage.make_pod("later")
+    stage.placed("later")
+    assert "keeper" in stage.living()
+    assert not stage.pod("urgent")["spec"].get("nodeName")
+    stage.api.delete(f"{stage.path}/small", gracePeriodSeconds="0")
+    assert stage.placed("urgent") in (full, other)
+
+
 def test_no_version_up_to_now_evicts_for_a_refusal_that_evicting_would_cure(
     stage: Stage, serving: Serving, kwok_nodes: MakeNodes
 ) -> None:

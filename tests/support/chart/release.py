@@ -199,8 +199,10 @@ def released(cluster: Cluster, image: str, count: int) -> Iterator[Release]:
     finally:
         refused(made.uninstall)  # a test may have done it
         made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-        cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+        home = f"/api/v1/namespaces/{NAMESPACE}"
+        cluster.api.delete(home)
         nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+        wait_for(f"{NAMESPACE} to be gone", lambda: not cluster.api.exists(home), timeout_s=120)
 
 
 @contextmanager

@@ -33,6 +33,9 @@ _WORDS: Final[dict[Verdict, str]] = {
     "Rejected": "rejected",
     "Unfit": "does not fit",
 }
+_TRIED_AGAIN: Final = (
+    "The scheduler tries it again when a pod leaves any node, or after five minutes: a changed policy does not make it."
+)
 _GROUPS_MAX: Final = 12
 _OTHERS_MAX: Final = 8
 _STEPS_MAX: Final = 12
@@ -59,6 +62,8 @@ def explanation_text(about: ExplainContext, found: Explanation, *, wide: bool = 
     if found.evictions:
         yield from _titled("PREEMPTION", colour)
         yield from map(clean, eviction_lines(found.evictions))
+        if about.scheduling.last is not None and any(one.is_possible for one in found.evictions):
+            yield _TRIED_AGAIN
     own = [one for one in found.others if one.policy not in found.foreign]
     foreign = [found.foreign[one.policy] for one in found.others if one.policy in found.foreign]
     yield from _tail(about, own, foreign, simulates_preemption=bool(found.evictions))
