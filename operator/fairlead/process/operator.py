@@ -8,6 +8,7 @@ import asyncio
 import logging
 import ssl
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
@@ -22,10 +23,11 @@ from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink,
 from fairlead.kube.access.access import find_access
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
-from fairlead.kube.watch.secrets import Secrets
+from fairlead.kube.http.documents import write_document
+from fairlead.kube.watch.secrets import SECRETS, Secrets
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.process.peer_certificates import PREVIOUS_SECRET, PeerCertificates
+from fairlead.process.peer_certificates import PREVIOUS, PREVIOUS_SECRET, PeerCertificates
 from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
 from fairlead.process.serving_core import ServingCore
@@ -203,14 +205,15 @@ class OperatorReplica:
 
     async def remember_leaves(self) -> None:
         """Write the previous certificates into a Secret, for replicas that start meanwhile."""
-        before = self.peers.before()
-        if before == self.peers.written or not self.secrets.state.synced:
+        before, document = self.peers.before(), self.peers.document
+        if before == (document.value or {}) or document.fault or not self.secrets.state.synced:
             return
-        data = {"before": msgspec.json.encode(before)}
+        text = msgspec.json.encode(before)
+        metadata = {"name": PREVIOUS_SECRET, "namespace": self.settings.namespace}
+        obj = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"before": b64encode(text).decode()}}
+        where = SECRETS.named(self.settings.namespace, PREVIOUS_SECRET)
         try:
-            seen = await self._secrets.ensure(PREVIOUS_SECRET, lambda: data, kind="Opaque")
-            if seen.data != data:
-                await self._secrets.replace(seen, data)
+            await write_document(self.core.client, PREVIOUS, document, obj, where)
         except ClusterError as error:  # retried soon
             if (more := self.core.rate_limiter.about(PREVIOUS_SECRET)) is not None:
                 extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}

@@ -15,6 +15,7 @@ import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from fairlead.documents import Document, Format
 from fairlead.kube.watch.secrets import Shown
 from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import parsing
@@ -29,6 +30,18 @@ _Previous = dict[str, dict[str, datetime]]
 _remembered: Final = msgspec.json.Decoder(_Previous).decode
 
 
+def _decode(content: bytes) -> _Previous:
+    found = _remembered(content or b"{}")
+    if any(until.tzinfo is None for leaves in found.values() for until in leaves.values()):
+        raise ValueError("a time has no zone")
+    return found
+
+
+PREVIOUS: Final = Format(
+    "the previous certificates of callers", _decode, "delete it, and callers need the certificates in their Secrets"
+)
+
+
 @dataclass(slots=True)
 class PeerCertificates(EventSink):
     """Accepted certificates by Secret: fingerprints, the newest first, and until when each is accepted.
@@ -37,8 +50,8 @@ class PeerCertificates(EventSink):
     """
 
     now: Callable[[], datetime]
-    written: _Previous = field(default_factory=dict)
-    """Content of the Secret with the previous certificates."""
+    document: Document[_Previous] = field(default_factory=Document)
+    """The Secret with the previous certificates."""
     _remembered: _Previous = field(default_factory=dict)
     _of: _Previous = field(default_factory=dict)
 
@@ -63,7 +76,7 @@ class PeerCertificates(EventSink):
         """Take the certificate of a Secret that was added or changed."""
         name, certificate = secret.metadata.name, secret.data.certificate
         if name == PREVIOUS_SECRET:
-            self._remember(secret.data.before)
+            self._remember(secret)
         if not certificate:
             return
         try:
@@ -86,15 +99,17 @@ class PeerCertificates(EventSink):
         self._of.pop(key[1], None)
         self._remembered.pop(key[1], None)
         if key[1] == PREVIOUS_SECRET:
-            self.written = {}
+            self.document = Document()
 
-    def _remember(self, content: bytes) -> None:
-        latest = self.now() + PREVIOUS_FOR
-        try:
-            found = _remembered(content)
-            self._remembered = {
-                name: {leaf: min(until, latest) for leaf, until in leaves.items()} for name, leaves in found.items()
-            }
-            self.written = found
-        except (msgspec.DecodeError, TypeError) as error:  # a TypeError is a time without a zone
-            LOG.warning("certificates_before.unreadable", extra={"secret": PREVIOUS_SECRET, "error": str(error)})
+    def _remember(self, secret: Shown) -> None:
+        latest, meta = self.now() + PREVIOUS_FOR, secret.metadata
+        self.document = PREVIOUS.read_data(
+            f"Secret {PREVIOUS_SECRET}", secret.data.before, meta.annotations, meta.resourceVersion
+        )
+        if (found := self.document.value) is None:
+            extra = {"secret": PREVIOUS_SECRET, "error": self.document.fault}
+            LOG.warning("certificates_before.unreadable", extra=extra)
+            return
+        self._remembered = {
+            name: {leaf: min(until, latest) for leaf, until in leaves.items()} for name, leaves in found.items()
+        }

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
+from fairlead.documents import FORMAT
 from fairlead.kube.watch.secrets import Certificate, SecretMetadata, Shown
 from fairlead.pki import parsing
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
@@ -110,22 +111,23 @@ def started(held: Held, now: datetime | None = None) -> Held:
 
 def test_a_replica_that_starts_knows_what_was_before() -> None:
     held = Held()
-    assert held.leaves.before() == held.leaves.written == {}
+    assert held.leaves.before() == {}
+    assert held.leaves.document.value is None
     for pair in (A, B):
         held.put(pair)
-    assert held.leaves.before() != held.leaves.written
+    assert held.leaves.before() != held.leaves.document.value
     fresh = started(held)
     assert fresh.leaves.before() == {}  # of a Secret that is not there nothing counts
     assert not fresh.holds(A)
     fresh.put(B)
     assert (fresh.holds(A), fresh.holds(B), fresh.holds(A, "another")) == (True, True, False)
-    assert fresh.leaves.before() == fresh.leaves.written == held.leaves.before()
+    assert fresh.leaves.before() == fresh.leaves.document.value == held.leaves.before()
     fresh.put(OTHERS[0])
     assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [True, True, True]
     assert len(fresh.leaves.before()["s"]) == 2
     fresh.now += PREVIOUS_FOR
     assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [False, False, True]
-    assert fresh.leaves.before() == {} != fresh.leaves.written
+    assert fresh.leaves.before() == {} != fresh.leaves.document.value
 
 
 def test_nothing_is_remembered_of_a_secret_that_was_deleted() -> None:
@@ -137,9 +139,9 @@ def test_nothing_is_remembered_of_a_secret_that_was_deleted() -> None:
     fresh.leaves.remove(("here", "s"))
     fresh.put(OTHERS[0])
     assert [fresh.holds(pair) for pair in (A, B, OTHERS[0])] == [False, False, True]
-    assert fresh.leaves.before() == {} != fresh.leaves.written  # so that it is written anew
+    assert fresh.leaves.before() == {} != fresh.leaves.document.value  # so that it is written anew
     fresh.leaves.remove(("here", PREVIOUS_SECRET))
-    assert fresh.leaves.written == {}
+    assert fresh.leaves.document.value is None
 
 
 @pytest.mark.parametrize("said", [b"", b"{", b'{"s": 1}', b'{"s": {"x": "2027-01-01T00:00:00"}}'])
@@ -164,3 +166,14 @@ def test_keys_are_not_read() -> None:
     secret = {"metadata": {"name": "s"}, "data": {"tls.crt": "YQ==", "tls.key": "no base64"}, "type": "x"}
     assert msgspec.json.decode(msgspec.json.encode(secret), type=Shown).data.certificate == b"a"
     assert msgspec.json.decode(b'{"metadata":{"name":"s"}}', type=Shown).data.certificate == b""
+
+
+def test_what_a_newer_version_remembers_changes_nothing_and_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    held = Held()
+    for pair in (A, B):
+        held.put(pair)
+    metadata = SecretMetadata(PREVIOUS_SECRET, "here", annotations={FORMAT: "2"})
+    held.leaves.put(Shown(metadata, Certificate(before=b"{}")))
+    assert (held.holds(A), held.holds(B)) == (True, True)
+    assert held.leaves.document.fault.startswith(f"Secret {PREVIOUS_SECRET}, the previous certificates of callers, has")
+    assert "certificates_before.unreadable" in [one.message for one in caplog.records]

@@ -60,9 +60,7 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest(verb, "", "secrets", "own") for verb in ("get", "list", "watch", "create", "update")
     ],
     "control/reconcile/object_client": [*of_objects()],
-    "control/reconcile/managed_schedulers": [
-        ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")
-    ],
+    "kube/http/documents": [ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
     "control/reconcile/verify_rollout": [ApiRequest("get", "", "pods/log", "own")],
     "control/loop/kopf_runtime": [
         *(ApiRequest(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),

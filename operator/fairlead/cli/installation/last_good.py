@@ -51,6 +51,6 @@ async def _read(given: argparse.Namespace) -> tuple[Mapping[_Key, Mapping[str, A
             except ClusterError as error:
                 why = f"it is stored in a ControllerRevision of {home}: {error}"
                 continue
-            for good in filter(None, map(good_of, revisions)):
+            for good in filter(None, (good_of(one).value for one in revisions)):
                 found[good.name, good.uid, good.generation] = good.obj
     return found, why

@@ -22,7 +22,7 @@ from fairlead.cli.reports.status_data import (
 )
 from fairlead.cli.reports.status_problems import LEASE, Samples, problems, uninstalled_at
 from fairlead.control.decide.desired import scheduler_of
-from fairlead.control.decide.persisted_state import load
+from fairlead.control.decide.persisted_state import STATE
 from fairlead.control.decide.retention import SCHEDULER_S
 from fairlead.control.decide.rollout_observation import find_condition, is_ready, observe_rollout, pending_pod_reasons
 from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
@@ -167,8 +167,8 @@ def _refusal(policies: Iterable[Obj], scheduler: str) -> str:
 def _deleted_after(found: Survey, scheduler: str) -> str:
     """Return the time after which a scheduler without policies is deleted; empty if that is unknown."""
     name = Names(scheduler, found.namespace).state
-    state = load(next((one for one in found.config_maps if one["metadata"]["name"] == name), None))
-    since = state.retention.empty_since
+    state = STATE.read(next((one for one in found.config_maps if one["metadata"]["name"] == name), None)).value
+    since = None if state is None else state.retention.empty_since
     return "" if since is None else f"{datetime.fromtimestamp(since + SCHEDULER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

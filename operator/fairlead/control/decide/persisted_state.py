@@ -1,12 +1,13 @@
 """State of a scheduler that must survive a restart of the operator, as a ConfigMap; pure."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from fairlead.control.decide.retention import RetentionState
 from fairlead.control.decide.rollout import RolloutState
+from fairlead.documents import Format
 from fairlead.render.object_names import Names
 from fairlead.render.templates import Object
 
@@ -20,16 +21,15 @@ class PersistedState(msgspec.Struct, frozen=True, kw_only=True):
     retention: RetentionState = msgspec.field(default_factory=RetentionState)
 
 
-def load(config_map: Mapping[str, Any] | None) -> PersistedState:
-    """Return the state in a ConfigMap. If it is unreadable the state is empty, and what runs is verified again."""
-    try:
-        return msgspec.json.decode(((config_map or {}).get("data") or {})[_KEY], type=PersistedState)
-    except (KeyError, TypeError, msgspec.DecodeError):
-        return PersistedState()
+def _decode(data: Mapping[str, str]) -> PersistedState:
+    return msgspec.json.decode(data[_KEY], type=PersistedState) if _KEY in data else PersistedState()
+
+
+STATE: Final = Format("the state of a scheduler", _decode, "delete it, and what runs is verified again")
 
 
 def to_config_map(names: Names, state: PersistedState) -> Object:
-    """Return the ConfigMap to apply."""
+    """Return the ConfigMap to write."""
     metadata = {"name": names.state, "namespace": names.namespace, "labels": dict(names.labels)}
     return {
         "apiVersion": "v1",

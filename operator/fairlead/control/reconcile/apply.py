@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.control.decide.decide import Decision, deletion_order, objects_to_prune
-from fairlead.control.decide.persisted_state import to_config_map
-from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.control.decide.persisted_state import STATE, to_config_map
+from fairlead.control.reconcile.object_client import ObjectClient, ref_of
 from fairlead.control.reconcile.observe import ObservedObjects
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.result import Drift
+from fairlead.kube.http.documents import write_document
 from fairlead.render.object_names import Names
 
 LOG: Final = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class Applier:
         if decision.lifecycle == "Delete":
             return await self._delete_all(names, observed)
         if decision.persisted != live.persisted:
-            await self.persist(names, decision)
+            await self.persist(names, decision, observed)
         if (plan := decision.plan) is None:
             return False
         settled = decision.persisted.rollout.last_good == plan.config_hash
@@ -65,9 +66,10 @@ class Applier:
             await self.owner.adopt(one for one in observed.objects if one not in extra)
         return False
 
-    async def persist(self, names: Names, decision: Decision) -> None:
-        """Write the persisted state."""
-        await self.objects.apply_if_changed(to_config_map(names, decision.persisted))
+    async def persist(self, names: Names, decision: Decision, observed: ObservedObjects) -> None:
+        """Write the persisted state, if it is still the one that was observed."""
+        obj = to_config_map(names, decision.persisted)
+        await write_document(self.objects.client, STATE, observed.state, obj, ref_of(obj), changes=obj["data"])
 
     async def _delete_all(self, names: Names, observed: ObservedObjects) -> bool:
         """Delete the scheduler; return whether it is gone. Its certificate and permissions stay while a pod exists."""

@@ -5,6 +5,7 @@ the ConfigMap, and need not read back what it wrote. Names of deleted schedulers
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,27 +16,46 @@ import msgspec
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.kube.errors import NotFoundError
+from fairlead.documents import Document, Format
+from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import ObjectRef, Resource, decode_object
+from fairlead.kube.http.documents import DocumentFaultError, write_document
+from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, Meta
 from fairlead.render.object_names import MANAGER
 
+LOG: Final = logging.getLogger(__name__)
 NAME: Final = "fairlead-schedulers"
 GONE: Final = "gone since "
 """Prefix of the value of a scheduler that is gone."""
+_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps")
 
 
+class _Metadata(Meta, frozen=True):
+    annotations: Mapping[str, str] = {}
+
+
 class _ConfigMap(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
+    metadata: _Metadata = _Metadata()
     data: dict[str, str] = {}
 
 
 def is_gone(value: str) -> bool:
     """Return whether a value says that the scheduler is gone."""
     return value.startswith(GONE)
+
+
+def _names(data: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in data.items() if _NAME.fullmatch(name)}
+
+
+RECORD: Final = Format(
+    "the record of managed schedulers",
+    _names,
+    "delete it, and schedulers without policies are no longer known as Fairlead's",
+)
 
 
 class ManagedSchedulersSink(EventSink):
@@ -46,8 +66,13 @@ class ManagedSchedulersSink(EventSink):
         """Names of the schedulers that may exist."""
 
     def put(self, item: _ConfigMap, /) -> None:
-        """Take the names of a ConfigMap that was added or changed."""
-        self.names = frozenset(name for name, value in item.data.items() if not is_gone(value))
+        """Take the names of a ConfigMap that was added or changed; one of a newer version changes nothing."""
+        meta = item.metadata
+        found = RECORD.read_data(f"ConfigMap {meta.name}", item.data, meta.annotations, meta.resourceVersion)
+        if found.value is None:
+            LOG.warning("managed_schedulers.left_alone", extra={"error": found.fault})
+        else:
+            self.names = frozenset(name for name, value in found.value.items() if not is_gone(value))
 
     def remove(self, _: Key, /) -> None:
         """Ignore the deletion of the ConfigMap: schedulers may call as before."""
@@ -64,7 +89,8 @@ NAMES_MAX: Final = 1000
 """Maximum number of names; a ConfigMap holds 1 MiB, and each name takes about a hundred bytes."""
 KEEP_FOR: Final = timedelta(hours=1)
 """How long the name of a deleted scheduler is kept although no pod names it: its pods may be created again."""
-_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_TRIES: Final = 3
+"""Writes until one meets the version that was read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,17 +100,17 @@ class ManagedSchedulers:
     objects: ObjectClient
     namespace: str
     _held: dict[str, str] = field(default_factory=dict)
-    _is_read: bool = False
+    _document: Document[dict[str, str]] | None = None
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self) -> None:
-        """Read the ConfigMap unless it is cached."""
+        """Read the ConfigMap unless it is cached. Raises DocumentFaultError if it is left alone."""
         async with self._busy:
             await self._read()
 
     def forget(self) -> None:
         """Drop the cache, because others may have edited the ConfigMap."""
-        self._is_read = False
+        self._document = None
 
     def __contains__(self, scheduler: str) -> bool:
         """Return whether a scheduler was ever managed."""
@@ -133,23 +159,34 @@ class ManagedSchedulers:
         return min(gone)[1]
 
     async def _read(self) -> None:
-        if not self._is_read:
-            found = await self.objects.get(ObjectRef(resource("ConfigMap"), self.namespace, NAME))
-            data: Mapping[str, str] = (found or {}).get("data") or {}
-            self._held = {name: value for name, value in data.items() if _NAME.fullmatch(name)}
-            self._is_read = True
+        if self._document is None:
+            found = RECORD.read(await self.objects.get(self._where))
+            if found.fault:
+                raise DocumentFaultError(found.fault)
+            self._document, self._held = found, found.value or {}
 
     async def _write(self, changes: Mapping[str, str | None]) -> None:
-        at = ObjectRef(resource("ConfigMap"), self.namespace, NAME)
-        data = {name: value for name, value in {**self._held, **changes}.items() if value is not None}
-        try:
-            await self.objects.client.merge(at, {"data": changes}, decode_object)
-        except NotFoundError:
+        """Write changes of single names: others may have edited the ConfigMap since it was read."""
+        for left in reversed(range(_TRIES)):
+            await self._read()
+            data = {name: value for name, value in {**self._held, **changes}.items() if value is not None}
             labels = {"app.kubernetes.io/managed-by": MANAGER}
             metadata = {"name": NAME, "namespace": self.namespace, "labels": labels}
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-            await self.objects.client.create(ObjectRef(resource("ConfigMap"), self.namespace), body, decode_object)
-        self._held = data
+            obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            try:
+                before = self._document or Document()
+                made = await write_document(self.objects.client, RECORD, before, obj, self._where, changes=changes)
+            except ConflictError:
+                self._document = None
+                if not left:
+                    raise
+            else:
+                self._document, self._held = RECORD.read(made), data
+                return
+
+    @property
+    def _where(self) -> ObjectRef:
+        return ObjectRef(resource("ConfigMap"), self.namespace, NAME)
 
 
 def _is_new(value: str, now: datetime) -> bool:

@@ -144,7 +144,7 @@ class Reconciler:
         except InvalidObjectError:
             unused = not (desired.exists or desired.listed or desired.paused)
             if unused and decision.persisted != observed.scheduler.persisted:
-                await self.applier.persist(names, decision)  # the time since which it is unused
+                await self.applier.persist(names, decision, observed)  # the time since which it is unused
             raise
 
     async def _verify(self, names: Names, observed: ObservedObjects) -> ObservedObjects:
@@ -176,7 +176,7 @@ class Reconciler:
         if decision.phase == "RolledBack":
             await self.applier.apply(names, observed, decision, None, [])
         elif decision.persisted != observed.scheduler.persisted:
-            await self.applier.persist(names, decision)
+            await self.applier.persist(names, decision, observed)
 
 
 def _with_rollout(observed: ObservedObjects, rollout: RolloutObservation) -> ObservedObjects:

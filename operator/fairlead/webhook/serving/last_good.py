@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from fairlead.documents import Document, Format, TooLargeError
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Page, Resource
@@ -28,6 +29,8 @@ _LOAD_AGAIN_S: Final = 1.0
 """Interval of retries after a failed write."""
 REFUSALS: Final = 4
 """Refusals that count as transient: an API server that has just started refuses every request for a moment."""
+_BYTES_MAX: Final = 1_400_000
+"""A little less than an API server sends to etcd."""
 _NAME: Final = "fairlead.dev/policy"
 _UID: Final = "fairlead.dev/policy-uid"
 _GENERATION: Final = "fairlead.dev/policy-generation"
@@ -53,7 +56,7 @@ def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str,
     """Return the object that stores a generation."""
     identity = hashlib.sha256(f"{source}/{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
     labels = {LABEL: source}
-    annotations = {_NAME: good.name, _UID: good.uid, _GENERATION: good.generation}
+    annotations = {_NAME: good.name, _UID: good.uid, _GENERATION: good.generation, **LAST_GOOD.annotations()}
     metadata = {"name": f"fairlead-policy-{identity[:16]}", "labels": labels, "annotations": annotations}
     written = {key: value for key, value in good.obj.items() if key in ("apiVersion", "kind", "spec")}
     kept = {field: value for field, value in good.obj["metadata"].items() if field in ("name", "uid", "generation")}
@@ -66,17 +69,32 @@ def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str,
     }
 
 
-def good_of(revision: Mapping[str, Any]) -> CompiledGeneration | None:
-    """Return the generation that an object stores; None if it is not ours, or says two things of its policy."""
-    annotations = revision.get("metadata", {}).get("annotations", {})
+def _decode_revision(revision: Mapping[str, Any]) -> CompiledGeneration:
+    annotations = revision["metadata"].get("annotations") or {}
     name, uid = annotations.get(_NAME, ""), annotations.get(_UID, "")
     data = revision.get("data")
     kept = data.get("metadata") if isinstance(data, Mapping) else None
     if not name or not isinstance(data, Mapping) or not isinstance(kept, Mapping):
-        return None
+        raise ValueError("it has no policy")
     if (kept.get("name"), kept.get("uid", "")) != (name, uid):  # edited: its rules would serve as those of another
-        return None
+        raise ValueError("its annotations and its data name different policies")
     return CompiledGeneration(name, uid, annotations.get(_GENERATION, ""), data)
+
+
+LAST_GOOD: Final = Format(
+    "the last good generation of a policy",
+    _decode_revision,
+    "delete it, and the policy is stored again when it next compiles",
+    bytes_max=_BYTES_MAX,
+)
+
+
+def good_of(revision: Mapping[str, Any]) -> Document[CompiledGeneration]:
+    """Return the generation that an object stores; it is left alone if it says two things of its policy."""
+    metadata = revision["metadata"]
+    where = f"ControllerRevision {metadata.get('name', '')}"
+    annotations = metadata.get("annotations") or {}
+    return LAST_GOOD.read_data(where, revision, annotations, metadata.get("resourceVersion") or "")
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +124,11 @@ class LastGoodStore:
         self.fault = self.missing_permission = ""
         stored: dict[tuple[str, str], CompiledGeneration] = {}
         for revision in sorted(revisions, key=_number):
-            if (good := good_of(revision)) is not None:
+            found = good_of(revision)
+            if (good := found.value) is not None:
                 stored[good.name, good.uid] = good
+            else:
+                LOG.warning("last_good.left_alone", extra={"error": found.fault})
         return stored
 
     async def loaded(self) -> dict[tuple[str, str], CompiledGeneration]:
@@ -147,7 +168,8 @@ class LastGoodStore:
                 LOG.info("last_good.stored")
 
     async def _settle(self, name: str, good: CompiledGeneration | None) -> None:
-        stored = [one for one in await self.api.list(f"{LABEL}={self.source}") if _is_of(one, name)]
+        listed = await self.api.list(f"{LABEL}={self.source}")
+        stored = [one for one in listed if _is_of(one, name) and not good_of(one).fault]
         superseded = stored if good is None else await self._write(good, stored)
         for metadata in (one["metadata"] for one in superseded):
             await self.api.delete(metadata["name"], metadata["uid"])
@@ -160,6 +182,10 @@ class LastGoodStore:
         # Generations of files have no order: the last one written is the newest.
         number = int(generation) if generation else max(map(_number, stored), default=0) + 1
         revision = revision_of(good, number, self.source)
+        try:
+            LAST_GOOD.check_size(len(msgspec.json.encode(revision)))
+        except TooLargeError as error:
+            raise OSError(f"policy {good.name}: {error}") from error
         await self.api.create(revision)
         others = (one for one in stored if one["metadata"]["name"] != revision["metadata"]["name"])
         return [one for one in others if _number(one) < number or not _is_of(one, good.name, good.uid)]

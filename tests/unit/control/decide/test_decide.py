@@ -10,8 +10,9 @@ from generate.crds import installed_policy
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.decide import Decision, DesiredScheduler, ObservedScheduler, decide, objects_to_prune
-from fairlead.control.decide.persisted_state import PersistedState, load, to_config_map
+from fairlead.control.decide.persisted_state import STATE, PersistedState, to_config_map
 from fairlead.control.decide.retention import SCHEDULER_S, VERB_S
+from fairlead.control.decide.rollout import RolloutState
 from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.object_names import CONFIG_HASH, Names
 from fairlead.render.shipped_templates import templates
@@ -53,7 +54,7 @@ def after(decided: Decision, there: ObservedScheduler = NOTHING, **seen: Any) ->
     return ObservedScheduler(
         rollout=RolloutObservation(config=deployment["metadata"]["annotations"][CONFIG_HASH], **seen),
         config_maps={**there.config_maps, config: made},
-        persisted=load(kept),
+        persisted=STATE.read(kept).value or PersistedState(),
     )
 
 
@@ -172,7 +173,22 @@ def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> N
 
 
 @pytest.mark.parametrize(
-    "data", [None, {}, {"data": None}, {"data": {"state.json": "{"}}, {"data": {"state.json": "[]"}}]
+    ("data", "value"),
+    [
+        ({}, PersistedState()),
+        (None, PersistedState()),
+        ({"state.json": "{}"}, PersistedState()),
+        ({"state.json": "{"}, None),
+        ({"state.json": "[]"}, None),
+    ],
 )
-def test_a_memory_that_is_spoilt_holds_nothing(data: Any) -> None:
-    assert load(data) == PersistedState()
+def test_state_that_was_spoilt_is_left_alone(data: Any, value: PersistedState | None) -> None:
+    found = STATE.read({"kind": "ConfigMap", "metadata": {"name": "s.state", "resourceVersion": "1"}, "data": data})
+    assert (found.value, bool(found.fault)) == (value, value is None)
+
+
+def test_state_of_a_version_without_formats_is_read() -> None:
+    state = PersistedState(rollout=RolloutState(last_good="a"))
+    config_map = to_config_map(NAMES, state)
+    assert STATE.read(config_map).value == state
+    assert STATE.read(None).value is None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.documents import FORMAT
 from fairlead.webhook.serving.last_good import LABEL, REFUSALS, LastGoodStore, good_of, revision_of
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 
@@ -164,13 +165,43 @@ EDITED: dict[str, object] = {
 
 
 def test_stored_generations_are_read_back() -> None:
-    assert good_of(STORED) is not None
-    assert good_of(revision_of(of_file("1"), 1, "files")) is not None
+    found = good_of(STORED).value
+    assert found is not None
+    assert (found.name, found.uid, found.generation) == ("p", "u", "1")
+    assert good_of(revision_of(of_file("1"), 1, "files")).value is not None
 
 
 @pytest.mark.parametrize("data", EDITED.values(), ids=EDITED)
 def test_revisions_that_were_edited_are_passed_over(data: object) -> None:
-    assert good_of(STORED | {"data": data}) is None
+    found = good_of(STORED | {"data": data})
+    assert found.value is None
+    assert "it is left alone: restore it" in found.fault
+
+
+def test_revision_of_a_newer_version_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    api = written(good("1"))
+    [newer] = [*api.held.values()]
+    newer["metadata"]["annotations"][FORMAT] = "2"
+    written(good("2"), "p", api=api)
+    assert [*api.held.values()] == [newer], "neither superseded nor deleted"
+    assert asyncio.run(LastGoodStore(api, "files").load()) == {}
+    assert [one.message for one in caplog.records] == ["last_good.left_alone"]
+    assert "has format '2', and this version of Fairlead reads 1 at most" in caplog.records[0].__dict__["error"]
+
+
+def test_policy_that_is_too_large_to_store_is_reported() -> None:
+    async def story() -> tuple[str, int]:
+        api = Api()
+        revisions = LastGoodStore(api, "files")
+        writer = asyncio.ensure_future(revisions.run())
+        one = good("1")
+        revisions.keep(CompiledGeneration("p", "u", "1", {**one.obj, "spec": "x" * 1_500_000}))
+        while not revisions.fault:
+            await asyncio.sleep(0)
+        writer.cancel()
+        return revisions.fault.partition(":")[0], api.calls.count("create")
+
+    assert asyncio.run(story()) == ("policy p", 0)
 
 
 def test_what_others_have_labelled_so_is_passed_over() -> None:
