@@ -10,7 +10,7 @@ clock that they were issued by was ahead: else nothing would trust them until th
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -75,7 +75,7 @@ class Authority:
     def becomes(self, phase: Phase, new: Callable[[], Pair]) -> "Authority":
         """Return the authority in another phase; `new` creates the authority that Introduced adds, or replaces."""
         if phase is Phase.INTRODUCED:
-            return replace(self, next=new())
+            return Authority(self.signing, next=new())
         if phase is Phase.SWITCHED and self.next is not None:
             return Authority(self.next, previous=self.signing.certificate)
         if phase is Phase.NARROWED:

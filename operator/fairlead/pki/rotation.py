@@ -7,6 +7,8 @@ The authority is replaced without a failed call, because no certificate is used 
     narrow      schedulers roll, and trust the new one only: pods that started since then use a new certificate
     forget      replicas trust the new one only
 
+An authority of a clock that was ahead, so that it is not valid yet, is replaced at once: nothing trusts what it signs.
+
 Each step starts when all have completed the one before. A scheduler that never does (a ConfigOnly one that is not
 restarted) is named, and waited for until the old authority is about to expire: after that waiting does not help.
 """
@@ -28,6 +30,8 @@ ROTATED_AT: Final = 0.8
 """Part of the authority's lifetime after which it is rotated."""
 LATEST: Final[timedelta] = LEAF_LIFE
 """Time before the end of the old authority at which nothing is waited for: its certificates get too short-lived."""
+
+_NOT_VALID_YET: Final = "the authority is not valid yet: the clock was ahead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +121,13 @@ def plan(
 ) -> tuple[Action, ...]:
     """Return the next actions, in order. `replicas` has all pods of the operator; one that does not answer is None."""
     waits: WaitFor | None = None
+    if authority.next is not None and now < parsing.read_certificate(authority.next.certificate).begins:
+        return (Advance(Phase.INTRODUCED, "the next authority is not valid yet: the clock was ahead"),)
+    if now < parsing.read_certificate(authority.signing.certificate).begins:
+        return (Advance(Phase.INTRODUCED if authority.next is None else Phase.SWITCHED, _NOT_VALID_YET),)
     if authority.phase is Phase.STABLE:
         if why := _why_rotate(authority, now, requested=requested):
             return (Advance(Phase.INTRODUCED, why),)
-    elif authority.next is not None and now < parsing.read_certificate(authority.next.certificate).begins:
-        return (Advance(Phase.INTRODUCED, "the next authority is not valid yet: the clock was ahead"),)
     else:
         after = _AFTER[authority.phase]
         waits = _waits(authority, schedulers, replicas)

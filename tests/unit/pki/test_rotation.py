@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fairlead.pki import parsing
-from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, renewed_at, scheduler_data
+from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, read, renewed_at, scheduler_data
 from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.pki.rotation import Action, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 from support.pki.authorities import DAY, NOW, authority
@@ -160,6 +160,24 @@ def test_a_next_authority_of_a_clock_that_was_ahead_is_replaced_before_it_signs(
     assert planned(ahead) == (Advance(Phase.INTRODUCED, why),)
     mended = ahead.becomes(Phase.INTRODUCED, lambda: STRANGE.signing)
     assert (mended.phase, mended.signing, mended.next) == (Phase.INTRODUCED, ahead.signing, STRANGE.signing)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_an_authority_of_a_clock_that_was_years_ahead_is_replaced_at_once(phase: Phase) -> None:
+    one = authority(phase, NOW + 0.5 * LIFE)
+    steps = list[Phase]()
+    # as the issuer does; no replica can be asked, because nothing trusts its certificate
+    while isinstance(action := plan(one, {"gpu": scheduler(one)}, {"r": None}, NOW)[0], Advance):
+        one = one.becomes(action.phase, lambda: create_authority("now", NOW, LIFE))
+        assert read(one.data()) == one
+        steps.append(one.phase)
+        assert "is not valid yet: the clock was ahead" in action.why
+    assert steps == [Phase.INTRODUCED, Phase.SWITCHED]
+    assert parsing.read_certificate(one.signing.certificate).begins < NOW
+    assert plan(one, {"gpu": SchedulerTrust()}, {"r": None}, NOW) == (
+        Issue("gpu", "there is no certificate"),
+        WaitFor(Phase.SWITCHED, ("r",), ("gpu",)),
+    )
 
 
 def test_who_is_waited_for_is_said() -> None:
