@@ -77,6 +77,7 @@ def endless_strategies_interrupted(guard: StrategyGuard, limit_s: float = LIMIT_
     A signal does it, because its handler runs in the main thread between two steps of the strategy, and nowhere else.
     """
     main = threading.get_ident()
+    guard.is_serving_thread, guard.clock = lambda: threading.get_ident() == main, monotonic
     over = threading.Event()
     before = signal.signal(signal.SIGUSR1, lambda _number, _frame: guard.interrupt())
 

@@ -3,8 +3,11 @@
 A strategy runs in the event loop, so while it runs no call is answered and no probe either: the replica would be
 restarted, asked again, and hang again, with the policies of all others. The guard says which strategy runs; a watchdog
 interrupts the one that runs for too long, and its rule is an error from then on, until its policy is compiled again.
+
+In another thread, which lints on the leader, no signal can interrupt it: there a trace function does.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -26,12 +29,16 @@ class _Interrupt(BaseException):
 
 @dataclass(slots=True, eq=False)
 class StrategyGuard:
-    """The custom strategy that runs at this moment. Used by the serving event loop only; a watchdog reads it."""
+    """The custom strategy that runs at this moment in the serving event loop; a watchdog reads it."""
 
     running: str = ""
     """Name of the strategy; "" if none runs."""
     entered: int = 0
     """Number of times that a strategy was entered: the same number twice is the same run."""
+    is_serving_thread: Callable[[], bool] = lambda: True
+    """Returns whether the caller is in the thread that the watchdog interrupts."""
+    clock: Callable[[], float] = lambda: 0.0
+    """Returns seconds, for other threads."""
 
     def guarded(self, strategies: Mapping[str, Strategy]) -> Mapping[str, Strategy]:
         """Return the strategies with a guard around each of their functions."""
@@ -77,9 +84,12 @@ class _Runs:
         guard = self.guard
         if self.ended:
             raise EndlessStrategyError(self.ended)
-        guard.entered += 1
-        guard.running = self.name
+        is_serving = guard.is_serving_thread()
         try:
+            if not is_serving:
+                return _traced(function, given, guard.clock)
+            guard.entered += 1
+            guard.running = self.name
             return function(*given)
         except _Interrupt as interrupt:
             self.ended = (
@@ -88,8 +98,26 @@ class _Runs:
             )
             raise EndlessStrategyError(self.ended) from interrupt
         finally:
-            guard.running = ""
+            if is_serving:
+                guard.running = ""
 
     def around(self, one: Any) -> Any:
         """Return the function for one node with the guard around it."""
         return (lambda *given: self.call(one, *given)) if callable(one) else one
+
+
+def _traced(function: Callable[..., Any], given: tuple[Any, ...], clock: Callable[[], float]) -> Any:
+    """Call a function, and interrupt it at the first of its lines after the limit."""
+    ends = clock() + LIMIT_S
+
+    def trace(_frame: object, _event: str, _argument: object) -> Any:
+        if clock() >= ends:
+            raise _Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return function(*given)
+    finally:
+        sys.settrace(before)

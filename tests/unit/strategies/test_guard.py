@@ -1,6 +1,7 @@
 """Custom strategies that do not return: interrupted once, and left out from then on."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -116,3 +117,15 @@ def test_the_status_says_that_a_strategy_is_left_out_and_until_when() -> None:
     assert counted.last_message == (
         "the strategy x did not return within 2 s, and is left out until its policy is edited or this replica restarts"
     )
+
+
+def test_in_another_thread_it_is_interrupted_there_and_nothing_else_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.strategies.guard.LIMIT_S", 0.05)
+    guard = StrategyGuard()
+    with endless_strategies_interrupted(guard, limit_s=0.05), ThreadPoolExecutor() as pool:
+        running = pool.submit(lambda: raised(guarded(guard, forever)))
+        while not running.done():  # interrupted here, it would raise
+            assert guard.running == ""
+        assert "did not return within" in running.result()
+        one = guarded(guard, lambda _: with_node_function(lambda *_: PASS))
+        assert pool.submit(lambda: one().for_pod("pod")("node", 5)).result() is PASS  # type: ignore[arg-type]
