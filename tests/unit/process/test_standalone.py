@@ -112,6 +112,25 @@ async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: 
 
 
 @in_loop
+async def test_a_new_file_takes_no_room_from_a_policy_that_serves_whatever_its_name(tmp_path: Path) -> None:
+    there: World | None = None
+    for is_again in (False, True):
+        async with running(tmp_path, there) as one:
+            one.core.policies.set_max_policies(1)
+            await one.ready()
+            if not is_again:
+                assert "serves" in await one.served(GOOD)
+                await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
+                (one.folder / "a.yaml").write_text(POLICY.replace("name: p", "name: a") % GOOD)
+                await one.app.policies.reload()
+            await one.until(lambda: one.core.policies.states.keys() == {"a", "p"})
+            states = one.core.policies.states
+            assert (states["p"].reason, states["a"].reason) == ("Compiled", "NothingServes")
+            assert kept(one.world) == ["p"]
+            there = one.world
+
+
+@in_loop
 async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
     async with running(tmp_path, World({}, {"controllerrevisions"})) as one:
         await one.ready()

@@ -120,7 +120,7 @@ class PolicyEntry:
 
     @property
     def age(self) -> Age:
-        """Return the sort key by which older policies come first; policies of files do not say when they were made."""
+        """Return the sort key by which older policies come first; it is empty for the oldest policies of files."""
         metadata = self.obj.get("metadata", {})
         return str(metadata.get("creationTimestamp") or ""), str(metadata.get("name", ""))
 

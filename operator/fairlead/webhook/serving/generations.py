@@ -17,7 +17,7 @@ _BEYOND: Final = (
     "there are more than {} policies, of which the oldest serve; delete policies, or raise maxPolicies in the settings"
 )
 Age = tuple[str, str]
-"""Creation time and name of a policy: older ones sort first. Policies of files do not say when they were created."""
+"""Creation time and name of a policy: older ones sort first. The oldest policies of files have no time."""
 
 
 @dataclass(frozen=True, slots=True)

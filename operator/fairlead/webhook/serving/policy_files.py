@@ -7,10 +7,12 @@ import asyncio
 import hashlib
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from time import time
 from typing import Any, Final
 
 import yaml
@@ -99,10 +101,22 @@ class PolicyFiles:
 
 
 class PolicyFolder:
-    """Source of policies: a folder."""
+    """Source of policies: a folder.
 
-    def __init__(self, folder: Path, reloader: PolicyReloader, last_good: LastGoodStore) -> None:
-        self._folder, self._reloader, self._last_good = folder, reloader, last_good
+    Files do not say which policy is the oldest, which comes first in the limits. So the oldest are those of which a
+    good generation is stored; of the others those that were there at the start, and then as they appeared.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        reloader: PolicyReloader,
+        last_good: LastGoodStore,
+        now: Callable[[], float] = time,
+    ) -> None:
+        """`now` is the time of day in seconds."""
+        self._folder, self._reloader, self._last_good, self._now = folder, reloader, last_good, now
+        self._appeared: dict[str, str] = {}
         self._files = PolicyFiles(folder)
         self._scan = Scan({}, {})
 
@@ -120,8 +134,10 @@ class PolicyFolder:
         """Compile the policies, after their last good generations are loaded: one may not compile."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
-            self._reloader.policies.last_good = await self._last_good.loaded()
+            self._reloader.policies.last_good = stored = await self._last_good.loaded()
             self._take(self._scan)
+            if stored:
+                self._date({name for name, _ in stored})
             self._reloader.wake()
             await self._reloader.run()
 
@@ -144,9 +160,13 @@ class PolicyFolder:
         before, known, faults = self._scan.policies, self._scan.faults, scan.faults
         for name in before.keys() - scan.policies.keys():
             self._reloader.remove(name)
+        is_first = not self._appeared
+        for name in self._appeared.keys() - scan.policies.keys():
+            del self._appeared[name]
         for name, obj in scan.policies.items():
             if before.get(name) is not obj:
-                self._reloader.put(obj)
+                self._appeared.setdefault(name, "" if is_first else self._today())
+                self._reloader.put(self._dated(obj))
         if not scan.unknown:
             self._reloader.forget_missing()
         elif restored := self._reloader.restore_missing():  # the files that cannot be read may contain them
@@ -157,6 +177,22 @@ class PolicyFolder:
         for file in known.keys() - faults.keys():
             LOG.info("policy_file.valid", extra={"file": file})
         self._scan = scan
+
+    def _date(self, served: Collection[str]) -> None:
+        """Put the policies behind those that have served."""
+        for name, obj in self._scan.policies.items():
+            if name not in served:
+                self._appeared[name] = self._appeared[name] or self._today()
+                self._reloader.put(self._dated(obj))
+
+    def _dated(self, obj: Obj) -> Obj:
+        metadata = obj["metadata"]
+        if not (appeared := self._appeared[metadata["name"]]):
+            return obj
+        return {**obj, "metadata": {**metadata, "creationTimestamp": appeared}}
+
+    def _today(self) -> str:
+        return f"{datetime.fromtimestamp(self._now(), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _policies(data: bytes) -> Iterator[Obj]:
