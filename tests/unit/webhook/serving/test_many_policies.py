@@ -9,6 +9,7 @@ from fairlead.webhook.serving.compile_queue import BEGUN_MAX
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
 from support.policy import INSTALLED, MODEL, obj
+from support.webhook.policy_stores import put, serving
 
 RULE: Final = {"f": "node.metadata.name != 'x'"}
 BEYOND: Final = (
@@ -25,17 +26,6 @@ def store(*objs: dict[str, Any], most: int = 2, **more: Any) -> PolicyStore:
     policies = PolicyStore(MODEL, CompileOptions(INSTALLED), max_policies=most, **more)
     put(policies, *objs)
     return policies
-
-
-def put(policies: PolicyStore, *objs: dict[str, Any]) -> None:
-    for one in objs:
-        policies.put(one)
-    for _ in policies.compile_pending():
-        pass
-
-
-def serving(policies: PolicyStore) -> dict[str, str]:
-    return {one.name: one.placeholder or one.generation for one in policies.serving.policies}
 
 
 @pytest.mark.parametrize("turned", [False, True])

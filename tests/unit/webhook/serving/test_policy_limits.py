@@ -12,6 +12,7 @@ from fairlead.policy.compile.entry_limits import OTHERS_MAX
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.policy_watch import decode
 from support.policy import INSTALLED, MODEL, obj
+from support.webhook.policy_stores import put, serving
 
 LIMITS: Final = {"default": 3, "other": 1}
 
@@ -39,17 +40,6 @@ def store(*objs: dict[str, Any], limits: dict[str, int] | None = None) -> Policy
     for one in objs:
         put(made, one)
     return made
-
-
-def put(policies: PolicyStore, *objs: dict[str, Any]) -> None:
-    for one in objs:
-        policies.put(one)
-    for _ in policies.compile_pending():
-        pass
-
-
-def serving(policies: PolicyStore) -> dict[str, str]:
-    return {one.name: one.placeholder or one.generation for one in policies.serving.policies}
 
 
 def said(policies: PolicyStore) -> dict[str, str]:

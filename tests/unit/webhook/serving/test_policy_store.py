@@ -16,6 +16,7 @@ from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
 from support.policy import MODEL, NOW, Evaluation, node, obj, pod
 from support.policy.building import INSTALLED
+from support.webhook.policy_stores import put as put_all
 
 GOOD = "node.metadata.name == 'a'"
 OTHER = "node.metadata.name == 'b'"
@@ -27,9 +28,7 @@ def policies(**more: Any) -> PolicyStore:
 
 
 def put(all_: PolicyStore, expression: str, generation: int = 1, uid: str = "u1", **spec: Any) -> None:
-    all_.put(obj("p", generation=generation, uid=uid, filters={"f": expression}, **spec))
-    for _ in all_.compile_pending():
-        pass
+    put_all(all_, obj("p", generation=generation, uid=uid, filters={"f": expression}, **spec))
 
 
 def said(all_: PolicyStore) -> str:
