@@ -33,6 +33,8 @@ class NodeNames:
         addresses = self._addresses
         if addresses is None:
             addresses = self._addresses = _by_address(self._nodes)
+        if ":" not in label:
+            return addresses.get(label)
         host = _without_port(label)
         return host if host in self._names else addresses.get(host)
 

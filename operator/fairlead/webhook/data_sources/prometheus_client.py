@@ -19,7 +19,7 @@ from fairlead.kube.errors import ERROR_BYTES_MAX, AccessError
 from fairlead.kube.http.transport import os_reason
 from fairlead.policy.nodes.polls import PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
-from fairlead.webhook.data_sources.loop_turns import LoopTurns
+from fairlead.webhook.data_sources.loop_turns import LoopTurns, turns_of_large_replies
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_reply import ReplyReader, refusal_text
 from fairlead.webhook.data_sources.query_places import AT_ONCE, QueryConnections, QueryPlaces
@@ -30,10 +30,9 @@ BODY_BYTES_MAX: Final = 16 << 20
 """Greatest size of a reply, before and after decompression."""
 _PATH: Final = "/api/v1/query"
 _GET_MAX: Final = 1500
-"""Length of a query string up to which GET is used: proxies that check rights often allow nothing else. A longer one
-would not pass those that limit the length of lines."""
+"""Length of a query up to which GET is used, the only one that many proxies allow; some refuse longer lines."""
 _LONG_S: Final = 1.0  # to wait for a place without a word
-_STEP_BYTES: Final = 256 << 10  # decompressed between two turns of the loop
+_STEP_BYTES: Final = 64 << 10  # decompressed between two turns of the loop
 _GZIP: Final = 31  # zlib's number for it
 _CONNECT_PART: Final = 0.8  # of the time, so that a connection that is dropped is told apart from a slow query
 _SERVER_PART: Final = 0.9  # of the time, so that the server's own message arrives
@@ -69,6 +68,7 @@ class PrometheusClient:
         self._folder = settings_folder / FOLDER
         self._now = now
         self._turns = turns or LoopTurns()
+        self._large_turns = turns_of_large_replies()
         self._clock = monotonic
         self._owners: Mapping[PrometheusPoll, str] = {}
         self._places: dict[URL, QueryPlaces] = {}
@@ -224,8 +224,8 @@ class PrometheusClient:
             ) as answer,
         ):
             if answer.status != 200:
-                raise PollError(f"{server.url} answers {await _refusal(answer)}")
-            async for part in _parts(answer, BODY_BYTES_MAX):
+                raise PollError(f"{server.url} answers {await _refusal(answer, self._large_turns)}")
+            async for part in _parts(answer, BODY_BYTES_MAX, self._large_turns):
                 if reader.add(part):
                     await self._decode(reader, limit)
 
@@ -233,11 +233,11 @@ class PrometheusClient:
         """Decode what has come; this is no time of the server's."""
         ends, began = limit.when(), self._clock()
         limit.reschedule(None)
-        await self._turns.run(reader.decode())
+        await self._large_turns.run(reader.decode())
         limit.reschedule(None if ends is None else ends + self._clock() - began)
 
 
-async def _parts(answer: aiohttp.ClientResponse, most: int) -> AsyncIterator[bytes]:
+async def _parts(answer: aiohttp.ClientResponse, most: int, turns: LoopTurns) -> AsyncIterator[bytes]:
     """Yield the parts of a body, decompressed. Raises PollError for one that is larger, or goes on after its end."""
     encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
@@ -255,19 +255,20 @@ async def _parts(answer: aiohttp.ClientResponse, most: int) -> AsyncIterator[byt
             elif unzip.eof:
                 raise PollError("the reply goes on after the end of what is compressed in it")
             else:
+                began = turns.share.clock()
                 try:
                     part = unzip.decompress(left, _STEP_BYTES)
                 except zlib.error:
                     raise PollError("the reply is not compressed with gzip, as its Content-Encoding says") from None
                 left = unzip.unused_data or unzip.unconsumed_tail
-                await asyncio.sleep(0)
+                await asyncio.sleep(turns.share.pause(began))
             size += len(part)
             if size > most:
                 raise PollError(_TOO_LARGE)
             yield part
 
 
-async def _refusal(answer: aiohttp.ClientResponse) -> str:
+async def _refusal(answer: aiohttp.ClientResponse, turns: LoopTurns) -> str:
     """Return the status of a reply, with the server's own message or a hint."""
     status = f"{answer.status} {responses.get(answer.status, '')}".strip()
     if 300 <= answer.status < 400:
@@ -275,7 +276,7 @@ async def _refusal(answer: aiohttp.ClientResponse) -> str:
         to = f" to {one_line(target)}" if target else ""
         return f"{status}, a redirect{to}, which is not followed: write the URL of the server itself in the settings"
     try:
-        said = refusal_text(b"".join([part async for part in _parts(answer, ERROR_BYTES_MAX)]))
+        said = refusal_text(b"".join([part async for part in _parts(answer, ERROR_BYTES_MAX, turns)]))
     except PollError:
         said = ""
     return f"{status}: {said}" if said else f"{status}{_HINTS.get(answer.status, '')}"

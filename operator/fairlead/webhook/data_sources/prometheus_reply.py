@@ -17,7 +17,7 @@ from fairlead.webhook.data_sources.samples import TEXT_MAX, NodeOf, NodeSamples,
 
 WHOLE_BYTES: Final = 2 << 20
 """Size up to which a reply is decoded at once: 3 ms."""
-PIECE_BYTES: Final = 256 << 10
+PIECE_BYTES: Final = 64 << 10
 UNCUT_BYTES: Final = 2 << 20
 """How much of a large reply may come without a place to cut it."""
 SERIES_PER_NODE: Final = 20
