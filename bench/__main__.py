@@ -29,8 +29,9 @@ SUBJECTS: Final = (
     "single",
     "follow",
     "grants",
+    "hostile",
 )
-PROGRAMS: Final = frozenset({"single", "follow", "grants"})
+PROGRAMS: Final = frozenset({"single", "follow", "grants", "hostile"})
 """Subjects that start programs, of which some are built from Go first."""
 
 

@@ -5,6 +5,7 @@ It has a loop in a thread of its own, and no more than what a mirror asks for.
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,10 +21,12 @@ _EMPTY: Final = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 
 @dataclass(eq=False)
 class ApiServer:
-    """What it serves, by what is asked for: `nodes`, `pods` (those on nodes)."""
+    """What it serves, by what is asked for: `nodes`, `pods` (those on nodes), `node-metrics` (one page)."""
 
     pages: dict[str, list[bytes]] = field(default_factory=dict)
     port: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+    """Number of reads, by what was asked for."""
     _watches: dict[str, list[web.StreamResponse]] = field(default_factory=dict)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
@@ -85,10 +88,13 @@ class ApiServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         kind = request.path.rpartition("/")[2]
+        if "/metrics.k8s.io/" in request.path:
+            kind = "node-metrics"
         if request.query.get("fieldSelector", "").startswith("spec.nodeName=,"):
             kind = "unplaced"
         if "watch" in request.query:
             return await self._watch(kind, request)
+        self.asked[kind] += request.method == "GET"
         if request.method != "GET":
             return web.Response(body=await request.read(), status=201, content_type="application/json")
         pages = self.pages.get(kind, [_EMPTY])

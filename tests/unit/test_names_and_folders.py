@@ -34,7 +34,7 @@ TESTS: Final = Path(__file__).parents[1]
 SUPPORT: Final = TESTS / "support"
 BESIDE: Final = {
     "unit": {"bench", "chart", "demo", "docs", "support", "testbed"},
-    "support": {"chart", "docs", "drills", "faults", "patterns", "spread", "stream"},
+    "support": {"chart", "docs", "drills", "faults", "hostile_sources", "patterns", "spread", "stream"},
 }
 SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
 MODULES: Final = sorted(ROOT.rglob("*.py"))

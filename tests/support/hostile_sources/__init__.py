@@ -1,0 +1,1 @@
+"""Sources of values that attack, and what their attacks do to the calls of others."""
