@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from extender import Stage
-from fairlead.grants.entry import Entry, decode_entry
+from fairlead.grants.entry import LedgerEntry, decode_entry
 from support.process.serving import Serving
 from testbed import tables
 from testbed.api import Api, wait_for
@@ -57,7 +57,7 @@ class Grants:
                 now = Counter[str]()
                 for uid, text in (found.get("data") or {}).items():
                     entry = decode_entry(text)
-                    assert isinstance(entry, Entry)
+                    assert isinstance(entry, LedgerEntry)
                     for one in entry.grant["gpu"]:
                         self.cards.setdefault(uid, set()).add(one.id)
                         now[one.id] += one.amounts[MEMORY]

@@ -4,17 +4,18 @@ import asyncio
 import resource
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from fairlead.metrics import Metrics
 from fairlead.pki.issuing import create_authority
-from fairlead.webhook.binding.bind_client import Binder
+from fairlead.webhook.binding.api_calls import Posted
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.server import WebhookServer
@@ -48,10 +49,11 @@ _HEADERS: Final = (
 class Api:
     """An API server that binds whatever it is asked to."""
 
-    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted:
         await asyncio.sleep(0)
+        return Posted()
 
-    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes:
         return b'{"metadata":{"uid":"u-x"},"spec":{"schedulerName":"fairlead"}}'
 
 

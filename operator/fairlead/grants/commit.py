@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from fairlead.grants.device_usage import Ask, Capacity, DeviceUsage, Grants, RequestingPod, answers, charges_of
-from fairlead.grants.entry import AnyEntry, Entry, Grant
+from fairlead.grants.entry import AnyEntry, Grant, LedgerEntry
 from fairlead.grants.entry_state import EntryState, PodState, is_newer
 from fairlead.grants.ledger import Ledger, merge_patch
 
@@ -33,11 +33,11 @@ class StalePod(Struct, frozen=True):
 class Accepted(Struct, frozen=True):
     """Answer that an entry stands in the ledger."""
 
-    entry: Entry
+    entry: LedgerEntry
 
 
 Answer: TypeAlias = Accepted | Refused | StalePod
-Choose: TypeAlias = Callable[[DeviceUsage, Mapping[str, Entry]], Grant | Refused]
+Choose: TypeAlias = Callable[[DeviceUsage, Mapping[str, LedgerEntry]], Grant | Refused]
 """Chooses devices by the room that they have, which is its own to change, and by the entries that hold, by UID.
 
 Among these is the pod's former entry, whose devices it should keep if they have room. It is not trusted: what it
@@ -78,7 +78,7 @@ class LedgerPlan(Struct, frozen=True):
     """Change of one version of a ledger, and the answers that it gives once it is written."""
 
     ledger: Ledger
-    put: Mapping[str, Entry]
+    put: Mapping[str, LedgerEntry]
     drop: frozenset[str]
     answers: Sequence[Answer]
     """One for each request, in their order."""
@@ -148,7 +148,7 @@ class _Draft:
 
     def __init__(self, ledger: Ledger, facts: NodeInventory, capacity: Capacity, state_of: StateOf) -> None:
         self.ledger = ledger
-        self.put: dict[str, Entry] = {}
+        self.put: dict[str, LedgerEntry] = {}
         states = {uid: state_of(uid, one) for uid, one in ledger.all.items()}
         # What an entry says of its pod may be wrong where it cannot be read; its UID is the key.
         states |= {one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}
@@ -185,7 +185,7 @@ class _Draft:
             return Refused(f"the policy {request.wish.by} cannot be followed: {wrong}")
         self.usage.charge_grant(request.uid, grant)
         self.order += 1
-        entry = Entry(request.pod, request.rv, request.wish.by, grant, self.order)
+        entry = LedgerEntry(request.pod, request.rv, request.wish.by, grant, self.order)
         self.put[request.uid] = self.held[request.uid] = entry
         return Accepted(entry)
 

@@ -4,13 +4,15 @@ An entry names amounts by the full name of their resource, and devices by their 
 by different names; a resource has one layout of devices, so that (resource, id) means the same device in all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 VERSION: Final = 1
+COPY: Final = "fairlead.dev/devices"
+"""Annotation that a Binding bears: a copy of the entry's grant, for containers, device plugins and people."""
 AMOUNT_MAX: Final = (1 << 63) - 1
 ORDER_MAX: Final = 1 << 62
 """Greatest order that is believed: a greater one was written by others, and would leave none for those that follow."""
@@ -30,7 +32,7 @@ Grant: TypeAlias = Mapping[str, tuple[GrantedDevice, ...]]
 """Devices by the name that the policy gives their kind."""
 
 
-class Entry(Struct, frozen=True):
+class LedgerEntry(Struct, frozen=True):
     """Grant of a pod, and the version of the pod that its Binding names."""
 
     pod: str
@@ -67,7 +69,7 @@ class NewerEntry(Struct, frozen=True):
     rv: str = ""
 
 
-AnyEntry: TypeAlias = Entry | UnreadableEntry | NewerEntry
+AnyEntry: TypeAlias = LedgerEntry | UnreadableEntry | NewerEntry
 
 _ID: Final = "id"
 _V: Final = "v"
@@ -103,7 +105,7 @@ _versions: Final = msgspec.json.Decoder(_Version)
 _pods: Final = msgspec.json.Decoder(_WirePod)
 _pod_versions: Final = msgspec.json.Decoder(_WireVersion)
 _entries: Final = msgspec.json.Decoder(_Wire)
-_copies: Final = msgspec.json.Decoder(dict[str, int | _Devices])
+_copies: Final = msgspec.json.Decoder(dict[str, Any])
 _write: Final = msgspec.json.Encoder().encode
 _Unreadable = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
@@ -115,7 +117,7 @@ def decode_entry(text: str) -> AnyEntry:
             return NewerEntry(version, _pod_in(text), _pod_version_in(text))
         wire = _entries.decode(text)
         order = wire.n if 0 <= wire.n <= ORDER_MAX else 0
-        return Entry(wire.pod, wire.rv, wire.by, _grant(wire.g), order)
+        return LedgerEntry(wire.pod, wire.rv, wire.by, _grant(wire.g), order)
     except _Unreadable as error:
         return UnreadableEntry(str(error), _pod_in(text))
 
@@ -134,7 +136,7 @@ def _pod_version_in(text: str) -> str:
         return ""
 
 
-def encode_entry(entry: Entry) -> str:
+def encode_entry(entry: LedgerEntry) -> str:
     """Write the value of a key of a ledger."""
     wire = {"pod": entry.pod, "rv": entry.rv, "by": entry.by, "g": _devices(entry.grant), "n": entry.order}
     return _write({_V: VERSION, **wire}).decode()
@@ -144,11 +146,37 @@ def decode_copy(text: str) -> Grant | None:
     """Read a grant from the annotation of a pod; None if it is none that this version has written."""
     try:
         found = _copies.decode(text)
-        if found.pop(_V, None) != VERSION:
-            return None
-        return _grant({name: devices for name, devices in found.items() if not isinstance(devices, int)})
     except _Unreadable:
         return None
+    if found.pop(_V, None) != VERSION:
+        return None
+    grant = {name: [_copied(one) for one in devices] for name, devices in found.items() if isinstance(devices, list)}
+    if any(one is None for devices in grant.values() for one in devices):
+        return None
+    return {name: tuple(one for one in devices if one is not None) for name, devices in grant.items()}
+
+
+def _copied(wire: Any) -> GrantedDevice | None:
+    """Return a device of a copy, with what is an amount: others may have written more."""
+    if not isinstance(wire, dict) or not isinstance(found := wire.pop(_ID, None), str):
+        return None
+    amounts = {name: one for name, one in wire.items() if type(one) is int and 0 <= one <= AMOUNT_MAX}
+    return GrantedDevice(found, amounts)
+
+
+def copies(grant: Grant) -> dict[str, str]:
+    """Return the annotations that copy a grant: all of it, and the ids of each kind of device for a container."""
+    return {COPY: encode_copy(grant), **{ids_key(name): ids_of(devices) for name, devices in grant.items()}}
+
+
+def ids_key(name: str) -> str:
+    """Return the annotation with the ids of a kind of device."""
+    return f"{COPY}.{name}"
+
+
+def ids_of(devices: Iterable[GrantedDevice]) -> str:
+    """Return the ids of devices as a container reads them."""
+    return ",".join(one.id for one in devices)
 
 
 def encode_copy(grant: Grant) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.grants.entry import AnyEntry, Resources
+from fairlead.grants.entry import AnyEntry, Grant, Resources
 
 _NUMBER: Final = re.compile("[1-9][0-9]*")
 
@@ -31,8 +31,8 @@ class PodState(Struct, frozen=True):
     """True if its phase is Succeeded or Failed."""
     request: Resources = {}
     """Amounts that it requests, as the scheduler counts them."""
-    copy: str | None = None
-    """Its annotation of granted devices: a copy, which others may have written."""
+    recorded: Grant = {}
+    """Devices that its annotations record, if they are what it asks for: a copy, which others may have written."""
     metadata_hash: int | None = None
     """Hash of its labels and annotations; None in a view, which does not keep it."""
     order: int = 0

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.grants.entry import AnyEntry, Entry, NewerEntry, UnreadableEntry, decode_entry, encode_entry
+from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry, UnreadableEntry, decode_entry, encode_entry
 
 PREFIX: Final = "fairlead-grants-"
 LABEL: Final = "fairlead.dev/grants"
@@ -25,7 +25,7 @@ class Ledger(Struct, frozen=True):
     node: str
     uid: str
     rv: str
-    entries: Mapping[str, Entry] = {}
+    entries: Mapping[str, LedgerEntry] = {}
     """By the UID of their pod, as the following two."""
     unreadable: Mapping[str, UnreadableEntry] = {}
     newer: Mapping[str, NewerEntry] = {}
@@ -53,12 +53,12 @@ def decode_ledger(config_map: Mapping[str, Any]) -> Ledger:
     metadata = config_map["metadata"]
     told = (metadata.get("annotations") or {}).get(NODE)
     node = told or str(metadata["name"]).removeprefix(PREFIX)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, LedgerEntry] = {}
     unreadable: dict[str, UnreadableEntry] = {}
     newer: dict[str, NewerEntry] = {}
     for uid, text in (config_map.get("data") or {}).items():
         match decode_entry(text):
-            case Entry() as entry:
+            case LedgerEntry() as entry:
                 entries[uid] = entry
             case UnreadableEntry() as entry:
                 unreadable[uid] = entry
@@ -80,7 +80,7 @@ def merge_ledgers(one: Ledger, other: Ledger) -> Ledger:
     )
 
 
-def create_body(node: str, entries: Mapping[str, Entry]) -> dict[str, Any]:
+def create_body(node: str, entries: Mapping[str, LedgerEntry]) -> dict[str, Any]:
     """Return the ConfigMap to create. Never replace one with it: a create fails where there is one already."""
     return {
         "apiVersion": "v1",
@@ -90,7 +90,7 @@ def create_body(node: str, entries: Mapping[str, Entry]) -> dict[str, Any]:
     }
 
 
-def merge_patch(ledger: Ledger, put: Mapping[str, Entry], drop: Iterable[str]) -> dict[str, Any]:
+def merge_patch(ledger: Ledger, put: Mapping[str, LedgerEntry], drop: Iterable[str]) -> dict[str, Any]:
     """Return the patch that changes entries of this version of the ledger, and of no other one."""
     data: dict[str, str | None] = dict.fromkeys(drop)
     data |= {uid: encode_entry(one) for uid, one in put.items()}

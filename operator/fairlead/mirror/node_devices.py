@@ -6,11 +6,12 @@ server which it is. If such entries counted, a full node would stay full, becaus
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
-from fairlead.grants.entry import Entry, GrantedDevice
-from fairlead.grants.ledger import Ledger
+from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry
+from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.recorded_grants import RecordedGrants
 from fairlead.mirror.resource_requests import request_of
@@ -23,44 +24,17 @@ _NO_POD: Final[Key] = ("", "")
 """Stands for the pod of an entry that does not tell it."""
 
 
-class LedgerEntry(NamedTuple):
+class _KeptEntry(NamedTuple):
     """Entry of a node's ledger."""
 
     uid: str
     pod: Key
-    version: str
-    """The resourceVersion of the pod that its Binding names."""
-    grants: tuple[GrantedDevice, ...] | None
-    """None if the entry cannot be read."""
-    assumed_at: int = 0
-    """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
-    is_newer: bool = False
-    """Whether the entry is of a newer version of Fairlead."""
-
-
-def ledger_entries(ledger: Ledger) -> Iterator[LedgerEntry]:
-    """Yield the entries of a ledger as the mirror stores them."""
-    for uid, one in ledger.entries.items():
-        yield ledger_entry(uid, one)
-    for uid, unreadable in ledger.unreadable.items():
-        yield LedgerEntry(uid, _key(unreadable.pod), unreadable.rv, None)
-    for uid, newer in ledger.newer.items():
-        yield LedgerEntry(uid, _key(newer.pod), newer.rv, None, is_newer=True)
-
-
-def ledger_entry(uid: str, entry: Entry) -> LedgerEntry:
-    """Return an entry of a ledger as the mirror stores it."""
-    grants = tuple(one for devices in entry.grant.values() for one in devices)
-    return LedgerEntry(uid, _key(entry.pod), entry.rv, grants, entry.order)
+    entry: AnyEntry
 
 
 def _key(pod: str) -> Key:
     namespace, _, name = pod.partition("/")
     return namespace, name
-
-
-def _recorded(placed: PodEntry, grants: tuple[GrantedDevice, ...]) -> LedgerEntry:
-    return LedgerEntry(placed.pod.uid, placed.key, "", grants)
 
 
 class DevicesOfNodes:
@@ -74,7 +48,7 @@ class DevicesOfNodes:
         changed: Callable[[str], None],
     ) -> None:
         self._placed, self._unplaced, self._namespace, self._changed = placed, unplaced, namespace, changed
-        self._ledgers: dict[str, tuple[LedgerEntry, ...]] = {}
+        self._ledgers: dict[str, tuple[_KeptEntry, ...]] = {}
         self._nodes_of: dict[Key, set[str]] = {}
         self._gone: dict[str, set[str]] = {}
         """Nodes whose ledgers have an entry of a pod that was placed and has ended or is gone, by its UID."""
@@ -91,9 +65,9 @@ class DevicesOfNodes:
         """Return the facts about the devices of a node."""
         ledger, waiting = self._ledgers.get(node), self._nominated.get(node)
         if ledger is None:
-            granted = [self.in_force(_recorded(*one)) for one in self._recorded.on(node)]
+            granted = [self.in_force(placed.pod.uid, made, placed.key) for placed, made in self._recorded.on(node)]
         else:
-            granted = [one for entry in ledger if (one := self._granted(node, entry)) is not None]
+            granted = [one for kept in ledger if (one := self._granted(node, kept)) is not None]
         if not granted and waiting is None and not self._unhealthy:
             return NO_DEVICES
         return NodeDevices(
@@ -102,23 +76,44 @@ class DevicesOfNodes:
             {source: texts.get(node, "") for source, texts in self._unhealthy.items()},
         )
 
-    def in_force(self, one: LedgerEntry) -> PodGrant:
-        """Return what an entry that is not over counts for; whether its device is taken is what is known here."""
-        placed = self._placed.get(one.pod)
-        uid = one.uid or f"{one.pod[0] or 'default'}/{one.pod[1]}"  # pods from files may have none
-        if placed is None or placed.pod.uid != one.uid:
-            return PodGrant(uid, one.grants, one.is_newer, taken=False, assumed_at=one.assumed_at)
+    def in_force(self, uid: str, entry: AnyEntry, pod: Key | None = None) -> PodGrant:
+        """Return the grant by an entry that is not over; whether its device is taken is what is known here.
+
+        `pod` is the pod where the entry does not tell it.
+        """
+        pod = pod or _key(entry.pod)
+        placed, is_newer, devices, order = self._placed.get(pod), isinstance(entry, NewerEntry), None, 0
+        if isinstance(entry, LedgerEntry):
+            devices, order = tuple(chain.from_iterable(entry.grant.values())), entry.order
+        name = uid or f"{pod[0] or 'default'}/{pod[1]}"  # pods from files may have none
+        if placed is None or placed.pod.uid != uid:
+            return PodGrant(name, devices, is_newer, taken=False, assumed_at=order)
         taken = is_taken(placed.pod.metadata.annotations, placed.pod.phase)
-        return PodGrant(uid, one.grants, one.is_newer, taken=taken, assumed_at=one.assumed_at, is_placed=True)
+        return PodGrant(name, devices, is_newer, taken=taken, assumed_at=order, is_placed=True)
+
+    def seen(self, uid: str, pod: Key) -> PodState | Gone | None:
+        """Return that the end or the deletion of a UID was heard, what is shown of it, or else of its pod's name."""
+        if uid in self._gone:
+            return GONE
+        states = [*self.shown(self._names.get(uid, pod))]
+        return next((one for one in states if one.uid == uid), states[0] if states else None)
+
+    def shown(self, pod: Key) -> Iterator[PodState]:
+        """Yield what is shown under a name, placed or not."""
+        name = "/".join(pod)
+        if (placed := self._placed.get(pod)) is not None:
+            yield PodState(placed.pod.uid, name, "", placed.node)
+        if (unplaced := self._unplaced.get(pod)) is not None:
+            yield PodState(str(unplaced.metadata.uid), name, str(unplaced.metadata.resourceVersion))
 
     def set_shares(self, entries: Iterable[DeviceShare]) -> None:
         """Set the entries of device shares whose grants annotations may record, in the order of their policies."""
         for node in self._recorded.set_entries(entries) - self._ledgers.keys():
             self._changed(node)
 
-    def put_ledger(self, node: str, entries: Iterable[LedgerEntry]) -> None:
-        """Set the entries of a node's ledger."""
-        listed = [*entries]
+    def put_ledger(self, node: str, entries: Iterable[tuple[str, AnyEntry]]) -> None:
+        """Set the entries of a node's ledger, with the UIDs of their pods."""
+        listed = [_KeptEntry(uid, _key(entry.pod), entry) for uid, entry in entries]
         self._forget(node, {one.uid for one in listed})
         self._find_names({one.uid for one in listed if one.pod == _NO_POD} - self._names.keys())
         found = tuple(self._named(node, one) for one in listed)
@@ -150,19 +145,11 @@ class DevicesOfNodes:
         """True if a node has a ledger."""
         return bool(self._ledgers)
 
-    def is_gone(self, uid: str) -> bool:
-        """Report whether a pod with an entry was seen placed, and has ended or is gone since."""
-        return uid in self._gone
-
-    def known_as(self, uid: str) -> Key | None:
-        """Return the name of the pod of an entry that does not tell it; None if it was not seen."""
-        return self._names.get(uid)
-
     def holder(self, key: Key, uid: str) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
         for node in self._nodes_of.get(key, ()):
             for one in self._ledgers[node]:
-                if one.uid == uid and one.grants is not None and self._granted(node, one) is not None:
+                if one.uid == uid and isinstance(one.entry, LedgerEntry) and self._granted(node, one) is not None:
                     return uid
         return ""
 
@@ -226,7 +213,7 @@ class DevicesOfNodes:
         yield from ((str(one.pod.uid), key) for key, one in self._placed.items())
         yield from ((str(pod.metadata.uid), key) for key, pod in self._unplaced.items())
 
-    def _named(self, node: str, one: LedgerEntry) -> LedgerEntry:
+    def _named(self, node: str, one: _KeptEntry) -> _KeptEntry:
         """Return an entry with the name of its pod, if that was seen."""
         if one.pod != _NO_POD:
             return one
@@ -254,22 +241,7 @@ class DevicesOfNodes:
         namespace = self._namespace(str(pod.metadata.namespace) or "default")
         return Nominated(PodView(pod, namespace, request), pod.metadata.creationTimestamp or 0)
 
-    def _granted(self, node: str, one: LedgerEntry) -> PodGrant | None:
-        """Return what an entry counts for; None if it is over, as far as is known here."""
-        placed = self._placed.get(one.pod)
-        if placed is not None and placed.pod.uid == one.uid:
-            return self.in_force(one) if placed.node == node else None
-        unplaced = self._unplaced.get(one.pod)
-        if unplaced is None or unplaced.metadata.uid != one.uid:
-            return None
-        if one.version and _is_newer(unplaced, one.version):
-            return None
-        return self.in_force(one)
-
-
-def _is_newer(pod: Any, version: str) -> bool:
-    """Report whether a pod changed since it was granted devices, so that its Binding would be refused."""
-    found = str(pod.metadata.resourceVersion)
-    if found.isdecimal() and version.isdecimal():
-        return int(found) > int(version)
-    return found != version
+    def _granted(self, node: str, one: _KeptEntry) -> PodGrant | None:
+        """Return the grant by an entry; None if it is over, or if that is not clear here."""
+        state = judge(one.uid, one.entry, node, self.seen(one.uid, one.pod))
+        return self.in_force(one.uid, one.entry, one.pod) if state is EntryState.HOLDS else None

@@ -8,10 +8,10 @@ as the bind that makes it will believe them. This is advice: that bind decides, 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fairlead.api.devices import DeviceShare
-from fairlead.grants.entry import GrantedDevice
+from fairlead.grants.adoption import REBUILT
+from fairlead.grants.entry import LedgerEntry
 from fairlead.mirror.pod_entry import Key, PodEntry
-from fairlead.strategies.devices.record import may_record, recorded_by
-from fairlead.strategies.devices.taken import Taken
+from fairlead.strategies.devices.record import may_record, recorded_by, together
 
 
 class RecordedGrants:
@@ -20,7 +20,7 @@ class RecordedGrants:
     def __init__(self, placed: Mapping[Key, PodEntry]) -> None:
         self._placed = placed
         self._entries: Sequence[DeviceShare] = ()
-        self._by_node: dict[str, dict[Key, tuple[GrantedDevice, ...]]] = {}
+        self._by_node: dict[str, dict[Key, LedgerEntry]] = {}
         self._node_of: dict[Key, str] = {}
 
     def set_entries(self, entries: Iterable[DeviceShare]) -> set[str]:
@@ -45,26 +45,22 @@ class RecordedGrants:
             del self._by_node[before][key]
             if not self._by_node[before]:
                 del self._by_node[before]
-        if placed is not None and (grants := self._recorded(placed)):
+        if placed is not None and (entry := self._entry(placed)) is not None:
             touched.add(placed.node)
             self._node_of[key] = placed.node
-            self._by_node.setdefault(placed.node, {})[key] = grants
+            self._by_node.setdefault(placed.node, {})[key] = entry
         return touched
 
-    def on(self, node: str) -> Iterator[tuple[PodEntry, tuple[GrantedDevice, ...]]]:
-        """Yield the pods on a node whose annotations record grants, with these."""
-        for key, grants in self._by_node.get(node, {}).items():
+    def on(self, node: str) -> Iterator[tuple[PodEntry, LedgerEntry]]:
+        """Yield the pods on a node whose annotations record grants, with the entry that a ledger would have of them."""
+        for key, entry in self._by_node.get(node, {}).items():
             if (placed := self._placed.get(key)) is not None:
-                yield placed, grants
+                yield placed, entry
 
-    def _recorded(self, placed: PodEntry) -> tuple[GrantedDevice, ...]:
-        found, taken = list[GrantedDevice](), Taken()
-        annotations = placed.pod.metadata.annotations
-        for entry in self._entries:
-            grants = recorded_by(entry, annotations, placed.request.amounts)
-            if grants is not None and taken.take(entry):
-                found += grants
-        return tuple(found)
+    def _entry(self, placed: PodEntry) -> LedgerEntry | None:
+        annotations, request = placed.pod.metadata.annotations, placed.request.amounts
+        grant = together((one, recorded_by(one, annotations, request)) for one in self._entries)
+        return LedgerEntry("/".join(placed.key), "", REBUILT, grant) if grant else None
 
 
 def _may_record(placed: PodEntry) -> bool:

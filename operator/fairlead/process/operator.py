@@ -286,7 +286,7 @@ class OperatorReplica:
         """Return the first missing permission; "" if there is none."""
         reflectors = [*self.replica.parts.reflectors.values(), self._managed, self.secrets]
         of_watches = (one.state.missing_permission for one in reflectors)
-        others = (self.core.last_good.missing_permission, self.replica.bindings.missing)
+        others = (self.core.last_good.missing_permission, self.core.bindings.missing)
         return next(filter(None, (*of_watches, *others)), "")
 
 

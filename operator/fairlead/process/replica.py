@@ -30,7 +30,7 @@ from fairlead.process.tasks import (
     nothing,
     raise_descriptor_limit,
 )
-from fairlead.webhook.binding.bind_client import Binder, BindingClient
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rejected_pods import RejectedPods
@@ -119,10 +119,9 @@ class Replica:
         self.core, self.certificates, self.policies, self.rejected = core, certificates, policies, rejected
         self.others = [Runnable(policies.run, policies.begin), *others]
         self.port = self.probes_port = 0
-        self.bindings = BindingClient(core.client)
         settings = core.settings
         calls = Dispatcher(
-            Binder(self.bindings, core.granter().bind),
+            Binder(core.bindings, core.granter().bind),
             callers.caller,
             core.state,
             settings.timeout_s,

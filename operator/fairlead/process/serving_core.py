@@ -17,13 +17,14 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.process.settings import ServingSettings
 from fairlead.strategies.guard import StrategyGuard
 from fairlead.strategies.registry import installed, policy_with
+from fairlead.webhook.binding.binding_client import BindingClient
 from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
 from fairlead.webhook.binding.granter import Granter
 from fairlead.webhook.binding.ledger_client import LedgerClient
 from fairlead.webhook.binding.ledger_feed import LedgerFeed
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
-from fairlead.webhook.binding.mirror_views import MirrorViews, shares_of
-from fairlead.webhook.binding.pods_with_grants import ReadPods
+from fairlead.webhook.binding.mirror_views import MirrorViews
+from fairlead.webhook.binding.pods_with_grants import PodDecoder
 from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
@@ -75,8 +76,9 @@ class ServingCore:
             now=self.now,
             is_synced=lambda: self.watching.reflectors["nodes"].state.synced,
         )
-        self.read_pods = ReadPods(lambda: shares_of(self._serving()), self.mirror.namespace)
-        self.ledger_client = LedgerClient(client, settings.namespace, self.read_pods.read)
+        pods = PodDecoder(self._serving, self.mirror.namespace)
+        self.bindings = BindingClient(client)
+        self.ledger_client = LedgerClient(self.bindings, settings.namespace, pods.read)
         self.ledger_views = MirrorViews(self.mirror, self._serving)
         self.ledgers = LedgerFeed(client, self.ledger_client, settings.namespace, self.ledger_views, self.mirror)
         self.unhealthy = UnhealthyFeed(client, self.mirror)
@@ -126,7 +128,7 @@ class ServingCore:
     def granter(self) -> Granter:
         """Return the handler of binds whose pods ask for devices."""
         views = self.ledger_views
-        ledgers = LedgerWriter(self.ledger_client, views, self.read_pods.ask_of)
+        ledgers = LedgerWriter(self.ledger_client, views)
         made = Granter(self.mirror, self.ledger_client, ledgers, views)
         made.on_bind = self.grant_counters.bound
         self.ledgers.sink.on_removed = ledgers.forget

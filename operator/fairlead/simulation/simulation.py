@@ -13,14 +13,15 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
+from fairlead.grants.adoption import REBUILT
+from fairlead.grants.entry import AnyEntry, LedgerEntry
 from fairlead.grants.ledger import Ledger, decode_ledger, merge_ledgers
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.node_devices import LedgerEntry, ledger_entries
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
-from fairlead.policy.compile.model import CompiledPolicy, shares_in
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, PolicySet
@@ -30,13 +31,12 @@ from fairlead.policy.explain.mismatch import unmatched
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
-from fairlead.simulation.device_ledgers import entry_of_pod
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
 from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.devices.layout import unhealthy_source
-from fairlead.strategies.devices.record import may_record
+from fairlead.strategies.devices.record import may_record, recorded_by_shares
 
 T = TypeVar("T")
 Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
@@ -75,22 +75,20 @@ class Simulation:
         self.mirror: Final = Mirror(lambda: now, {one.scheduler_name for one in policies.policies})
         self.snapshot: Final = snapshot
         enforced = [one for one in policies.policies if one.enforced]
-        self.shares: Final = shares_in(enforced)
+        self.shares: Final = shares_in_force(enforced)
         self._shares: Final = [share for _, share in self.shares]
         self._placed = decode.PlacedDecoder({key for one in enforced for key in one.pod_annotations})
         for key, held in snapshot.namespaces.items():
             with _reading("namespace", key, held):
                 self.mirror.namespace_sink.put(decode.namespace(held.raw))
-        self._recorded: Final = defaultdict[str, list[LedgerEntry]](list)
+        self._recorded: Final = defaultdict[str, list[tuple[str, AnyEntry]]](list)
         # Pods first, so that each node is computed once, with all its pods.
         for key, held in each("pods read", snapshot.pods.items()):
             with _reading("pod", key, held):
                 self._put(held.raw)
                 self._note_grants(key, held.raw)
         self.ledgers: Final = self._read_ledgers()
-        for node, entries in (
-            self._recorded | {one.node: [*ledger_entries(one)] for one in self.ledgers.values()}
-        ).items():
+        for node, entries in (self._recorded | {one.node: [*one.all.items()] for one in self.ledgers.values()}).items():
             self.mirror.devices.put_ledger(node, entries)
         for key, held in each("nodes read", snapshot.nodes.items()):
             with _reading("node", key, held):
@@ -161,9 +159,11 @@ class Simulation:
     def _note_grants(self, key: Key, raw: Raw) -> None:
         placed = self._placed_as(key) if self._shares else None
         if placed is not None and may_record(placed.pod.metadata.annotations):
-            namespace = self.mirror.namespace(key[0])
-            if (entry := entry_of_pod(decode.pod(raw), namespace, placed, self._shares)) is not None:
-                self._recorded[placed.node].append(entry)
+            pod = decode.pod(raw)
+            view = PodView(pod, self.mirror.namespace(key[0]), request_of(pod))
+            if grant := recorded_by_shares(self._shares, view):
+                entry = LedgerEntry("/".join(placed.key), "", REBUILT, grant)
+                self._recorded[placed.node].append((placed.pod.uid, entry))
 
     def _read_ledgers(self) -> dict[str, Ledger]:
         found = dict[str, Ledger]()

@@ -12,7 +12,7 @@ import yaml
 
 from fairlead.cli.installation.replica_values import page_of
 from fairlead.cli.main import main
-from fairlead.grants.entry import Entry, GrantedDevice
+from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
 from policies.good import device_share, policy
 from support.cli.status import SCENES
@@ -182,7 +182,7 @@ def _granted() -> Iterator[Object]:
         made["metadata"] |= {"resourceVersion": "5", "annotations": {"fairlead.dev/devices.gpu": "1"}}
         made["spec"]["schedulerName"] = "fairlead"
         yield made
-    grant = Entry("ml/a", "5", "some", {"gpu": (GrantedDevice("0", {_MEMORY: 5}),)})
+    grant = LedgerEntry("ml/a", "5", "some", {"gpu": (GrantedDevice("0", {_MEMORY: 5}),)})
     for name, entries in (("g1", {"u-a": grant}), ("g2", {})):
         made = create_body(name, entries)
         made["metadata"] |= {"namespace": "fairlead-system", "uid": name, "resourceVersion": "9"}

@@ -5,16 +5,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.grants.adoption import COPY
 from fairlead.grants.device_usage import Capacity, DeviceUsage
-from fairlead.grants.entry import Grant, NewerEntry, UnreadableEntry, decode_copy
+from fairlead.grants.entry import COPY, Grant, NewerEntry, UnreadableEntry, decode_copy
 from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger, decode_ledger
 from fairlead.webhook.binding.api_calls import Conflicting, Missing, Posted
 
 GONE_: Final = Missing()
 _MARKS: Final = ("labels", "annotations")
-_decoded: dict[str, Grant | None] = {}
+_decoded: dict[str, Grant] = {}
 
 
 class PromiseBrokenError(AssertionError):
@@ -86,7 +85,7 @@ class ApiServer:
         if found.node:
             return Conflicting(f"pod is already assigned to node {found.node}")
         self.bindings += 1
-        self.change_pod(pod, node=binding["target"]["name"], copy=metadata["annotations"][COPY])
+        self.change_pod(pod, node=binding["target"]["name"], recorded=_copy(metadata["annotations"][COPY]))
         self.check()
         return Posted()
 
@@ -156,7 +155,7 @@ class ApiServer:
         room = DeviceUsage(self.capacity[node])
         for pod in self.pods.values():
             if pod.node == node and not pod.ended:
-                room.charge_grant(pod.uid, _copy(pod.copy) or {})
+                room.charge_grant(pod.uid, pod.recorded)
         return room
 
     def check(self) -> None:
@@ -168,8 +167,8 @@ class ApiServer:
                     entry = None if ledger is None else ledger.all.get(pod.uid)
                     if isinstance(entry, UnreadableEntry | NewerEntry):
                         continue  # it stands, whatever it promises
-                    if entry is None or entry.grant != _copy(pod.copy):
-                        raise PromiseBrokenError(f"{pod.uid} runs on {node} with {pod.copy}; its entry is {entry}")
+                    if entry is None or entry.grant != pod.recorded:
+                        raise PromiseBrokenError(f"{pod.uid} runs on {node} with {pod.recorded}; its entry is {entry}")
             if ledger is not None:
                 promised = DeviceUsage(capacity)
                 for uid, one in ledger.entries.items():
@@ -186,9 +185,7 @@ def _no_more_than(node: str, room: DeviceUsage, who: str) -> None:
                 )
 
 
-def _copy(text: str | None) -> Grant | None:
-    if text is None:
-        return None
+def _copy(text: str) -> Grant:
     if text not in _decoded:
-        _decoded[text] = decode_copy(text)
+        _decoded[text] = decode_copy(text) or {}
     return _decoded[text]

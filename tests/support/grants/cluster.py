@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,14 +11,14 @@ from msgspec.structs import replace
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror import decode
-from fairlead.mirror.node_devices import ledger_entries
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.webhook.binding.api_calls import Missing, Posted, WriteFailure
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, WriteFailure
 from fairlead.webhook.binding.granter import Granter
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.mirror_views import MirrorViews
+from fairlead.webhook.binding.poster import Poster
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
@@ -68,6 +69,9 @@ class Server:
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], _timeout_s: float) -> Ledger | WriteFailure:
         return self.api.patch_ledger(node, patch)
 
+    async def read_body(self, _namespace: str, _name: str, _timeout_s: float) -> bytes | Missing | Failed:
+        raise AssertionError("a bind with grants reads states of pods")
+
     async def post_binding(self, binding: Mapping[str, Any], _timeout_s: float) -> Posted | WriteFailure:
         self.bindings.append(binding)
         return self.api.post_binding(binding)
@@ -86,7 +90,7 @@ class Cluster:
         self.api = ApiServer({"n1": {MEM: {"0": 8, "1": 8}}}, numbers=True)
         self.server = Server(self.api)
         self.views = MirrorViews(self.told.mirror, lambda: [self.policy, *others])
-        ledgers = LedgerWriter(self.server, self.views, lambda _: None)
+        ledgers = LedgerWriter(self.server, self.views)
         self.granter = Granter(self.told.mirror, self.server, ledgers, self.views)
         self.granted: Mapping[str, Any] = {}
         """Devices of the last bind, as listeners are told of them."""
@@ -129,7 +133,7 @@ class Cluster:
         """Let the mirror hear of the newest ledger."""
         ledger = self.api.ledgers["n1"]
         self.views.ledgers["n1"] = ledger
-        self.told.mirror.devices.put_ledger("n1", ledger_entries(ledger))
+        self.told.mirror.devices.put_ledger("n1", ledger.all.items())
 
     def write_ledger(self, **data: str) -> None:
         """Create the ledger by hand, with these entries by UID, and let the mirror hear of it."""
@@ -159,7 +163,8 @@ class Cluster:
         if isinstance(decision, VerbReply):
             return str(json.loads(decision.body)["Error"])
         assert isinstance(decision, BindDecision)
-        reply = await self.granter.bind(decision, lambda: hung_up, when)
+        post = partial(Poster(self.server).post, is_abandoned=lambda: hung_up)
+        reply = await self.granter.bind(decision, post, when)
         self.granted = {} if reply.considered is None else reply.considered.grant or {}
         return str(json.loads(reply.body)["Error"])
 

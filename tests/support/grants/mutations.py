@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairlead.grants import commit, entry_state
 from fairlead.grants.commit import GrantRequest, LedgerPlan, NodeInventory, StateOf, plan
 from fairlead.grants.device_usage import DeviceUsage
-from fairlead.grants.entry import AnyEntry, Entry, NewerEntry
+from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry
 from fairlead.grants.entry_state import EntryState, Gone, PodState, judge, judge_listed
 from fairlead.grants.ledger import Ledger, merge_patch
 from fairlead.webhook.binding import granted_bind, ledger_writer
@@ -23,7 +23,7 @@ Mutate = Callable[[pytest.MonkeyPatch], None]
 def no_resource_version(patch: pytest.MonkeyPatch) -> None:
     """Write the ledger without a word of the version that was read."""
 
-    def without(ledger: Ledger, put: Mapping[str, Entry], drop: Any) -> dict[str, Any]:
+    def without(ledger: Ledger, put: Mapping[str, LedgerEntry], drop: Any) -> dict[str, Any]:
         return {**merge_patch(ledger, put, drop), "metadata": {}}
 
     patch.setattr(commit, "merge_patch", without)
@@ -34,7 +34,7 @@ def entry_dropped_on_time_out(patch: pytest.MonkeyPatch) -> None:
     real = ledger_writer._NodeWriter._state_of
 
     def impatient(self: Any, uid: str, entry: AnyEntry) -> EntryState:
-        if isinstance(entry, Entry) and (uid, entry.rv) in self._views.timed_out:
+        if isinstance(entry, LedgerEntry) and (uid, entry.rv) in self._views.timed_out:
             return EntryState.POD_CHANGED
         return real(self, uid, entry)
 
@@ -80,14 +80,14 @@ def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
 
 def binding_of_any_version(patch: pytest.MonkeyPatch) -> None:
     """Post Bindings that name no version of the pod."""
-    real = granted_bind.binding_of
+    real = granted_bind.granted_binding
 
-    def without(call: GrantedBind, entry: Entry) -> dict[str, Any]:
+    def without(call: GrantedBind, entry: LedgerEntry) -> dict[str, Any]:
         made = real(call, entry)
         del made["metadata"]["resourceVersion"]
         return made
 
-    patch.setattr(granted_bind, "binding_of", without)
+    patch.setattr(granted_bind, "granted_binding", without)
 
 
 def choice_is_trusted(patch: pytest.MonkeyPatch) -> None:

@@ -1,17 +1,18 @@
 """A replica: the real core, with views of any age, and an API server whose replies come when they are told to."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from fairlead.grants.adoption import COPY
 from fairlead.grants.commit import DeviceRequest, NodeInventory, Refused
 from fairlead.grants.device_usage import Ask, DeviceAsk, DeviceUsage
-from fairlead.grants.entry import Grant, GrantedDevice
+from fairlead.grants.entry import COPY, Grant, GrantedDevice
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge, judge_read
 from fairlead.grants.ledger import Ledger, delete_body
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, Uncertain, WriteFailure
 from fairlead.webhook.binding.granted_bind import BindResult, Budget, GrantedBind, bind
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
+from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer
 from support.grants.step_loop import StepLoop
 
@@ -94,6 +95,9 @@ class Calls:
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         return await self._call("patch_ledger", node, patch)  # type: ignore[no-any-return]
 
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes | Missing | Failed:
+        raise AssertionError("a bind with grants reads states of pods")
+
     async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
         return await self._call("post_binding", binding)  # type: ignore[no-any-return]
 
@@ -154,7 +158,7 @@ class Replica:
         self.loop = StepLoop()  # type: ignore[abstract]  # what the core uses is there
         self.views = AgedViews(server, pods_at, ledgers_at)
         self.calls = Calls(self, sent)
-        self.ledgers = LedgerWriter(self.calls, self.views, ask_of, READS_MAX[ord(name) % len(READS_MAX)])
+        self.ledgers = LedgerWriter(self.calls, self.views, READS_MAX[ord(name) % len(READS_MAX)])
         self.pick: Pick = PICKS[ord(name) % len(PICKS)]
         self.lies = False
         self.running: list[Call] = []
@@ -209,7 +213,7 @@ class Call:
             node,
             lambda _state: DeviceRequest(replica.name, ask, lambda room, _entries: replica.choose(ask, room)),
             lambda _entry: {},
-            lambda: self.has_hung_up,
+            partial(Poster(replica.calls).post, is_abandoned=lambda: self.has_hung_up),
         )
         budget = Budget(lambda: 0.0, 8.0)
         self.task = replica.loop.create_task(bind(call, replica.ledgers, replica.calls, replica.views, budget))

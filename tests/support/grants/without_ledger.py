@@ -4,13 +4,13 @@ import sys
 
 from fairlead.cli.main import main
 from fairlead.grants.commit import Accepted, Answer, GrantRequest, plan
-from fairlead.grants.entry import AnyEntry, Entry
+from fairlead.grants.entry import AnyEntry, LedgerEntry
 from fairlead.grants.entry_state import EntryState, judge
 from fairlead.grants.ledger import Ledger
-from fairlead.webhook.binding.api_calls import Failed
-from fairlead.webhook.binding.ledger_writer import LedgerWriter, TimeLeft
+from fairlead.webhook.binding.api_calls import Failed, TimeLeft
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
 
-_memory: dict[str, dict[str, Entry]] = {}
+_memory: dict[str, dict[str, LedgerEntry]] = {}
 
 
 async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: TimeLeft) -> Answer | Failed:
@@ -18,7 +18,7 @@ async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: 
     entries = _memory.setdefault(node, {})
 
     def state_of(uid: str, entry: AnyEntry) -> EntryState:
-        state = judge(uid, entry, node, views.seen(uid, entry.pod if isinstance(entry, Entry) else ""))
+        state = judge(uid, entry, node, views.seen(uid, entry.pod if isinstance(entry, LedgerEntry) else ""))
         return EntryState.HOLDS if state is EntryState.UNCLEAR else state
 
     made = plan(Ledger(node, "", "1", dict(entries)), [request], views.node(node), state_of)

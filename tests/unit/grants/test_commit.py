@@ -20,9 +20,9 @@ from fairlead.grants.commit import (
 from fairlead.grants.device_usage import Charge, DeviceAsk, DeviceUsage
 from fairlead.grants.entry import (
     AMOUNT_MAX,
-    Entry,
     Grant,
     GrantedDevice,
+    LedgerEntry,
     NewerEntry,
     UnreadableEntry,
     decode_entry,
@@ -41,7 +41,7 @@ def grant(device: str, amount: int) -> Grant:
 
 
 def first_free(amount: int) -> Choose:
-    def choose(room: DeviceUsage, _entries: Mapping[str, Entry]) -> Grant | Refused:
+    def choose(room: DeviceUsage, _entries: Mapping[str, LedgerEntry]) -> Grant | Refused:
         free = [one for one in room.capacity[MEM] if room.free(MEM, one) >= amount]
         return grant(free[0], amount) if free else FULL
 
@@ -57,13 +57,13 @@ def request(uid: str, amount: int, rv: str = "20", choose: Choose | None = None)
     return GrantRequest(uid, f"ns/{uid}", rv, DeviceRequest("policy", ask, choose or first_free(amount)))
 
 
-def entry(uid: str, device: str, amount: int, rv: str = "10", order: int = 1) -> Entry:
-    return Entry(f"ns/{uid}", rv, "policy", grant(device, amount), order)
+def entry(uid: str, device: str, amount: int, rv: str = "10", order: int = 1) -> LedgerEntry:
+    return LedgerEntry(f"ns/{uid}", rv, "policy", grant(device, amount), order)
 
 
 def planned(
     requests: list[GrantRequest],
-    entries: Mapping[str, Entry] | None = None,
+    entries: Mapping[str, LedgerEntry] | None = None,
     states: Mapping[str, EntryState] | None = None,
     facts: NodeInventory = FACTS,
     **others: Mapping[str, object],
@@ -105,7 +105,7 @@ def test_two_versions_of_one_pod_do_not_meet_in_one_write() -> None:
 def test_a_pod_may_keep_its_devices_while_they_have_room() -> None:
     entries = {"a": entry("a", "1", 6)}
 
-    def keep(room: DeviceUsage, known: Mapping[str, Entry]) -> Grant | Refused:
+    def keep(room: DeviceUsage, known: Mapping[str, LedgerEntry]) -> Grant | Refused:
         return known["a"].grant if room.lacking(known["a"].grant) is None else first_free(6)(room, known)
 
     kept = planned([request("a", 6, choose=keep)], entries)
@@ -163,7 +163,7 @@ def test_who_chooses_is_not_trusted(choice: Grant, why: str) -> None:
 
 
 def test_who_chooses_may_charge_what_it_likes_in_its_own_room() -> None:
-    def wild(room: DeviceUsage, _entries: Mapping[str, Entry]) -> Grant:
+    def wild(room: DeviceUsage, _entries: Mapping[str, LedgerEntry]) -> Grant:
         room.charged[MEM]["0"] = -1000
         room.charge([Charge("x", None, None)])
         return grant("0", 6)
@@ -176,7 +176,7 @@ def test_who_chooses_may_charge_what_it_likes_in_its_own_room() -> None:
 def test_who_chooses_sees_the_entries_that_hold_and_those_of_its_batch() -> None:
     told: list[set[str]] = []
 
-    def curious(_room: DeviceUsage, entries: Mapping[str, Entry]) -> Grant:
+    def curious(_room: DeviceUsage, entries: Mapping[str, LedgerEntry]) -> Grant:
         told.append({*entries})
         return grant("0", 1)
 
@@ -201,7 +201,7 @@ def test_a_foreign_pod_is_charged_to_every_device() -> None:
 
 def test_a_pod_is_foreign_in_each_resource_of_which_it_was_granted_nothing() -> None:
     capacity = {MEM: {"0": 10}, "example.org/core": {"0": 10}}
-    entries = {"f": Entry("ns/f", "10", "policy", {"core": (GrantedDevice("0", {"example.org/core": 3}),)})}
+    entries = {"f": LedgerEntry("ns/f", "10", "policy", {"core": (GrantedDevice("0", {"example.org/core": 3}),)})}
     placed = [PodState("f", "ns/f", "", "node-1", request={MEM: 6, "example.org/core": 3})]
     found = planned([request("c", 5), request("d", 4)], entries, facts=NodeInventory(capacity, placed))
     assert found.answers[0] == FULL
@@ -245,7 +245,7 @@ def test_an_entry_of_a_newer_version_that_is_over_goes_with_the_write() -> None:
 def test_an_order_that_somebody_wrote_leaves_one_for_those_that_follow() -> None:
     text = encode_entry(entry("b", "0", 1, order=AMOUNT_MAX))
     found = decode_entry(text)
-    assert isinstance(found, Entry)
+    assert isinstance(found, LedgerEntry)
     (made,) = planned([request("c", 1)], {"b": found}).put.values()
     assert decode_entry(encode_entry(made)) == made
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from fairlead.grants.entry import (
     AMOUNT_MAX,
     ORDER_MAX,
-    Entry,
     Grant,
     GrantedDevice,
+    LedgerEntry,
     NewerEntry,
     UnreadableEntry,
     decode_copy,
@@ -31,7 +31,7 @@ GRANTS: st.SearchStrategy[Grant] = st.dictionaries(
     TEXTS.filter(lambda one: one != "v"), st.lists(DEVICES, max_size=3).map(tuple), max_size=3
 )
 ENTRIES = st.builds(
-    Entry,
+    LedgerEntry,
     st.builds("{}/{}".format, NAMES, NAMES),
     TEXTS.filter(bool),
     TEXTS,
@@ -48,13 +48,13 @@ GOOD = {
 
 
 def test_an_entry_is_written_as_the_specification_says() -> None:
-    entry = Entry("ns/name", "4711", "policy", {"gpu": (GrantedDevice("2", {"aliyun.com/gpu-mem": 16}),)})
+    entry = LedgerEntry("ns/name", "4711", "policy", {"gpu": (GrantedDevice("2", {"aliyun.com/gpu-mem": 16}),)})
     assert json.loads(encode_entry(entry)) == {**GOOD, "n": 0}
     assert decode_entry(json.dumps(GOOD)) == entry
 
 
 @given(ENTRIES)
-def test_what_is_written_is_read(entry: Entry) -> None:
+def test_what_is_written_is_read(entry: LedgerEntry) -> None:
     assert decode_entry(encode_entry(entry)) == entry
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_an_entry_all_the_same(text: str) -> None:
 
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
-    assert isinstance(decode_entry(text), Entry | NewerEntry | UnreadableEntry)
+    assert isinstance(decode_entry(text), LedgerEntry | NewerEntry | UnreadableEntry)
     decode_copy(text)
 
 
@@ -120,7 +120,7 @@ def test_an_entry_that_cannot_be_read_may_tell_its_pod(wrong: dict[str, object],
 @pytest.mark.parametrize("order", [-1, ORDER_MAX + 1, AMOUNT_MAX, AMOUNT_MAX + 1, 10**30])
 def test_an_order_that_nothing_can_follow_is_not_believed(order: int) -> None:
     found = decode_entry(json.dumps({**GOOD, "n": order}))
-    assert isinstance(found, Entry)
+    assert isinstance(found, LedgerEntry)
     assert found.order == 0
 
 

@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.grants.adoption import COPY
-from fairlead.grants.entry import AnyEntry, Entry, NewerEntry, UnreadableEntry
+from fairlead.grants.entry import COPY, AnyEntry, LedgerEntry, NewerEntry, UnreadableEntry
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, is_newer, judge, judge_listed, judge_read
 from fairlead.webhook.binding.api_calls import Posted
 from support.grants.api_server import ApiServer
 from support.grants.replica import RESOURCE
 
 HOLDS, UNCLEAR = EntryState.HOLDS, EntryState.UNCLEAR
-ENTRY = Entry("ns/a", "10", "policy", {})
+ENTRY = LedgerEntry("ns/a", "10", "policy", {})
 UNREADABLE = UnreadableEntry("why")
 
 
@@ -176,7 +175,7 @@ def test_an_entry_is_over_once_its_binding_has_no_effect_any_more(changes: list[
             server.change_pod("ns/a", node=f"node-{change[-1]}")
     versions = [one["ns/a"] for one in server.pod_history if "ns/a" in one and not one["ns/a"].node]
     named = data.draw(st.sampled_from(versions))
-    entry = Entry("ns/a", named.rv, "policy", {})
+    entry = LedgerEntry("ns/a", named.rv, "policy", {})
     was_over, bound_from = False, ""
     heard = set[str]()
     for before, state in pairwise([{}, *server.pod_history]):

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from fairlead.grants.entry import Entry, GrantedDevice, NewerEntry, encode_entry
+from fairlead.grants.entry import GrantedDevice, LedgerEntry, NewerEntry, encode_entry
 from fairlead.grants.ledger import create_body, decode_ledger, delete_body, ledger_name, merge_patch
 
-ENTRY = Entry("ns/a", "7", "policy", {"gpu": (GrantedDevice("0", {"example.org/mem": 4}),)}, 1)
+ENTRY = LedgerEntry("ns/a", "7", "policy", {"gpu": (GrantedDevice("0", {"example.org/mem": 4}),)}, 1)
 NEWER = '{"v":2}'
 LONG = ".".join(["label-" + "n" * 3] * 24)
 

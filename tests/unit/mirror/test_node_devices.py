@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fairlead.cel.values.structs import from_json
+from fairlead.grants.entry import AnyEntry, LedgerEntry, UnreadableEntry
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.node_table import JournalEntry
@@ -25,10 +25,11 @@ from support.policy.asking import filtered, scored
 MEM = "example.org/gpu-mem"
 GRANTS = (GrantedDevice("0", {MEM: 4}),)
 DEVICES = Change(devices=True)
+Kept = tuple[str, AnyEntry]
 
 
-def entry(name: str = "p", version: str = "1", uid: str = "") -> LedgerEntry:
-    return LedgerEntry(uid or f"u-{name}", ("ml", name), version, GRANTS, 7)
+def entry(name: str = "p", version: str = "1", uid: str = "") -> Kept:
+    return uid or f"u-{name}", LedgerEntry(f"ml/{name}", version, "policy", {"gpu": GRANTS}, 7)
 
 
 def counted(told: Told, name: str = "n1") -> list[str]:
@@ -193,9 +194,9 @@ def _mirror() -> Told:
     return made
 
 
-def _of_unknown_pod(uid: str) -> LedgerEntry:
+def _of_unknown_pod(uid: str) -> Kept:
     """As of a text that a person wrote."""
-    return LedgerEntry(uid, ("", ""), "", None)
+    return uid, UnreadableEntry("it is no entry")
 
 
 class Devices(RuleBasedStateMachine):
@@ -210,7 +211,7 @@ class Devices(RuleBasedStateMachine):
         self.kept = Evaluator(policy_set([POLICY]), self.told.mirror.nodes)
         self.nodes: set[str] = set()
         self.pods: dict[str, dict[str, Any]] = {}
-        self.ledgers: dict[str, list[LedgerEntry]] = {}
+        self.ledgers: dict[str, list[Kept]] = {}
 
     @rule(name=st.sampled_from(NODES))
     def node_comes(self, name: str) -> None:
@@ -247,10 +248,10 @@ class Devices(RuleBasedStateMachine):
             st.builds(entry, st.sampled_from(NAMES), st.sampled_from("12"), st.sampled_from(["u1", "u2"]))
             | st.builds(_of_unknown_pod, st.sampled_from(["u1", "u2"])),
             max_size=2,
-            unique_by=lambda one: one.uid,
+            unique_by=lambda one: one[0],
         ),
     )
-    def ledger(self, name: str, entries: list[LedgerEntry]) -> None:
+    def ledger(self, name: str, entries: list[Kept]) -> None:
         self.ledgers[name] = entries
         self.told.mirror.devices.put_ledger(name, entries)
 

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from fairlead.cel.values.structs import from_json
+from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.mirror import decode
-from fairlead.mirror.node_devices import LedgerEntry
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import GrantedDevice
 from fairlead.strategies.devices.choice import NO_ROOM
 from policies.good import device_share
 from support.mirror import Told, node, written
@@ -99,7 +98,9 @@ def test_with_split_each_every_device_has_the_whole_request() -> None:
 def test_a_ledger_that_is_seen_is_what_counts() -> None:
     made = told(GPUSHARE)
     gpushare(made, "a", 0, 5)
-    made.mirror.devices.put_ledger("n1", [LedgerEntry("u-a", ("ml", "a"), "1", (GrantedDevice("1", {MEM: 5}),))])
+    made.mirror.devices.put_ledger(
+        "n1", [("u-a", LedgerEntry("ml/a", "1", "p", {"gpu": (GrantedDevice("1", {MEM: 5}),)}))]
+    )
     assert held(made) == {"u-a": [("1", 5)]}
     made.mirror.devices.put_ledger("n1", [])
     assert (held(made), reasons(made, GPUSHARE, 4)) == ({}, [NO_ROOM])

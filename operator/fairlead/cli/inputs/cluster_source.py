@@ -23,7 +23,7 @@ from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
-from fairlead.policy.compile.model import CompiledPolicy, shares_in
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.nodes.polls import Poll
 from fairlead.process.settings import NAMESPACE
@@ -189,7 +189,7 @@ class ClusterSource:
 
     def notes_on_ledgers(self, policies: Iterable[CompiledPolicy]) -> Iterator[str]:
         """Yield notes if what is granted of devices may not be read, or is kept in several namespaces."""
-        if shares_in(policies):
+        if shares_in_force(policies):
             if self.live.unread_ledgers:
                 yield f"ledgers of devices are unknown, and annotations of pods are used: {self.live.unread_ledgers}"
             yield from caveats.of_ledgers(self.snapshot)
@@ -230,7 +230,7 @@ def policies_in_files(given: argparse.Namespace) -> PolicySet | None:
 
 def add_unhealthy(given: argparse.Namespace, source: ClusterSource, policies: Iterable[CompiledPolicy]) -> None:
     """Read the ConfigMaps of a live cluster that policies name for unhealthy devices, as far as one may."""
-    found = (unhealthy_source(share.entry) for _, share in shares_in(policies))
+    found = (unhealthy_source(share.entry) for _, share in shares_in_force(policies))
     if source.is_live and (namespaces := sorted({one[0] for one in found if one is not None})):
         asyncio.run(_read_config_maps(given, source.snapshot, namespaces))
 

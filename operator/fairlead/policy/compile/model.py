@@ -178,7 +178,7 @@ def in_mode(policy: CompiledPolicy, mode: Mode) -> CompiledPolicy:
     return policy if policy.mode == mode else replace(policy, mode=mode)
 
 
-def shares_in(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
+def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
     """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
     ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
     return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]

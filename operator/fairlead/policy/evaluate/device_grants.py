@@ -1,18 +1,18 @@
 """Devices that the policies of a pod grant when it is bound, and layouts of policies that contradict each other."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fairlead.api.devices import RecordDevices
+from fairlead.grants.commit import Refused
+from fairlead.grants.entry import Grant, GrantedDevice
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Refusal, choose_grants
-from fairlead.strategies.devices.layout import layout_of
-from fairlead.strategies.devices.record import ShareGrant
 from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Unknown
 
@@ -20,40 +20,22 @@ GPUSHARE: Final[RecordDevices] = "Gpushare"
 FOR_GPUSHARE: Final = "also records for gpushare, whose annotations have room for one grant"
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenDevices:
-    """Devices for a pod on a node, or the reason why there are none."""
-
-    by: str = ""
-    """Policies that grant them, comma-separated."""
-    granted: tuple[ShareGrant, ...] = ()
-    refusal: str | None = None
-
-    @property
-    def entry(self) -> Mapping[str, list[dict[str, object]]]:
-        """Grants as the ledger writes them, by the names of the device shares."""
-        return {
-            one.share.entry.name: [{"id": grant.id, **grant.amounts} for grant in one.grants] for one in self.granted
-        }
-
-
-def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> ChosenDevices:
+def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> Grant | Refused:
     """Return the devices that a pod gets on a node; `node.granted` is what the newest ledger says.
 
     Equal arguments give equal devices. The shares are those of all policies that match, so all of them have room or
     none is granted.
     """
-    found, by = list[ShareGrant](), dict[str, None]()
-    for policy, share in shares_of(pod, matched):
+    grant = dict[str, tuple[GrantedDevice, ...]]()
+    for policy, share in shares_for_pod(pod, matched):
         chosen = choose_grants(share, pod, node)
         if isinstance(chosen, Refusal):
-            return ChosenDevices(refusal=f"policy {policy}, {share.entry.name}: {chosen.reason}")
+            return Refused(f"policy {policy}, {share.entry.name}: {chosen.reason}")
         if isinstance(chosen, Unknown):
-            return ChosenDevices(refusal=f"policy {policy}, {share.entry.name}: {chosen}")
+            return Refused(f"policy {policy}, {share.entry.name}: {chosen}")
         if chosen:
-            by[policy] = None
-            found.append(ShareGrant(share, chosen, _size(share, node, chosen[0].id)))
-    return ChosenDevices(",".join(by), tuple(found))
+            grant[share.entry.name] = chosen
+    return grant
 
 
 def asks_for(pod: PodView, share: CompiledShare) -> bool:
@@ -61,7 +43,7 @@ def asks_for(pod: PodView, share: CompiledShare) -> bool:
     return any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources)
 
 
-def shares_of(pod: PodView, matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]:
+def shares_for_pod(pod: PodView, matched: Sequence[Matched]) -> Iterator[tuple[str, CompiledShare]]:
     """Yield the device shares whose resources a pod requests, with their policies; a resource is granted once.
 
     That is by the first policy that shares it, in the order of the policies. An entry of a later policy that names such
@@ -80,7 +62,7 @@ def left_out(pod: PodView, matched: Sequence[Matched]) -> str | None:
 
     To bind it without would give it a resource of which nobody says which device it is.
     """
-    chosen = [*shares_of(pod, matched)]
+    chosen = [*shares_for_pod(pod, matched)]
     granted = {resource for _, share in chosen for resource in share.entry.resources}
     for each in matched:
         for rule in () if each.undecided else each.policy.device_shares:
@@ -126,13 +108,6 @@ def share_collisions(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator
         elif gpushare_too(before, rule.share):
             why = f"{FOR_GPUSHARE}: a pod that both match and that asks for the resources of both is not bound"
             yield ShareCollision(at, why, "record Fairlead in one of them, or let no pod match both")
-
-
-def _size(share: CompiledShare, node: NodeView, device_id: str) -> int:
-    devices = layout_of(share.entry, node)
-    if isinstance(devices, Unknown):
-        return 0
-    return next((one.capacity[share.entry.resources[0]] for one in devices if one.id == device_id), 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,14 @@ def _layout_of(entry: DeviceShare, node: NodeFacts) -> Devices | Unknown:
     return devices
 
 
+def size_of(device: str, entry: DeviceShare, node: NodeFacts) -> int:
+    """Return what a device has of the first resource of an entry; 0 if that is not known."""
+    devices = layout_of(entry, node)
+    if isinstance(devices, Unknown):
+        return 0
+    return next((one.capacity[entry.resources[0]] for one in devices if one.id == device), 0)
+
+
 def unhealthy_source(entry: DeviceShare) -> tuple[str, str, str] | None:
     """Return the namespace, the prefix and the key of the ConfigMaps of unhealthy devices; None without them."""
     there = None if entry.unhealthy is None else entry.unhealthy.config_map

@@ -4,25 +4,21 @@ They are copies: what holds is in the ledger. They are read back only where a le
 differs from the ledger.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
-from fairlead.grants.entry import GrantedDevice
+from fairlead.grants.entry import COPY, Grant, GrantedDevice, decode_copy, ids_key, ids_of
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Need, need_of, need_with
-from fairlead.strategies.devices.layout import is_amount
+from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Amounts, PodFacts
 
-DEVICES: Final = "fairlead.dev/devices"
-"""Annotation with all grants of a pod; with a dot and the name of an entry behind it, the ids of its devices."""
 GPUSHARE: Final = "ALIYUN_COM_GPU_MEM_"
 ASSIGNED: Final = f"{GPUSHARE}ASSIGNED"
 """Annotation that the gpushare plugin sets to `true` when it has given the pod its device."""
 ASSUME_TIME: Final = f"{GPUSHARE}ASSUME_TIME"
-_RECORDED: Final = frozenset({DEVICES, ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
-VERSION: Final = 1
+_RECORDED: Final = frozenset({COPY, ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
 _TEXT_MAX: Final = 65_536
 _DIGITS_MAX: Final = 19
 _TAKEN_PHASES: Final = ("Running", "Succeeded", "Failed")
@@ -32,34 +28,15 @@ class ShareGrant(NamedTuple):
     """Devices that a pod was granted by an entry of `binding.deviceShare`."""
 
     share: CompiledShare
-    grants: tuple[GrantedDevice, ...]
-    device_size: int = 0
-    """What the first device has of the first resource, which the gpushare plugin is told."""
+    devices: tuple[GrantedDevice, ...]
 
 
-def annotations_of(granted: Sequence[ShareGrant], assumed_at: int) -> dict[str, str]:
-    """Return the annotations to write with the Binding, in place of those that the pod has."""
-    made: dict[str, str] = {}
-    listed: dict[str, object] = {}
-    for share, grants, device_size in granted:
-        entry = share.entry
-        if not grants:
-            continue
-        if entry.record == "Fairlead":
-            listed[entry.name] = [{"id": grant.id, **grant.amounts} for grant in grants]
-            made[f"{DEVICES}.{entry.name}"] = ",".join(grant.id for grant in grants)
-        else:
-            made |= _for_gpushare(grants[0], entry.resources[0], device_size, assumed_at)
-    if listed:
-        made[DEVICES] = json.dumps({"v": VERSION, **listed}, separators=(",", ":"))
-    return made
-
-
-def _for_gpushare(grant: GrantedDevice, resource: str, device_size: int, assumed_at: int) -> dict[str, str]:
+def gpushare_annotations(device: GrantedDevice, entry: DeviceShare, size: int, assumed_at: int) -> dict[str, str]:
+    """Return the annotations for the gpushare plugin; `size` is what the device has of the first resource."""
     return {
-        f"{GPUSHARE}IDX": grant.id,
-        f"{GPUSHARE}POD": str(grant.amounts[resource]),
-        f"{GPUSHARE}DEV": str(device_size),
+        f"{GPUSHARE}IDX": device.id,
+        f"{GPUSHARE}POD": str(device.amounts[entry.resources[0]]),
+        f"{GPUSHARE}DEV": str(size),
         ASSIGNED: "false",
         ASSUME_TIME: str(assumed_at),
     }
@@ -73,7 +50,7 @@ def assumed_at(annotations: Mapping[str, str]) -> int:
 def recorded_in(entry: DeviceShare) -> frozenset[str]:
     """Return the annotations of placed pods that are read for an entry."""
     if entry.record == "Fairlead":
-        return frozenset({DEVICES, f"{DEVICES}.{entry.name}"})
+        return frozenset({COPY, ids_key(entry.name)})
     return frozenset({ASSIGNED, f"{GPUSHARE}IDX", f"{GPUSHARE}POD"})
 
 
@@ -102,7 +79,7 @@ def recorded_by(
 def grants_in(entry: DeviceShare, annotations: Mapping[str, str]) -> tuple[GrantedDevice, ...] | None:
     """Return the grants of an entry that annotations record; None if they record none or cannot be read."""
     if entry.record == "Fairlead":
-        return _of_fairlead(annotations.get(DEVICES, ""), entry.name, entry.resources)
+        return _of_fairlead(annotations.get(COPY, ""), entry.name, entry.resources)
     index, amount = _number(annotations.get(f"{GPUSHARE}IDX", "")), _number(annotations.get(f"{GPUSHARE}POD", ""))
     if index is None or amount is None:
         return None
@@ -119,26 +96,36 @@ def recorded_grants(share: CompiledShare, pod: PodFacts) -> tuple[GrantedDevice,
     return found if isinstance(need, Need) and found is not None and _fits(found, need) else None
 
 
+def recorded_by_shares(shares: Iterable[CompiledShare], pod: PodFacts) -> Grant:
+    """Return the grants by device shares that a placed pod's annotations record, if they are what the pod asks for."""
+    return together((one.entry, recorded_grants(one, pod)) for one in shares)
+
+
+def together(recorded: Iterable[tuple[DeviceShare, tuple[GrantedDevice, ...] | None]]) -> Grant:
+    """Return the grants by those entries of device shares that one pod can be granted together, in their order."""
+    grant, taken = dict[str, tuple[GrantedDevice, ...]](), Taken()
+    for entry, devices in recorded:
+        if devices is not None and taken.take(entry):
+            grant[entry.name] = devices
+    return grant
+
+
 def differs(granted: Sequence[ShareGrant], annotations: Mapping[str, str]) -> bool:
     """Report whether the annotations of a pod say something else than the ledger."""
     return any(
-        share.entry.record == "Fairlead" and annotations.get(f"{DEVICES}.{share.entry.name}", "") != _ids(grants)
-        for share, grants, _ in granted
-    ) or any(_by_id(grants_in(share.entry, annotations) or ()) != _by_id(grants) for share, grants, _ in granted)
+        share.entry.record == "Fairlead" and annotations.get(ids_key(share.entry.name), "") != ids_of(grants)
+        for share, grants in granted
+    ) or any(_by_id(grants_in(share.entry, annotations) or ()) != _by_id(grants) for share, grants in granted)
 
 
 def ids_in(share: CompiledShare, granted: Iterable[GrantedDevice], annotations: Mapping[str, str]) -> list[str] | None:
     """Return the ids of devices that annotations tell, if one of them differs from what was granted that one's."""
     if share.entry.record == "Fairlead":
-        told = annotations.get(f"{DEVICES}.{share.entry.name}")
-        if told is not None and told != _ids(granted):
+        told = annotations.get(ids_key(share.entry.name))
+        if told is not None and told != ids_of(granted):
             return told.split(",")
     found = grants_in(share.entry, annotations)
     return None if found is None else [one.id for one in found]
-
-
-def _ids(grants: Iterable[GrantedDevice]) -> str:
-    return ",".join(grant.id for grant in grants)
 
 
 def _by_id(grants: Iterable[GrantedDevice]) -> dict[str, dict[str, int]]:
@@ -150,25 +137,15 @@ def _fits(found: Sequence[GrantedDevice], need: Need) -> bool:
     return len(found) == len(by_id) == need.cards and all(amounts == need.amounts for amounts in by_id.values())
 
 
-def _of_fairlead(text: str, name: str, resources: Iterable[str]) -> tuple[GrantedDevice, ...] | None:
-    if not text or len(text) > _TEXT_MAX:
+def _of_fairlead(text: str, name: str, resources: Collection[str]) -> tuple[GrantedDevice, ...] | None:
+    grant = decode_copy(text) if 0 < len(text) <= _TEXT_MAX else None
+    devices = None if grant is None else grant.get(name)
+    if devices is None:
         return None
-    try:
-        document: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    listed = document.get(name) if isinstance(document, dict) and document.get("v") == VERSION else None
-    if not isinstance(listed, list):
-        return None
-    found = list[GrantedDevice]()
-    for one in listed:
-        if not isinstance(one, dict) or not isinstance(one.get("id"), str):
-            return None
-        amounts = {resource: one[resource] for resource in resources if resource in one}
-        if not all(map(is_amount, amounts.values())):
-            return None
-        found.append(GrantedDevice(one["id"], amounts))
-    return tuple(found)
+    # Others may have written more than the resources of the entry.
+    return tuple(
+        GrantedDevice(one.id, {key: one.amounts[key] for key in resources if key in one.amounts}) for one in devices
+    )
 
 
 def _number(text: str) -> int | None:

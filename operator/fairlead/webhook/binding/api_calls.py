@@ -1,6 +1,6 @@
-"""The API server as binds with grants call it: outcomes are values, because each of them decides what comes next."""
+"""Calls to the API server for binds: outcomes are values, because each of them decides what comes next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -8,6 +8,9 @@ from msgspec import Struct
 from fairlead.grants.commit import NodeInventory
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
+
+TimeLeft: TypeAlias = Callable[[], float]
+"""Returns the seconds that are left for a request."""
 
 
 class Posted(Struct, frozen=True):
@@ -19,7 +22,7 @@ class Missing(Struct, frozen=True):
 
 
 class Conflicting(Struct, frozen=True):
-    """Outcome 409: the version or UID that was named is another one now, or the object exists."""
+    """Outcome 409: the version or UID that was named is another one now, or the object exists, or the pod is bound."""
 
     why: str = ""
 
@@ -39,8 +42,18 @@ class Failed(Struct, frozen=True):
 WriteFailure: TypeAlias = Missing | Conflicting | Uncertain | Failed
 
 
-class Server(Protocol):
-    """Calls to the API server. None of them raises, and none is repeated inside."""
+class BindingCalls(Protocol):
+    """Calls for pods and their Bindings. None of them raises, and none is repeated inside."""
+
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes | Missing | Failed:
+        """Read a pod, with all writes before the call in it."""
+
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
+        """Post a Binding."""
+
+
+class LedgerCalls(Protocol):
+    """Calls for ledgers and what their entries need to know. None of them raises, and none is repeated inside."""
 
     async def read_pod(self, pod: str, timeout_s: float) -> PodState | Gone | Failed:
         """Read what is under this name, with all writes before the call in it."""
@@ -59,9 +72,6 @@ class Server(Protocol):
 
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Apply a merge patch to a ledger."""
-
-    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
-        """Post a Binding."""
 
 
 class Views(Protocol):

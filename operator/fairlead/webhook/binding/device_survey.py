@@ -10,7 +10,7 @@ from fairlead.logs import FaultError
 from fairlead.metrics import Labels, Metrics
 from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.model import CompiledPolicy, shares_in
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.binding.api_calls import Conflicting, WriteFailure
 from fairlead.webhook.binding.mirror_views import MirrorViews
@@ -79,7 +79,7 @@ class DeviceSurvey:
 
     async def take(self) -> None:
         """Look at all nodes, and pause in between."""
-        shares = shares_in(self._policies())
+        shares = shares_in_force(self._policies())
         if shares != self._shares:
             self._shares, self._known = shares, {}
         known, foreign = dict[str, _Surveyed](), dict[Labels, float]()
@@ -133,7 +133,7 @@ class DeviceSurvey:
         """
         if not node:
             return {"nodes": self._nodes, "totals": self.totals}
-        found = self._report(node, shares_in(self._policies()))
+        found = self._report(node, shares_in_force(self._policies()))
         return None if found is None else {"nodes": [found], "totals": found["totals"]}
 
     def _report(self, node: str, shares: NamedShares) -> Data | None:

@@ -9,12 +9,13 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.adoption import COPY
 from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, Refused, StalePod
-from fairlead.grants.entry import Entry, encode_copy
+from fairlead.grants.entry import LedgerEntry, copies
 from fairlead.grants.entry_state import Gone, PodState
-from fairlead.webhook.binding.api_calls import Conflicting, Failed, Missing, Posted, Server, Views
+from fairlead.webhook.binding.api_calls import Conflicting, Failed, LedgerCalls, Missing, Posted, Views
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
+from fairlead.webhook.binding.poster import Post
+from fairlead.webhook.extender.bind import NAME_TAKEN, POD_GONE, binding_of, bound_elsewhere
 
 TRIES: Final = 4
 """The first one, and three after a change of the pod."""
@@ -23,7 +24,7 @@ TRIES: Final = 4
 class Bound(Struct, frozen=True):
     """Result that the pod is on the node."""
 
-    entry: Entry | None
+    entry: LedgerEntry | None
     """Its grant; None if the Binding was an earlier one, and the ledger has the grant."""
 
 
@@ -46,10 +47,9 @@ class GrantedBind(Struct, frozen=True, eq=False):
     node: str
     wish: Callable[[PodState], DeviceRequest | Refused]
     """Returns what the pod asks for, at one of its versions."""
-    annotations: Callable[[Entry], Mapping[str, str]]
+    annotations: Callable[[LedgerEntry], Mapping[str, str]]
     """Returns what else the Binding bears."""
-    is_abandoned: Callable[[], bool]
-    """Returns whether the caller has gone, and takes the pod for unplaced."""
+    post: Post
 
 
 class Budget:
@@ -72,7 +72,9 @@ class _Change(Struct, frozen=True):
     """Result that has to be tried again, because the pod has changed."""
 
 
-async def bind(call: GrantedBind, ledgers: LedgerWriter, server: Server, views: Views, budget: Budget) -> BindResult:
+async def bind(
+    call: GrantedBind, ledgers: LedgerWriter, server: LedgerCalls, views: Views, budget: Budget
+) -> BindResult:
     """Bind a pod to a node with a grant of its devices."""
     shown = views.pod(call.pod)
     state = shown if shown is not None and shown.uid == call.uid else None
@@ -82,22 +84,20 @@ async def bind(call: GrantedBind, ledgers: LedgerWriter, server: Server, views: 
             if isinstance(found, Failed):
                 return NotBound(found.why)
             if isinstance(found, Gone) or found.uid != call.uid:
-                return NotBound("the pod is gone")
+                return NotBound(NAME_TAKEN if isinstance(found, PodState) else POD_GONE)
             state = found
         if state.node:
-            return Bound(None) if state.node == call.node else NotBound(f"the pod is on node {state.node}")
+            return Bound(None) if state.node == call.node else NotBound(bound_elsewhere(state.node))
         if state.ended:
             return NotBound("the pod has ended")
-        result = await _attempt(call, state, ledgers, server, budget)
+        result = await _attempt(call, state, ledgers, budget)
         if not isinstance(result, _Change):
             return result
         state = None
     return NotBound("the pod was changed again and again", entry_may_stand=True)
 
 
-async def _attempt(
-    call: GrantedBind, state: PodState, ledgers: LedgerWriter, server: Server, budget: Budget
-) -> BindResult | _Change:
+async def _attempt(call: GrantedBind, state: PodState, ledgers: LedgerWriter, budget: Budget) -> BindResult | _Change:
     wish = call.wish(state)
     if isinstance(wish, Refused):
         return NotBound(wish.why)
@@ -107,33 +107,16 @@ async def _attempt(
         return _Change()
     if not isinstance(answer, Accepted):
         return NotBound(answer.why, entry_may_stand=isinstance(answer, Failed))
-    if call.is_abandoned():
-        return NotBound("the caller has hung up", entry_may_stand=True)
-    outcome = await server.post_binding(binding_of(call, answer.entry), budget.left_s())
+    outcome = await call.post(granted_binding(call, answer.entry), budget.left_s)
     if isinstance(outcome, Posted):
         return Bound(answer.entry)
     if isinstance(outcome, Conflicting):
         return _Change()
     if isinstance(outcome, Missing):
-        return NotBound("the pod is gone")
+        return NotBound(POD_GONE)
     return NotBound(outcome.why, entry_may_stand=True)
 
 
-def binding_of(call: GrantedBind, entry: Entry) -> dict[str, Any]:
+def granted_binding(call: GrantedBind, entry: LedgerEntry) -> dict[str, Any]:
     """Return the Binding: it bears the UID, the version and the grant of the entry, and nothing else does."""
-    namespace, _, name = call.pod.partition("/")
-    metadata = {
-        "namespace": namespace,
-        "name": name,
-        "uid": call.uid,
-        "resourceVersion": entry.rv,
-        "annotations": {**call.annotations(entry), **copies(entry)},
-    }
-    target = {"apiVersion": "v1", "kind": "Node", "name": call.node}
-    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
-
-
-def copies(entry: Entry) -> dict[str, str]:
-    """Return the annotations that copy a grant: all of it, and the ids of each kind of device for a container."""
-    ids = {f"{COPY}.{name}": ",".join(one.id for one in devices) for name, devices in entry.grant.items()}
-    return {COPY: encode_copy(entry.grant), **ids}
+    return binding_of(call.pod, call.uid, call.node, {**call.annotations(entry), **copies(entry.grant)}, entry.rv)

@@ -6,51 +6,46 @@ from typing import Final
 
 from fairlead.grants.commit import DeviceRequest, Refused
 from fairlead.grants.device_usage import DeviceUsage
-from fairlead.grants.entry import Entry, Grant
+from fairlead.grants.entry import Grant, LedgerEntry
 from fairlead.grants.entry_state import PodState
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.node_devices import LedgerEntry, ledger_entry
 from fairlead.policy.evaluate.device_grants import choose_devices
-from fairlead.policy.views.node_view import NodeView
-from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.layout import layout_of
-from fairlead.strategies.devices.record import ShareGrant, annotations_of
-from fairlead.strategies.facts import Unknown
+from fairlead.strategies.devices.layout import size_of
+from fairlead.strategies.devices.record import gpushare_annotations
 from fairlead.webhook.binding import granted_bind
-from fairlead.webhook.binding.api_calls import Server
+from fairlead.webhook.binding.api_calls import LedgerCalls
 from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.mirror_views import UNKNOWN_NODE, MirrorViews
 from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT, asked_by, metadata_hash
+from fairlead.webhook.binding.poster import Post
 from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
 from fairlead.webhook.extender.call import CallClock, Considered, VerbReply
 
 _SECOND: Final = 1e9
-_CONVERTED_MAX: Final = 4096
 CHANGED: Final = "labels or annotations of the pod have changed since it was filtered"
 
 
 class Granter:
     """Handler of binds whose pods ask for devices."""
 
-    def __init__(self, mirror: Mirror, server: Server, ledgers: LedgerWriter, views: MirrorViews) -> None:
+    def __init__(self, mirror: Mirror, server: LedgerCalls, ledgers: LedgerWriter, views: MirrorViews) -> None:
         self._mirror, self._server, self._ledgers, self._views = mirror, server, ledgers, views
-        self._converted = _Converted()
         self.on_bind: Callable[[bool], None] = lambda _: None
 
-    async def bind(self, decision: BindDecision, is_abandoned: Callable[[], bool], when: CallClock) -> VerbReply:
+    async def bind(self, decision: BindDecision, post: Post, when: CallClock) -> VerbReply:
         """Grant the devices, post the Binding, and return the reply."""
         if decision.grants is None:
-            raise AssertionError("a bind without grants is posted by the Binder")
-        request, job = decision.request, _Job(self._mirror, decision, decision.grants, self._converted)
+            raise AssertionError("a bind without grants needs no grant")
+        request, job = decision.request, _Job(self._mirror, decision, decision.grants)
         call = GrantedBind(
             request.uid,
             f"{request.namespace}/{request.name}",
             request.node,
             job.wish,
             job.annotations,
-            is_abandoned,
+            post,
         )
         left_s = (when.deadline_ns - when.clock()) / _SECOND
         budget = Budget(lambda: when.clock() / _SECOND, left_s)
@@ -75,26 +70,11 @@ def _unlike_before(result: NotBound, now: int) -> str:
     return f"{result.why} (tried at {at:%H:%M:%S.%f} UTC)"
 
 
-class _Converted:
-    """Entries as the mirror has them. Each bind of a batch looks at all entries, of which one is new."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Entry, LedgerEntry]] = {}
-
-    def of(self, uid: str, entry: Entry) -> LedgerEntry:
-        known = self._known.get(uid)
-        if known is None or known[0] is not entry:
-            if len(self._known) >= _CONVERTED_MAX:
-                self._known.clear()
-            known = self._known[uid] = entry, ledger_entry(uid, entry)
-        return known[1]
-
-
 class _Job:
     """One bind: what its pod asks for, and which devices it gets."""
 
-    def __init__(self, mirror: Mirror, decision: BindDecision, asked: GrantsAsked, converted: _Converted) -> None:
-        self._mirror, self._decision, self._asked, self._converted = mirror, decision, asked, converted
+    def __init__(self, mirror: Mirror, decision: BindDecision, asked: GrantsAsked) -> None:
+        self._mirror, self._decision, self._asked = mirror, decision, asked
         self._node = decision.request.node
 
     def wish(self, state: PodState) -> DeviceRequest | Refused:
@@ -106,32 +86,20 @@ class _Job:
             return ask
         return DeviceRequest(",".join(self._asked.policies), ask, self._choose)
 
-    def annotations(self, entry: Entry) -> Mapping[str, str]:
-        """Return what the Binding bears: what policies write, and the copies of the grant."""
-        view = self._mirror.nodes.view_of(self._node)
-        made = [
-            ShareGrant(share, entry.grant.get(share.entry.name, ()), _size(share, view, entry))
-            for share in self._asked.shares
-        ]
-        return {**self._decision.annotations, **annotations_of(made, ASSUMED_AT + entry.order)}
+    def annotations(self, entry: LedgerEntry) -> Mapping[str, str]:
+        """Return what the Binding bears beside the copies of the grant: for policies, and for the gpushare plugin."""
+        annotations, view = {**self._decision.annotations}, self._mirror.nodes.view_of(self._node)
+        for share in self._asked.shares:
+            if share.entry.record == "Gpushare" and (devices := entry.grant.get(share.entry.name)):
+                size = 0 if view is None else size_of(devices[0].id, share.entry, view)
+                annotations |= gpushare_annotations(devices[0], share.entry, size, ASSUMED_AT + entry.order)
+        return annotations
 
-    def _choose(self, _room: DeviceUsage, entries: Mapping[str, Entry]) -> Grant | Refused:
+    def _choose(self, _room: DeviceUsage, entries: Mapping[str, LedgerEntry]) -> Grant | Refused:
         view = self._mirror.nodes.view_of(self._node)
         if view is None:
             return Refused(UNKNOWN_NODE)
         unreadable = [one for one in view.granted if one.grants is None]
-        granted = [self._mirror.devices.in_force(self._converted.of(uid, one)) for uid, one in entries.items()]
+        granted = [self._mirror.devices.in_force(uid, one) for uid, one in entries.items()]
         view = view.with_devices(view.devices._replace(granted=(*unreadable, *granted)))
-        chosen = choose_devices(self._asked.pod, self._asked.matched, view)
-        if chosen.refusal is not None:
-            return Refused(chosen.refusal)
-        return {one.share.entry.name: one.grants for one in chosen.granted}
-
-
-def _size(share: CompiledShare, view: NodeView | None, entry: Entry) -> int:
-    """Return what the granted device has of the first resource."""
-    devices = () if view is None else layout_of(share.entry, view)
-    granted = entry.grant.get(share.entry.name, ())
-    if isinstance(devices, Unknown) or not granted:
-        return 0
-    return next((one.capacity[share.entry.resources[0]] for one in devices if one.id == granted[0].id), 0)
+        return choose_devices(self._asked.pod, self._asked.matched, view)

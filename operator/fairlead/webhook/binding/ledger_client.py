@@ -1,8 +1,4 @@
-"""The API server as binds with grants call it. Each call is one attempt, and its outcome is a value.
-
-What the API server has refused is certain: it will never be carried out. Without a reply, and after a status that says
-that the server itself failed, the outcome is open.
-"""
+"""Client for ledgers and the pods of their entries. Each call is one attempt, and its outcome is a value."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -12,16 +8,15 @@ from msgspec.structs import replace
 
 from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger, decode_ledger, ledger_name
-from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
-from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.mirror.resource_requests import ENDED
-from fairlead.webhook.binding.api_calls import Conflicting, Failed, Missing, Posted, Uncertain, WriteFailure
+from fairlead.webhook.binding.api_calls import Failed, Missing, WriteFailure
+from fairlead.webhook.binding.binding_client import BindingClient, read, write
 
-_SERVER_ERROR: Final = 500
+_CONSEQUENCE: Final = "no devices are granted"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_list: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_listed: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
 
 
@@ -55,11 +50,11 @@ ReadPod = Callable[[bytes | msgspec.Raw], PodState]
 
 
 class LedgerClient:
-    """Calls for ledgers, pods and Bindings."""
+    """Calls for ledgers, and for the pods of their entries."""
 
-    def __init__(self, client: Client, namespace: str, read_pod: ReadPod) -> None:
-        """`namespace` has the ledgers."""
-        self._client = client
+    def __init__(self, bindings: BindingClient, namespace: str, read_pod: ReadPod) -> None:
+        """`bindings`: client that records missing permissions, of ledgers too. `namespace` has the ledgers."""
+        self._bindings, self._client = bindings, bindings.client
         self._ledgers: Final = ObjectRef(CONFIG_MAPS.resource, namespace)
         self._read_pod = read_pod
         self.on_write: Callable[[Ledger | WriteFailure], None] = lambda _: None
@@ -67,62 +62,58 @@ class LedgerClient:
     async def read_pod(self, pod: str, timeout_s: float) -> PodState | Gone | Failed:
         """Read what is under this name, with all writes before the call in it."""
         namespace, _, name = pod.partition("/")
-        try:
-            return self._read_pod(await self._client.read(PODS.named(namespace, name), within_s=timeout_s))
-        except NotFoundError:
+        body = await self._bindings.read_body(namespace, name, timeout_s)
+        if isinstance(body, Missing):
             return GONE
-        except (ClusterError, ValueError) as error:
-            return Failed(str(error))
+        return body if isinstance(body, Failed) else _decoded(body, self._read_pod)
 
     async def read_ledger(self, node: str, timeout_s: float) -> Ledger | Missing | Failed:
         """Read a ledger, with all writes before the call in it."""
-        try:
-            found = decode_ledger(_decode(await self._client.read(self._named(node), within_s=timeout_s)))
-            return replace(found, node=node)  # a long name does not tell it, and the annotation may be lost
-        except NotFoundError:
-            return Missing()
-        except (ClusterError, ValueError) as error:
-            return Failed(str(error))
+        body = await read(self._recorded("get", self._client.read(self._named(node), within_s=timeout_s)))
+        if isinstance(body, Missing | Failed):
+            return body
+        # A long name does not tell the node, and the annotation may be lost.
+        return _decoded(body, lambda one: replace(_read_ledger(one), node=node))
 
     async def list_pods(self, node: str, timeout_s: float) -> Sequence[PodState] | Failed:
         """List the pods on a node, with all writes before the call in it."""
-        query = {"fieldSelector": f"spec.nodeName={node}"}
-        try:
-            body = await self._client.read_list(PODS, within_s=timeout_s, query=query)
-            return [self._read_pod(one) for one in _items(_list(body).get("items", msgspec.Raw(b"null"))) or ()]
-        except (ClusterError, ValueError) as error:
-            return Failed(str(error))
+        return await self._list(f"spec.nodeName={node}", timeout_s, self._read_pods)
 
     async def list_unplaced(self, timeout_s: float) -> Sequence[PodState] | Failed:
         """List the pods that are on no node, with all writes before the call in it."""
-        try:
-            body = await self._client.read_list(PODS, within_s=timeout_s, query={"fieldSelector": "spec.nodeName="})
-            return [_unplaced(one) for one in _unplaced_pods(body).items or ()]
-        except (ClusterError, ValueError) as error:
-            return Failed(str(error))
+        return await self._list("spec.nodeName=", timeout_s, _read_unplaced)
+
+    async def _list(
+        self, selector: str, timeout_s: float, decode: Callable[[bytes], Sequence[PodState]]
+    ) -> Sequence[PodState] | Failed:
+        request = self._client.read_list(PODS, within_s=timeout_s, query={"fieldSelector": selector})
+        body = await read(self._bindings.permissions.record("list pods", _CONSEQUENCE, request))
+        if isinstance(body, Missing):
+            return Failed("there is no list of pods")
+        return body if isinstance(body, Failed) else _decoded(body, decode)
+
+    def _read_pods(self, body: bytes) -> Sequence[PodState]:
+        return [self._read_pod(one) for one in _items(_listed(body).get("items", msgspec.Raw(b"null"))) or ()]
 
     async def create_ledger(self, body: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Create a ledger."""
-        return await self._write(self._client.post(self._ledgers, msgspec.json.encode(body), within_s=timeout_s))
+        request = self._client.post(self._ledgers, msgspec.json.encode(body), within_s=timeout_s)
+        return await self._write("create", request)
 
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Apply a merge patch to a ledger."""
-        return await self._write(self._client.merge_once(self._named(node), patch, within_s=timeout_s))
+        return await self._write("patch", self._client.merge_once(self._named(node), patch, within_s=timeout_s))
 
     async def delete_ledger(self, ledger: Ledger) -> None:
         """Delete this version of a ledger. Raises ClusterError."""
-        await self._client.delete(self._named(ledger.node), uid=ledger.uid, version=ledger.rv)
+        await self._recorded("delete", self._client.delete(self._named(ledger.node), uid=ledger.uid, version=ledger.rv))
 
-    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
-        """Post a Binding."""
-        metadata = binding["metadata"]
-        where = PODS.named(metadata["namespace"], metadata["name"], "binding")
-        return await _written(
-            self._client.post(where, msgspec.json.encode(binding), within_s=timeout_s), lambda _: Posted()
-        )
+    def _recorded(self, verb: str, request: Awaitable[T]) -> Awaitable[T]:
+        consequence = "ledgers of nodes that are gone stay" if verb == "delete" else _CONSEQUENCE
+        return self._bindings.permissions.record(f"{verb} ledgers", consequence, request)
 
-    async def _write(self, request: Awaitable[bytes]) -> Ledger | WriteFailure:
-        outcome = await _written(request, _read_ledger)
+    async def _write(self, verb: str, request: Awaitable[bytes]) -> Ledger | WriteFailure:
+        outcome = await write(self._recorded(verb, request), _read_ledger)
         self.on_write(outcome)
         return outcome
 
@@ -135,26 +126,16 @@ def _unplaced(one: _Unplaced) -> PodState:
     return PodState(meta.uid, f"{meta.namespace}/{meta.name}", meta.resource_version, ended=one.status.phase in ENDED)
 
 
+def _read_unplaced(body: bytes) -> Sequence[PodState]:
+    return [_unplaced(one) for one in _unplaced_pods(body).items or ()]
+
+
 def _read_ledger(body: bytes) -> Ledger:
     return decode_ledger(_decode(body))
 
 
-async def _written(request: Awaitable[bytes], decode: Callable[[bytes], T]) -> T | WriteFailure:
-    try:
-        body = await request
-    except NotFoundError:
-        return Missing()
-    except ConflictError as error:
-        return Conflicting(str(error))
-    except ClusterError as error:
-        return Uncertain(str(error)) if _is_open(error) else Failed(str(error))
+def _decoded(body: bytes, decode: Callable[[bytes], T]) -> T | Failed:
     try:
         return decode(body)
     except ValueError as error:
-        return Uncertain(f"the reply cannot be read: {error}")
-
-
-def _is_open(error: ClusterError) -> bool:
-    if isinstance(error, UnreachableError):
-        return not error.not_sent
-    return isinstance(error, RequestError) and error.status >= _SERVER_ERROR
+        return Failed(str(error))

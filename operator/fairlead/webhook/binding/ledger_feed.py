@@ -17,7 +17,7 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, Meta
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.node_devices import DevicesOfNodes, ledger_entries
+from fairlead.mirror.node_devices import DevicesOfNodes
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.webhook.binding.api_calls import Failed
 from fairlead.webhook.binding.ledger_client import LedgerClient
@@ -52,7 +52,7 @@ class LedgerSink(EventSink):
             return  # a copy, which is no ledger
         self._nodes[item.metadata.namespace, item.metadata.name] = ledger.node
         self._views.ledgers[ledger.node] = ledger
-        self._devices.put_ledger(ledger.node, ledger_entries(ledger))
+        self._devices.put_ledger(ledger.node, ledger.all.items())
 
     def remove(self, key: Key, /) -> None:
         """Remove a ledger."""

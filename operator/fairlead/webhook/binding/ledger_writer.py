@@ -6,15 +6,15 @@ for it stays until it is over, like any other.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from fairlead.grants.adoption import AskOf, first_entries
+from fairlead.grants.adoption import first_entries
 from fairlead.grants.commit import Accepted, Answer, GrantRequest, LedgerPlan, Refused, plan
 from fairlead.grants.entry import AnyEntry
 from fairlead.grants.entry_state import EntryState, PodState, is_newer, judge, judge_listed, judge_read
 from fairlead.grants.ledger import Ledger, create_body
-from fairlead.webhook.binding.api_calls import Failed, Missing, Server, Views
+from fairlead.webhook.binding.api_calls import Failed, LedgerCalls, Missing, TimeLeft, Views
 
 READS_MAX: Final = 16
 """Pods that are read one by one to make room; where more are unclear, two lists tell of all of them."""
@@ -23,8 +23,6 @@ BATCH_MAX: Final = 32
 ASIDE_S: Final = 5.0
 """Time to read pods that no request waits for."""
 NO_TIME: Final = Failed("no time was left to write the ledger")
-TimeLeft: TypeAlias = Callable[[], float]
-"""Returns the seconds that are left for a commit."""
 
 
 class _Waiting:
@@ -42,15 +40,15 @@ class _Waiting:
 class LedgerWriter:
     """Writer of the ledgers of all nodes: each has one task while requests for its devices wait."""
 
-    def __init__(self, server: Server, views: Views, ask_of: AskOf, reads_max: int = READS_MAX) -> None:
-        self._server, self._views, self._ask_of, self._reads_max = server, views, ask_of, reads_max
+    def __init__(self, server: LedgerCalls, views: Views, reads_max: int = READS_MAX) -> None:
+        self._server, self._views, self._reads_max = server, views, reads_max
         self._nodes: dict[str, _NodeWriter] = {}
 
     async def commit(self, node: str, request: GrantRequest, left_s: TimeLeft) -> Answer | Failed:
         """Return the answer to a request, once the ledger says so."""
         found = self._nodes.get(node)
         if found is None:
-            found = self._nodes[node] = _NodeWriter(node, self._server, self._views, self._ask_of, self._reads_max)
+            found = self._nodes[node] = _NodeWriter(node, self._server, self._views, self._reads_max)
         waiting = _Waiting(request, left_s)
         found.add(waiting)
         try:
@@ -68,8 +66,8 @@ class LedgerWriter:
 class _NodeWriter:
     """Ledger of one node: the newest version that this process knows, and who waits for a newer one."""
 
-    def __init__(self, node: str, server: Server, views: Views, ask_of: AskOf, reads_max: int) -> None:
-        self._node, self._server, self._views, self._ask_of = node, server, views, ask_of
+    def __init__(self, node: str, server: LedgerCalls, views: Views, reads_max: int) -> None:
+        self._node, self._server, self._views = node, server, views
         self._reads_max = reads_max
         self._known: Ledger | None = None
         self._queue: list[_Waiting] = []
@@ -171,7 +169,7 @@ class _NodeWriter:
         pods = await self._server.list_pods(self._node, self._left_s())
         if isinstance(pods, Failed):
             return pods
-        body = create_body(self._node, first_entries(self._node, pods, self._ask_of))
+        body = create_body(self._node, first_entries(self._node, pods))
         made = await self._server.create_ledger(body, self._left_s())
         if isinstance(made, Ledger | Failed):
             return made

@@ -1,16 +1,15 @@
 """Views of ledgers, pods and devices as the mirror shows them, for binds that grant devices."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from fairlead.grants.commit import NodeInventory, Refused
-from fairlead.grants.entry_state import GONE, Gone, PodState
+from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.pod_entry import PodEntry
+from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.strategies.contract import CompiledShare
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.facts import Amounts, Unknown
 
@@ -32,15 +31,11 @@ class MirrorViews:
 
     def pod(self, pod: str) -> PodState | None:
         """Return what is shown under this name, placed or not."""
-        return next(self._shown(pod), None)
+        return next(self._mirror.devices.shown(_key(pod)), None)
 
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
         """Return that a UID's deletion or end was heard, what is shown of it, or else what is shown under the name."""
-        if self._mirror.devices.is_gone(uid):
-            return GONE
-        pod = pod or "/".join(self._mirror.devices.known_as(uid) or ())
-        states = [*self._shown(pod)] if pod else []
-        return next((one for one in states if one.uid == uid), states[0] if states else None)
+        return self._mirror.devices.seen(uid, _key(pod))
 
     def node(self, node: str) -> NodeInventory:
         """Return the devices of a node by all policies that serve, and the pods on it."""
@@ -48,23 +43,16 @@ class MirrorViews:
         if view is None:
             return NodeInventory(Refused(UNKNOWN_NODE))
         capacity: dict[str, dict[str, int]] = {}
-        for share in shares_of(self._policies()):
+        for _, share in shares_in_force(self._policies()):
             if not isinstance(devices := layout_of(share.entry, view), Unknown):
                 for resource in share.entry.resources:
                     capacity.setdefault(resource, {one.id: one.capacity[resource] for one in devices})
         return NodeInventory(capacity, [_placed_state(one) for one in self._mirror.placed_on(node)])
 
-    def _shown(self, pod: str) -> Iterator[PodState]:
-        namespace, _, name = pod.partition("/")
-        if (placed := self._mirror.placed_sink.objects.get((namespace, name))) is not None:
-            yield _placed_state(placed)
-        if (unplaced := self._mirror.unplaced(namespace, name)) is not None:
-            yield PodState(str(unplaced.metadata.uid), pod, str(unplaced.metadata.resourceVersion))
 
-
-def shares_of(policies: Iterable[CompiledPolicy]) -> Sequence[CompiledShare]:
-    """Return the device shares of policies, in their order."""
-    return [one.share for policy in policies if policy.enforced for one in policy.device_shares]
+def _key(pod: str) -> Key:
+    namespace, _, name = pod.partition("/")
+    return namespace, name
 
 
 def extended_requests(pod: Any) -> dict[str, int]:

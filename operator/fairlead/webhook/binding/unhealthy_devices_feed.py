@@ -13,10 +13,9 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS, ConfigMap
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Key
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.views.device_facts import UnhealthySource
 from fairlead.strategies.devices.layout import unhealthy_source
-from fairlead.webhook.binding.mirror_views import shares_of
 
 LOG: Final = logging.getLogger(__name__)
 LISTED_S: Final = 5.0
@@ -96,7 +95,7 @@ class UnhealthyFeed:
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Watch for these policies from now on; return once all is listed, or after a while."""
         wanted: dict[str, set[UnhealthySource]] = {}
-        for share in shares_of(policies):
+        for _, share in shares_in_force(policies):
             if (source := unhealthy_source(share.entry)) is not None:
                 wanted.setdefault(source[0], set()).add(source)
         for namespace, sources in wanted.items():

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.device_grants import asks_for, left_out, shares_of
+from fairlead.policy.evaluate.device_grants import asks_for, left_out, shares_for_pod
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
@@ -14,6 +14,9 @@ from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
+
+POD_GONE: Final = "the pod no longer exists"
+NAME_TAKEN: Final = "another pod has that name now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +42,27 @@ class BindDecision:
 
     @property
     def binding(self) -> dict[str, Any]:
-        """Return the Binding to post. The UID keeps it from binding another pod of the same name."""
+        """Return the Binding to post."""
         request = self.request
-        metadata: dict[str, Any] = {"name": request.name, "namespace": request.namespace, "uid": request.uid}
-        if self.annotations:
-            metadata["annotations"] = dict(self.annotations)
-        target = {"apiVersion": "v1", "kind": "Node", "name": request.node}
-        return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        return binding_of(f"{request.namespace}/{request.name}", request.uid, request.node, self.annotations)
 
     @property
     def bound(self) -> VerbReply:
         """Return the reply to send once the API server has confirmed the Binding."""
         outcome = Outcome(verb="bind", entry="Fail", pod=self.request.uid, candidates=1, conflicts=self.conflicts)
         return VerbReply(replies.encode_binding(), outcome=outcome)
+
+
+def binding_of(pod: str, uid: str, node: str, annotations: Mapping[str, str], version: str = "") -> dict[str, Any]:
+    """Return a Binding. The UID keeps it from binding another pod of the same name, a version from a changed one."""
+    namespace, _, name = pod.partition("/")
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": uid}
+    if version:
+        metadata["resourceVersion"] = version
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
 def decide_bind(
@@ -141,7 +152,7 @@ def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str
             return f"policy {each.policy.name} grants devices, and {why}"
     if (missing := left_out(pod, matched)) is not None:
         return missing
-    shares = [*shares_of(pod, matched)]
+    shares = [*shares_for_pod(pod, matched)]
     if not shares:
         return None
     return GrantsAsked(pod, matched, tuple(one for _, one in shares), tuple(dict.fromkeys(name for name, _ in shares)))
@@ -150,13 +161,18 @@ def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:
     """Return a refusal if this is not the requested pod, or the caller may not place it; else None."""
     if pod.metadata.uid != request.uid:
-        return refused(request.uid, "another pod has that name now")
+        return refused(request.uid, NAME_TAKEN)
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in caller.schedulers:
         return refused(request.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
     if (why := exclusion_reason(caller, request.namespace)) is not None:
         return refused(request.uid, why)
     return None
+
+
+def bound_elsewhere(node: str) -> str:
+    """Return why a pod is not bound that is on another node."""
+    return f"the pod is already bound to node {node}"
 
 
 def refused(pod: str, why: str) -> VerbReply:

@@ -12,7 +12,7 @@ from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
-from fairlead.webhook.binding.bind_client import Binder
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, Scope

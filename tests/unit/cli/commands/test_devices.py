@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
-from fairlead.grants.entry import Entry, GrantedDevice
+from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
 from policies.good import device_share, policy
 from support.cli.status_api import api_server, items
@@ -39,11 +39,11 @@ def asking(name: str, amount: int, on: str = "", said: str | None = None) -> Obj
     return made
 
 
-def entry(name: str, device: str, amount: int) -> Entry:
-    return Entry(f"ml/{name}", "5", "some", {"gpu": (GrantedDevice(device, {MEM: amount}),)})
+def entry(name: str, device: str, amount: int) -> LedgerEntry:
+    return LedgerEntry(f"ml/{name}", "5", "some", {"gpu": (GrantedDevice(device, {MEM: amount}),)})
 
 
-def ledger(node: str, *entries: Entry, **more: str) -> Object:
+def ledger(node: str, *entries: LedgerEntry, **more: str) -> Object:
     made = create_body(node, {f"u-{one.pod.removeprefix('ml/')}": one for one in entries})
     made["metadata"] |= {"namespace": "fairlead-system", "uid": "l", "resourceVersion": "9"}
     made["data"] |= more

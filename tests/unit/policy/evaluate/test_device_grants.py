@@ -6,8 +6,15 @@ import pytest
 
 from fairlead.api.parse import parse_policy
 from fairlead.cel.values.structs import from_json
+from fairlead.grants.commit import Refused
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.device_grants import LayoutConflict, choose_devices, layout_conflicts, left_out, shares_of
+from fairlead.policy.evaluate.device_grants import (
+    LayoutConflict,
+    choose_devices,
+    layout_conflicts,
+    left_out,
+    shares_for_pod,
+)
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -18,7 +25,8 @@ from fairlead.policy.views.device_facts import NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import GrantedDevice, Nominated, PodGrant
-from fairlead.strategies.devices.record import annotations_of
+from fairlead.strategies.devices.layout import size_of
+from fairlead.strategies.devices.record import gpushare_annotations
 from fairlead.strategies.reads import Change
 from support.policy import MODEL, NOW, Evaluation, faults, obj, pod, policy
 
@@ -119,9 +127,9 @@ def test_cards_are_read_from_the_pod() -> None:
     text = "int(pod.metadata.annotations[?'cards'].orValue('1')) * variables.each"
     made = shares(entry(cards=text), variables={"each": "1"})
     two = choose_devices(asks(8, annotations={"cards": "2"}), matched(made), cards())
-    assert two.entry == {"gpu": [{"id": "0", MEM: 4}, {"id": "1", MEM: 4}]}
+    assert two == {"gpu": (GrantedDevice("0", {MEM: 4}), GrantedDevice("1", {MEM: 4}))}
     broken = choose_devices(asks(8, annotations={"cards": "two"}), matched(made), cards())
-    assert broken.refusal == "policy p, gpu: cards of gpu cannot be decided"
+    assert broken == Refused("policy p, gpu: cards of gpu cannot be decided")
 
 
 def test_lint_knows_that_cards_uses_a_variable_and_who_reads_a_grant() -> None:
@@ -194,12 +202,12 @@ def test_a_candidate_of_preemption_is_kept_if_its_victims_leave_a_card(victims: 
 def test_the_first_policy_grants_a_resource() -> None:
     first, second = shares(entry(), name="a"), shares(entry("cards"), entry("fpga", CORE), name="b")
     both = pod("x", request={MEM: 4.0, CORE: 1.0})
-    assert [(policy, one.entry.name) for policy, one in shares_of(both, matched(first, second))] == [
+    assert [(policy, one.entry.name) for policy, one in shares_for_pod(both, matched(first, second))] == [
         ("a", "gpu"),
         ("b", "fpga"),
     ]
     chosen = choose_devices(asks(4), matched(first, second), cards())
-    assert (chosen.by, chosen.entry) == ("a", {"gpu": [{"id": "0", MEM: 4}]})
+    assert chosen == {"gpu": (GrantedDevice("0", {MEM: 4}),)}
 
 
 @pytest.mark.parametrize(
@@ -214,19 +222,22 @@ def test_the_first_policy_grants_a_resource() -> None:
         (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 0.0, CORE: 1.0}, ["b"], False),
     ],
 )
-def test_shares_of_resources_that_a_pod_does_not_request_keep_out_no_other(
+def test_shares_for_pod_resources_that_a_pod_does_not_request_keep_out_no_other(
     later: dict[str, Any], request_: dict[str, float], granted_by: list[str], refused: bool
 ) -> None:
     policies = matched(shares(entry(), name="a"), shares(later, name="b"))
     asking = pod("x", request=request_)
-    assert [name for name, _ in shares_of(asking, policies)] == granted_by
+    assert [name for name, _ in shares_for_pod(asking, policies)] == granted_by
     assert (left_out(asking, policies) is not None) is refused
 
 
 def test_what_is_granted_is_told_to_the_plugin() -> None:
     made = shares(entry(record="Gpushare"))
-    chosen = choose_devices(asks(4), matched(made), cards("n1", holds("a", "1", 3)))
-    assert annotations_of(chosen.granted, 9) == {
+    share, node = made.device_shares[0].share, cards("n1", holds("a", "1", 3))
+    chosen = choose_devices(asks(4), matched(made), node)
+    assert not isinstance(chosen, Refused)
+    (device,) = chosen["gpu"]
+    assert gpushare_annotations(device, share.entry, size_of(device.id, share.entry, node), 9) == {
         "ALIYUN_COM_GPU_MEM_IDX": "1",
         "ALIYUN_COM_GPU_MEM_POD": "4",
         "ALIYUN_COM_GPU_MEM_DEV": "8",
@@ -237,7 +248,7 @@ def test_what_is_granted_is_told_to_the_plugin() -> None:
 
 def test_a_refusal_names_the_policy_and_the_share() -> None:
     chosen = choose_devices(asks(9), matched(shares(entry())), cards())
-    assert (chosen.refusal, chosen.granted) == ("policy p, gpu: request is larger than any device", ())
+    assert chosen == Refused("policy p, gpu: request is larger than any device")
 
 
 def test_a_pod_that_asks_for_nothing_gets_nothing() -> None:

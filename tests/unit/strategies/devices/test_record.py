@@ -1,17 +1,16 @@
 """Annotations that tell what was granted, and what is believed of them when they are read."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.strategies.contract import GrantedDevice
+from fairlead.grants.entry import GrantedDevice, copies
 from fairlead.strategies.devices.record import (
     ShareGrant,
-    annotations_of,
     differs,
+    gpushare_annotations,
     grants_in,
     is_taken,
     recorded_grants,
@@ -36,8 +35,7 @@ def by_plugin(**fields: str) -> dict[str, str]:
 
 
 def test_a_container_reads_the_ids() -> None:
-    both = ShareGrant(BOTH, (GrantedDevice("0", {MEM: 4, CORE: 1}),))
-    made = annotations_of([ShareGrant(GPU, grants(("0", 8), ("2", 8))), both], 7)
+    made = copies({"gpu": grants(("0", 8), ("2", 8)), "both": (GrantedDevice("0", {MEM: 4, CORE: 1}),)})
     assert made == {
         OF_GPU: "0,2",
         "fairlead.dev/devices.both": "0",
@@ -47,11 +45,7 @@ def test_a_container_reads_the_ids() -> None:
 
 
 def test_the_plugin_reads_its_five_keys() -> None:
-    assert annotations_of([ShareGrant(PLUGIN, grants(("2", 16)), 24)], 7) == by_plugin()
-
-
-def test_a_pod_without_grants_gets_no_annotation() -> None:
-    assert annotations_of([ShareGrant(GPU, ()), ShareGrant(PLUGIN, ())], 7) == {}
+    assert gpushare_annotations(grants(("2", 16))[0], PLUGIN.entry, 24, 7) == by_plugin()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +130,7 @@ def test_several_devices_are_read_back() -> None:
     assert recorded_grants(GPU, asked) == grants(("0", 8), ("2", 8))
 
 
-LEDGER: dict[str, Any] = {"share": GPU, "grants": grants(("0", 8), ("2", 8))}
+LEDGER = grants(("0", 8), ("2", 8))
 
 
 @pytest.mark.parametrize(
@@ -152,12 +146,11 @@ LEDGER: dict[str, Any] = {"share": GPU, "grants": grants(("0", 8), ("2", 8))}
     ],
 )
 def test_a_forged_copy_is_noticed(changed: dict[str, str], want: bool) -> None:
-    ledger = [ShareGrant(**LEDGER)]
-    assert differs(ledger, annotations_of(ledger, 7) | changed) is want
+    assert differs([ShareGrant(GPU, LEDGER)], copies({"gpu": LEDGER}) | changed) is want
 
 
 def test_a_forged_copy_for_the_plugin_is_noticed() -> None:
-    ledger = [ShareGrant(PLUGIN, grants(("2", 16)), 24)]
+    ledger = [ShareGrant(PLUGIN, grants(("2", 16)))]
     assert not differs(ledger, by_plugin(ASSIGNED="true", ASSUME_TIME="9"))
     assert differs(ledger, by_plugin(IDX="1"))
     assert differs(ledger, {})
@@ -169,7 +162,7 @@ ids = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclud
 @given(st.dictionaries(ids, st.integers(1, 1 << 53), min_size=1, max_size=5))
 def test_what_is_written_is_what_is_read(devices: dict[str, int]) -> None:
     granted = grants(*devices.items())
-    assert grants_in(GPU.entry, annotations_of([ShareGrant(GPU, granted)], 7)) == granted
+    assert grants_in(GPU.entry, copies({"gpu": granted})) == granted
 
 
 @given(
@@ -183,4 +176,4 @@ def test_nothing_that_is_written_there_raises(text: str) -> None:
     pod = Pod(request={MEM: 1.0}, annotations={ALL: text, OF_GPU: text, **by_plugin(IDX=text, POD=text)})
     for share in (GPU, PLUGIN, BOTH):
         recorded_grants(share, pod)
-        differs([ShareGrant(share, grants(("0", 1)), 8)], pod.annotations)
+        differs([ShareGrant(share, grants(("0", 1)))], pod.annotations)

@@ -10,7 +10,6 @@ from fairlead.metrics import Metrics
 from fairlead.mirror import decode
 from fairlead.mirror.device_report import node_report
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.node_devices import ledger_entries
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.binding import device_survey
 from fairlead.webhook.binding.api_calls import Conflicting, Failed
@@ -46,7 +45,7 @@ def survey(*, shares: bool = True, capacity: str = "16") -> tuple[DeviceSurvey, 
         mirror.placed_sink.put(placed(written(pod(name, on="n1", asks={MEM: str(amount)}))))
     found = ledger(u_a=entry("a", "0", 5), broken="{}")
     views.ledgers["n1"] = found
-    mirror.devices.put_ledger("n1", ledger_entries(found))
+    mirror.devices.put_ledger("n1", found.all.items())
     metrics = Metrics()
     made = DeviceSurvey(mirror, views, lambda: policies)
     made.register(metrics)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.grants.commit import NodeInventory, usage_of
-from fairlead.grants.entry import Entry, GrantedDevice, UnreadableEntry
+from fairlead.grants.entry import GrantedDevice, LedgerEntry, UnreadableEntry
 from fairlead.grants.entry_state import PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.strategies.contract import PodGrant
@@ -44,7 +44,7 @@ def test_filter_and_commit_charge_alike(
         "n1",
         "u",
         "1",
-        {uid: Entry(f"ns/{uid}", "1", "policy", grant) for uid, grant in entries.items() if grant is not None},
+        {uid: LedgerEntry(f"ns/{uid}", "1", "policy", grant) for uid, grant in entries.items() if grant is not None},
         {uid: UnreadableEntry("why") for uid, grant in entries.items() if grant is None},
     )
     pods = [PodState(uid, f"ns/{uid}", "", "n1", request=request) for uid, request in placed.items()]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.grants.commit import LedgerPlan, plan
-from fairlead.grants.entry import Entry, GrantedDevice, encode_entry
+from fairlead.grants.entry import GrantedDevice, LedgerEntry, encode_entry
 from fairlead.grants.ledger import Ledger, create_body, decode_ledger
 from fairlead.kube.watch.store import Meta
 from fairlead.strategies.devices.choice import TOO_FEW_HAVE_ROOM
@@ -20,6 +20,14 @@ from support.grants.cluster import MEM, Cluster
 from support.policy import policy
 
 NO_ROOM = "no single device has room"
+
+
+EIGHT = {"gpu": (GrantedDevice("0", {MEM: 8}),)}
+
+
+def old_entry(number: int) -> LedgerEntry:
+    """Return an entry of a pod that ended."""
+    return LedgerEntry(f"ml/old-{number}", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}),)})
 
 
 async def place(cluster: Cluster, *pods: tuple[str, int]) -> None:
@@ -61,7 +69,7 @@ async def test_an_entry_that_cannot_be_read_is_over_once_its_pod_has_ended(writt
     """Also one of a version that was rolled back; and no key is removed by hand."""
     cluster = Cluster()
     cluster.make("old", 3)
-    cluster.api.change_pod("ml/old", node="n1", copy='{"v":1,"gpu":[]}')
+    cluster.api.change_pod("ml/old", node="n1")
     uid = cluster.api.pods["ml/old"].uid
     cluster.write_ledger(**{uid: written})
     if heard:
@@ -116,7 +124,7 @@ async def test_entries_of_many_pods_that_are_gone_cost_a_bind_two_lists_and_two_
 
     monkeypatch.setattr(ledger_writer, "plan", counted)
     cluster = Cluster()
-    old = {f"u-{at}": Entry(f"ml/old-{at}", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}),)}) for at in range(7298)}
+    old = {f"u-{at}": old_entry(at) for at in range(7298)}
     cluster.api.capacity = {"n1": {MEM: {"0": len(old), "1": 8}}}  # once a larger card
     cluster.write_ledger(**{uid: encode_entry(one) for uid, one in old.items()})
     cluster.make("a", 8)
@@ -130,7 +138,7 @@ async def test_entries_of_many_pods_that_are_gone_cost_a_bind_two_lists_and_two_
 @in_loop
 async def test_a_device_that_is_gone_charges_its_entry_to_all_in_both() -> None:
     cluster = Cluster()
-    lost = Entry("ml/x", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}), GrantedDevice("7", {MEM: 4}))})
+    lost = LedgerEntry("ml/x", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}), GrantedDevice("7", {MEM: 4}))})
     cluster.write_ledger(lost=encode_entry(lost))
     resources = {"requests": {MEM: "5"}, "limits": {MEM: "5"}}
     cluster.told.pod("x", uid="lost", containers=[{"name": "main", "image": "main", "resources": resources}])
@@ -206,7 +214,7 @@ async def test_entries_of_pods_that_ended_do_not_pile_up() -> None:
 async def test_entries_of_pods_that_ended_unseen_are_read_once_and_removed() -> None:
     """As by a replica that starts after they ended."""
     cluster = Cluster()
-    old = {f"u-{at}": Entry(f"ml/old-{at}", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}),)}) for at in range(3)}
+    old = {f"u-{at}": old_entry(at) for at in range(3)}
     cluster.write_ledger(**{uid: encode_entry(one) for uid, one in old.items()})
     for name in ("a", "b", "c", "d"):
         await place(cluster, (name, 1))
@@ -260,12 +268,14 @@ async def test_a_copy_of_a_ledger_is_no_ledger() -> None:
     cluster = Cluster()
     sink = LedgerSink(cluster.views, cluster.told.mirror.devices)
 
-    def listed(name: str, version: str, **entries: Entry) -> ListedLedger:
+    def listed(name: str, version: str, **entries: LedgerEntry) -> ListedLedger:
         body = create_body("n1", entries)
         body["metadata"] |= {"name": name, "namespace": "fairlead-system", "uid": name, "resourceVersion": version}
         return ListedLedger(Meta(name, "fairlead-system", name, version), decode_ledger(json.loads(json.dumps(body))))
 
-    sink.put(listed("fairlead-grants-n1", "5", real=Entry("ml/a", "4", "p", {"gpu": (GrantedDevice("0", {MEM: 8}),)})))
+    sink.put(
+        listed("fairlead-grants-n1", "5", real=LedgerEntry("ml/a", "4", "p", {"gpu": (GrantedDevice("0", {MEM: 8}),)}))
+    )
     sink.put(listed("backup", "9"))
     sink.remove(("fairlead-system", "backup"))
     found = cluster.views.ledger("n1")

@@ -3,14 +3,15 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from fairlead.grants.commit import Refused
-from fairlead.grants.entry import Entry, GrantedDevice
+from fairlead.grants.entry import GrantedDevice, LedgerEntry, copies
 from fairlead.grants.entry_state import PodState
-from fairlead.webhook.binding.api_calls import Failed, Missing, Posted
-from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, binding_of, copies
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, TimeLeft
+from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, granted_binding
 from support.grants.api_server import ApiServer
 from support.grants.replica import RESOURCE, Call, Replica, Sent
 
@@ -181,7 +182,7 @@ def test_one_pod_and_two_nodes() -> None:
     scene.until("post_binding", scene.b)
     scene.finish()
     assert isinstance(here.result, Bound)
-    assert there.result == NotBound(f"the pod is on node {NODE}")
+    assert there.result == NotBound(f"the pod is already bound to node {NODE}")
     assert scene.entries(OTHER) == {"ns/a": "0"}
     scene.b.views.advance_pods(9)
     next_one = scene.bind(scene.b, "b", OTHER)
@@ -251,7 +252,7 @@ def test_a_pod_of_the_same_name_is_not_the_pod() -> None:
     scene.server.create_pod("ns/a", {RESOURCE: 6})
     call = scene.replica("C").start_bind(old, NODE)
     scene.finish()
-    assert call.result == NotBound("the pod is gone")
+    assert call.result == NotBound("another pod has that name now")
     assert scene.server.ledgers == {}
 
 
@@ -259,7 +260,7 @@ def test_a_pod_of_the_same_name_is_not_the_pod() -> None:
     ("fields", "result"),
     [
         ({"node": NODE}, Bound(None)),
-        ({"node": OTHER}, NotBound(f"the pod is on node {OTHER}")),
+        ({"node": OTHER}, NotBound(f"the pod is already bound to node {OTHER}")),
         ({"ended": True}, NotBound("the pod has ended")),
     ],
 )
@@ -289,7 +290,7 @@ def test_a_pod_that_is_gone_at_the_binding() -> None:
     scene.until("post_binding")
     scene.server.delete_pod("ns/a")
     scene.finish()
-    assert call.result == NotBound("the pod is gone")
+    assert call.result == NotBound("the pod no longer exists")
 
 
 def test_no_binding_is_posted_for_a_caller_that_hung_up() -> None:
@@ -395,20 +396,25 @@ def test_the_last_quarter_of_a_call_is_for_the_binding() -> None:
     assert (budget.commit_left_s(), budget.left_s()) == (-1.0, 1.0)
 
 
-def test_other_annotations_are_no_place_for_a_grant() -> None:
-    entry = Entry("ns/a", "1", "policy", {"gpu": (GrantedDevice("0", {RESOURCE: 1}),)})
+async def _never_posted(_binding: Mapping[str, Any], _left_s: TimeLeft) -> Posted:
+    raise AssertionError
 
-    def others(_entry: Entry) -> Mapping[str, str]:
+
+def test_other_annotations_are_no_place_for_a_grant() -> None:
+    entry = LedgerEntry("ns/a", "1", "policy", {"gpu": (GrantedDevice("0", {RESOURCE: 1}),)})
+
+    def others(_entry: LedgerEntry) -> Mapping[str, str]:
         return {"fairlead.dev/devices": "forged", "fairlead.dev/devices.gpu": "1", "example.org/other": "kept"}
 
-    call = GrantedBind("u", "ns/a", NODE, lambda _state: Refused(""), others, lambda: False)
-    assert binding_of(call, entry)["metadata"]["annotations"] == {**copies(entry), "example.org/other": "kept"}
+    call = GrantedBind("u", "ns/a", NODE, lambda _state: Refused(""), others, _never_posted)
+    annotations = granted_binding(call, entry)["metadata"]["annotations"]
+    assert annotations == {**copies(entry.grant), "example.org/other": "kept"}
 
 
 def test_ids_of_each_kind_are_annotations_of_their_own() -> None:
     devices = (GrantedDevice("0", {RESOURCE: 1}), GrantedDevice("2", {RESOURCE: 1}))
-    entry = Entry("ns/a", "1", "policy", {"gpu": devices, "fpga": (GrantedDevice("x", {"f": 1}),)})
-    found = copies(entry)
+    entry = LedgerEntry("ns/a", "1", "policy", {"gpu": devices, "fpga": (GrantedDevice("x", {"f": 1}),)})
+    found = copies(entry.grant)
     assert (found["fairlead.dev/devices.gpu"], found["fairlead.dev/devices.fpga"]) == ("0,2", "x")
 
 

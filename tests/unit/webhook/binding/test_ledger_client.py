@@ -10,8 +10,9 @@ from fairlead.grants.entry_state import GONE, PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.kube.http.client import Client
 from fairlead.webhook.binding.api_calls import Conflicting, Failed, Missing, Posted, Uncertain
+from fairlead.webhook.binding.binding_client import BindingClient
 from fairlead.webhook.binding.ledger_client import LedgerClient
-from fairlead.webhook.binding.pods_with_grants import ReadPods
+from fairlead.webhook.binding.pods_with_grants import PodDecoder
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import answer, broken, refuse
@@ -37,15 +38,15 @@ UNPLACED = {**POD, "spec": {}, "status": {"phase": "Failed"}}
 BARE = hash((frozenset[str](), frozenset[str]()))
 STATE = PodState("u-p", "ml/p", "5", "n", request={"example.org/mem": 3}, metadata_hash=BARE)
 BINDING = {"metadata": {"namespace": "ml", "name": "p"}}
-Call = Callable[[LedgerClient], Awaitable[Any]]
+Call = Callable[[LedgerClient, BindingClient], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, str]] = {
-    "read": (lambda one: one.read_ledger("n", 5), "GET /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
-    "create": (lambda one: one.create_ledger({}, 5), "POST /api/v1/namespaces/ops/configmaps"),
-    "patch": (lambda one: one.patch_ledger("n", {}, 5), "PATCH /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
-    "pod": (lambda one: one.read_pod("ml/p", 5), "GET /api/v1/namespaces/ml/pods/p"),
-    "list": (lambda one: one.list_pods("n", 5), "GET /api/v1/pods"),
-    "unplaced": (lambda one: one.list_unplaced(5), "GET /api/v1/pods"),
-    "bind": (lambda one: one.post_binding(BINDING, 5), "POST /api/v1/namespaces/ml/pods/p/binding"),
+    "read": (lambda one, _: one.read_ledger("n", 5), "GET /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
+    "create": (lambda one, _: one.create_ledger({}, 5), "POST /api/v1/namespaces/ops/configmaps"),
+    "patch": (lambda one, _: one.patch_ledger("n", {}, 5), "PATCH /api/v1/namespaces/ops/configmaps/fairlead-grants-n"),
+    "pod": (lambda one, _: one.read_pod("ml/p", 5), "GET /api/v1/namespaces/ml/pods/p"),
+    "list": (lambda one, _: one.list_pods("n", 5), "GET /api/v1/pods"),
+    "unplaced": (lambda one, _: one.list_unplaced(5), "GET /api/v1/pods"),
+    "bind": (lambda _, one: one.post_binding(BINDING, 5), "POST /api/v1/namespaces/ml/pods/p/binding"),
 }
 OUTCOMES: list[tuple[str, Step, object]] = [
     ("read", answer(LEDGER), Ledger("n", "u", "7")),
@@ -89,7 +90,8 @@ OUTCOMES: list[tuple[str, Step, object]] = [
 async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -> None:
     call, line = CALLS[name]
     async with Server(script=[step]) as server, Client(server.access()) as client:
-        found = await call(LedgerClient(client, "ops", ReadPods(list, lambda _: None).read))
+        bindings = BindingClient(client)
+        found = await call(LedgerClient(bindings, "ops", PodDecoder(list, lambda _: None).read), bindings)
     (seen,) = server.seen
     assert f"{seen.method} {seen.path}" == line
     assert isinstance(found, outcome) if isinstance(outcome, type) else found == outcome
@@ -99,12 +101,14 @@ async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -
 async def test_what_never_left_is_certain() -> None:
     async with Server() as server, Client(server.access()) as client:
         await server.__aexit__(None, None, None)
-        found = await LedgerClient(client, "ops", ReadPods(list, lambda _: None).read).post_binding(BINDING, 5)
+        found = await BindingClient(client).post_binding(BINDING, 5)
     assert isinstance(found, Failed)
 
 
 @in_loop
 async def test_a_deletion_names_the_version_that_was_judged() -> None:
     async with Server(answer({})) as server, Client(server.access()) as client:
-        await LedgerClient(client, "ops", ReadPods(list, lambda _: None).read).delete_ledger(Ledger("n", "u", "7"))
+        await LedgerClient(BindingClient(client), "ops", PodDecoder(list, lambda _: None).read).delete_ledger(
+            Ledger("n", "u", "7")
+        )
     assert json.loads(server.seen[0].body)["preconditions"] == {"uid": "u", "resourceVersion": "7"}

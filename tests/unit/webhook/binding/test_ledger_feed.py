@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.grants.entry import Entry
+from fairlead.grants.entry import LedgerEntry
 from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.kube.errors import ConflictError
@@ -11,6 +11,7 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.kube.watch.store import Meta
 from fairlead.mirror import decode
 from fairlead.webhook.binding.api_calls import Failed
+from fairlead.webhook.binding.binding_client import BindingClient
 from fairlead.webhook.binding.ledger_client import LedgerClient
 from fairlead.webhook.binding.ledger_feed import LedgerFeed, LedgerSink, ListedLedger
 from fairlead.webhook.binding.mirror_views import MirrorViews
@@ -18,7 +19,7 @@ from scripted.loop import in_loop
 from scripted.server import Server
 from support.mirror import Told, node, written
 
-ENTRY = Entry("ml/p", "5", "policy", {})
+ENTRY = LedgerEntry("ml/p", "5", "policy", {})
 OTHER_UID = PodState("u-2", "ml/p", "9")
 CHANGED = PodState("u-p", "ml/p", "9")
 BOUND = PodState("u-p", "ml/p", "9", "gone")
@@ -28,7 +29,7 @@ class Api(LedgerClient):
     """The API server, in which there is one pod."""
 
     def __init__(self, client: Client, pod: PodState | Gone | Failed) -> None:
-        super().__init__(client, "ops", lambda _: OTHER_UID)
+        super().__init__(BindingClient(client), "ops", lambda _: OTHER_UID)
         self.pod = pod
         self.deleted: list[str] = []
 

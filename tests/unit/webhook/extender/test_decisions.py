@@ -8,7 +8,8 @@ from typing import Any, Final
 import pytest
 
 from fairlead.metrics import Metrics
-from fairlead.webhook.binding.bind_client import Binder
+from fairlead.webhook.binding.api_calls import Posted
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.call import GUARD, IncomingCall, Reply, VerbReply
 from fairlead.webhook.extender.decisions import Decision, Listeners
 from fairlead.webhook.https.dispatch import Dispatcher
@@ -28,10 +29,10 @@ BIND: Final = json.dumps({"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x",
 class Api:
     """An API server that makes every Binding."""
 
-    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
-        pass
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted:
+        return Posted()
 
-    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes:
         raise AssertionError
 
 

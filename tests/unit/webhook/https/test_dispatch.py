@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from fairlead import logs
 from fairlead.cel.values.structs import from_json
 from fairlead.metrics import Metrics
 from fairlead.policy.evaluate.annotations import Conflict
-from fairlead.webhook.binding.bind_client import Binder
+from fairlead.webhook.binding.api_calls import Posted
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
@@ -26,10 +27,10 @@ from support.webhook import Asking, body, go
 class Nobody:
     """An API server that is asked for bindings alone, and makes them."""
 
-    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
-        pass
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted:
+        return Posted()
 
-    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes:
         raise AssertionError
 
 

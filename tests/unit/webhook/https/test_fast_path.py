@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.metrics import Metrics
-from fairlead.webhook.binding.bind_client import Binder
+from fairlead.webhook.binding.api_calls import Posted
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.state import ServingState
@@ -110,10 +111,10 @@ class Received:
 class Nobody:
     """An API server that is not asked."""
 
-    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted:
         raise AssertionError
 
-    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes:
         raise AssertionError
 
 

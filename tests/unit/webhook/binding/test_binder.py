@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +10,9 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
-from fairlead.webhook.binding.bind_client import Binder
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, TimeLeft, WriteFailure
+from fairlead.webhook.binding.binder import Binder
+from fairlead.webhook.binding.binding_client import read, write
 from fairlead.webhook.extender.call import CallClock, VerbReply
 from support.policy import NOW, SECOND, node, policy
 from support.webhook import Asking, go
@@ -23,12 +25,19 @@ NOT_SENT = UnreachableError("create", WHERE, "it cannot be reached", not_sent=Tr
 NO_RIGHTS = RequestError("create", WHERE, "forbidden", status=403)
 BROKEN = RequestError("create", WHERE, "request did not complete", status=504)
 NOBODY = AccessError("config", "exec", "the program has failed", "run it by hand")
+SPEC = {"schedulerName": "fairlead"}
 GONE = NotFoundError("create", WHERE, "no pod", status=404)
 
 
 def written(uid: str = "u-x", node: str = "", scheduler: str = "fairlead") -> bytes:
     metadata = {"name": "x", "namespace": "ml", "uid": uid}
     return json.dumps({"metadata": metadata, "spec": {"schedulerName": scheduler, "nodeName": node}}).encode()
+
+
+async def _answered(answer: bytes | ClusterError) -> bytes:
+    if isinstance(answer, ClusterError):
+        raise answer
+    return answer
 
 
 class Api:
@@ -41,17 +50,14 @@ class Api:
         self.posted: list[Any] = []
         self.within: list[float] = []
 
-    async def bind(self, namespace: str, name: str, binding: bytes, within_s: float) -> None:
-        self._pass("bind", within_s)
-        self.posted.append(json.loads(binding))
-        if self.bound:
-            raise self.bound
+    async def post_binding(self, binding: Mapping[str, Any], timeout_s: float) -> Posted | WriteFailure:
+        self._pass("bind", timeout_s)
+        self.posted.append(binding)
+        return await write(_answered(self.bound or b""), lambda _: Posted())
 
-    async def pod(self, namespace: str, name: str, within_s: float) -> bytes:
-        self._pass("get", within_s)
-        if isinstance(self.found, ClusterError):
-            raise self.found
-        return self.found
+    async def read_body(self, namespace: str, name: str, timeout_s: float) -> bytes | Missing | Failed:
+        self._pass("get", timeout_s)
+        return await read(_answered(self.found))
 
     def _pass(self, what: str, within_s: float) -> None:
         self.asked.append(what)
@@ -104,6 +110,24 @@ def test_a_pod_that_the_mirror_knows(case: str) -> None:
     said = error(bind(api))
     assert (api.asked, want in said, bool(said)) == (asked, True, bool(want)), said
     assert api.posted[0]["metadata"]["uid"] == "u-x"
+
+
+@pytest.mark.parametrize("held", [True, False], ids=["held for good", "abandoned while it was held"])
+def test_a_bind_is_held_before_it_is_posted(held: bool) -> None:
+    api, seen = Api(None, b""), list[object]()
+
+    async def hold(binding: Mapping[str, Any], left_s: TimeLeft) -> Failed | None:
+        seen.append((binding["metadata"]["uid"], left_s() > 0))
+        return Failed("it waits for others") if held else None
+
+    pod_ = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": SPEC})
+    asking = Asking([], [node("n")], unplaced=[pod_])
+    when = CallClock(NOW, api.clock, SECOND)
+    binder = Binder(api, hold=hold)
+    body = json.dumps(ASKED).encode()
+    answer = asyncio.run(binder.bind(body, asking.world, asking.caller, when, lambda: bool(seen)))
+    assert error(answer) == ("it waits for others" if held else "the caller has hung up")
+    assert (seen, api.asked) == ([("u-x", True)], [])
 
 
 UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {
@@ -164,7 +188,8 @@ def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: lis
     for _ in switched:
         when = CallClock(NOW, clock, api.time + (SECOND if lasts else SECOND // 200))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fairlead.webhook.binding.bind_client._LEAST_S", 0.0)
+            patch.setattr("fairlead.webhook.binding.binder.LEAST_S", 0.0)
+            patch.setattr("fairlead.webhook.binding.poster.LEAST_S", 0.0)
             found.append(
                 asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when)).outcome
             )

@@ -1,0 +1,120 @@
+"""Bind calls: decide, grant devices where the pod asks for them, hold, and post the Binding.
+
+Success is reported only after the API server has confirmed the Binding. A scheduler that believes in a binding that
+does not exist leaves the pod pending for ever; one that sees a failure tries again, and then learns the outcome.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
+from fairlead.webhook.binding.poster import LEAST_S, Hold, IsAbandoned, Post, Poster, release_at_once
+from fairlead.webhook.extender import bind, requests
+from fairlead.webhook.extender.bind import BindDecision
+from fairlead.webhook.extender.call import CallClock, Caller, Considered, VerbReply
+from fairlead.webhook.extender.requests import BindArgs, MalformedError
+from fairlead.webhook.extender.state import ServingState
+
+_SECOND: Final = 1e9
+_FOR_THE_BINDING: Final = 0.6
+"""Share of the time left for posting the Binding; the rest is for finding out the outcome."""
+Grant: TypeAlias = Callable[[BindDecision, Post, CallClock], Awaitable[VerbReply]]
+"""Binds a pod that asks for devices, and posts its Binding with this."""
+
+
+async def _grant_nothing(decision: BindDecision, _post: Post, _when: CallClock) -> VerbReply:
+    return bind.refused(decision.request.uid, "this process grants no devices")
+
+
+class Binder:
+    """Handler of bind calls."""
+
+    def __init__(self, api: BindingCalls, grant: Grant = _grant_nothing, hold: Hold = release_at_once) -> None:
+        self._api, self._grant, self._poster = api, grant, Poster(api, hold)
+
+    async def bind(
+        self,
+        body: bytes,
+        state: ServingState,
+        caller: Caller,
+        when: CallClock,
+        is_abandoned: IsAbandoned = lambda: False,
+    ) -> VerbReply:
+        """Answer a bind call."""
+        began = when.clock()
+        found = bind.decide_bind(body, state, caller, when)
+        if isinstance(found, VerbReply):
+            return found
+        request = found.request if isinstance(found, BindDecision) else found
+        decided = found if isinstance(found, BindDecision) else await self._decide(found, state, caller, when, began)
+        reply = decided if isinstance(decided, VerbReply) else await self._carry_out(decided, is_abandoned, when)
+        node = (request.node,)
+        grant = None if reply.considered is None else reply.considered.grant
+        reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)
+        return reply
+
+    async def _decide(
+        self, request: BindArgs, state: ServingState, caller: Caller, when: CallClock, began: int
+    ) -> BindDecision | VerbReply:
+        """Decide about a pod that the mirror does not know."""
+        pod = await self._read(request, when)
+        if isinstance(pod, VerbReply):
+            return pod
+        if (refusal := bind.refusal_reason(request, pod, caller)) is not None:
+            return refusal
+        if (settled := _settled(request, pod)) is not None:
+            return settled
+        # Reading the pod took time, too, for which no policy is to blame.
+        late = when.clock() > began + (when.deadline_ns - began) // 2
+        return bind.decide_bind_for(
+            request, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
+        )
+
+    async def _carry_out(self, decision: BindDecision, is_abandoned: IsAbandoned, when: CallClock) -> VerbReply:
+        post: Post = partial(self._poster.post, is_abandoned=is_abandoned)
+        if decision.grants is not None:
+            return await self._grant(decision, post, when)
+        request = decision.request
+        outcome = await post(decision.binding, lambda: _left_s(when) * _FOR_THE_BINDING)
+        if isinstance(outcome, Posted):
+            return decision.bound
+        if isinstance(outcome, Missing | Failed):
+            return _refused(request, outcome)
+        # After a conflict or no reply, an earlier call may have bound the pod.
+        pod = await self._read(request, when)
+        if isinstance(pod, VerbReply):
+            return bind.refused(request.uid, f"{outcome.why}; it is unknown whether the pod is bound")
+        return _settled(request, pod) or bind.refused(request.uid, outcome.why)
+
+    async def _read(self, request: BindArgs, when: CallClock) -> Any | VerbReply:
+        left = _left_s(when)
+        if left < LEAST_S:
+            return bind.refused(request.uid, "no time is left to read the pod before the scheduler gives up")
+        body = await self._api.read_body(request.namespace, request.name, left)
+        if isinstance(body, Missing | Failed):
+            return _refused(request, body)
+        try:
+            return requests.decode_pod(body)
+        except MalformedError as error:
+            return bind.refused(request.uid, str(error))
+
+
+def _refused(request: BindArgs, outcome: Missing | Failed) -> VerbReply:
+    return bind.refused(request.uid, bind.POD_GONE if isinstance(outcome, Missing) else outcome.why)
+
+
+def _settled(request: BindArgs, pod: Any) -> VerbReply | None:
+    """Return the reply if the pod is bound, or another pod has its name; None if it is still to be bound."""
+    if pod.metadata.uid != request.uid:
+        return bind.refused(request.uid, bind.NAME_TAKEN)
+    node = pod.spec.nodeName
+    if not node:
+        return None
+    if node == request.node:
+        return BindDecision(request, {}).bound
+    return bind.refused(request.uid, bind.bound_elsewhere(node))
+
+
+def _left_s(when: CallClock) -> float:
+    return (when.deadline_ns - when.clock()) / _SECOND

@@ -1,0 +1,41 @@
+"""The last step of a bind: hold it until it may go on, and post the Binding once."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Posted, TimeLeft, WriteFailure
+
+LEAST_S: Final = 0.02
+"""With less time left, no request is sent."""
+NO_TIME: Final = Failed("no time is left to bind the pod before the scheduler gives up")
+ABANDONED: Final = Failed("the caller has hung up")
+IsAbandoned: TypeAlias = Callable[[], bool]
+"""Returns whether the caller has closed the connection, and so takes the pod for unplaced."""
+Hold: TypeAlias = Callable[[Mapping[str, Any], TimeLeft], Awaitable[Failed | None]]
+"""Waits until a Binding may be posted; or returns why it will not be."""
+Post: TypeAlias = Callable[[Mapping[str, Any], TimeLeft], Awaitable[Posted | WriteFailure]]
+"""Posts a Binding for one caller."""
+
+
+async def release_at_once(_binding: Mapping[str, Any], _left_s: TimeLeft) -> None:
+    """Hold no Binding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poster:
+    """Poster of Bindings, with devices granted or without."""
+
+    api: BindingCalls
+    hold: Hold = release_at_once
+
+    async def post(
+        self, binding: Mapping[str, Any], left_s: TimeLeft, is_abandoned: IsAbandoned
+    ) -> Posted | WriteFailure:
+        """Post a Binding that is decided; Failed if it was never sent, or was refused for good."""
+        if (refusal := await self.hold(binding, left_s)) is not None:
+            return refusal
+        if is_abandoned():
+            return ABANDONED
+        within_s = left_s()
+        return NO_TIME if within_s < LEAST_S else await self.api.post_binding(binding, within_s)
