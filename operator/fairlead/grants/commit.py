@@ -59,7 +59,7 @@ class GrantRequest(Struct, frozen=True, eq=False):
     uid: str
     pod: str
     rv: str
-    wish: DeviceRequest
+    devices: DeviceRequest
 
 
 class NodeInventory(Struct, frozen=True):
@@ -178,18 +178,20 @@ class _Draft:
             self.over |= {request.uid}
             del self.held[request.uid]
         known = self.held if before is None else {**self.held, request.uid: before}
-        grant = request.wish.choose(self.usage.copy(), MappingProxyType(known))
+        grant = request.devices.choose(self.usage.copy(), MappingProxyType(known))
         if isinstance(grant, Refused):
             return grant
         if (wrong := self._wrong(grant, request)) is not None:
-            return Refused(f"the policy {request.wish.by} cannot be followed: {wrong}")
+            return Refused(f"the policy {request.devices.by} cannot be followed: {wrong}")
         self.usage.charge_grant(request.uid, grant)
         self.order += 1
-        entry = LedgerEntry(request.pod, request.rv, request.wish.by, grant, self.order)
+        entry = LedgerEntry(request.pod, request.rv, request.devices.by, grant, self.order)
         self.put[request.uid] = self.held[request.uid] = entry
         return Accepted(entry)
 
     def _wrong(self, grant: Grant, request: GrantRequest) -> str | None:
         return (
-            self.usage.lacking(grant) if answers(grant, request.wish.ask) else "its choice is not what the pod asks for"
+            self.usage.lacking(grant)
+            if answers(grant, request.devices.ask)
+            else "its choice is not what the pod asks for"
         )

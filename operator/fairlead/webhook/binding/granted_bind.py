@@ -45,7 +45,7 @@ class GrantedBind(Struct, frozen=True, eq=False):
     uid: str
     pod: str
     node: str
-    wish: Callable[[PodState], DeviceRequest | Refused]
+    device_request: Callable[[PodState], DeviceRequest | Refused]
     """Returns what the pod asks for, at one of its versions."""
     annotations: Callable[[LedgerEntry], Mapping[str, str]]
     """Returns what else the Binding bears."""
@@ -98,10 +98,10 @@ async def bind(
 
 
 async def _attempt(call: GrantedBind, state: PodState, ledgers: LedgerWriter, budget: Budget) -> BindResult | _Change:
-    wish = call.wish(state)
-    if isinstance(wish, Refused):
-        return NotBound(wish.why)
-    request = GrantRequest(state.uid, state.pod, state.rv, wish)
+    devices = call.device_request(state)
+    if isinstance(devices, Refused):
+        return NotBound(devices.why)
+    request = GrantRequest(state.uid, state.pod, state.rv, devices)
     answer = await ledgers.commit(call.node, request, budget.commit_left_s)
     if isinstance(answer, StalePod):
         return _Change()

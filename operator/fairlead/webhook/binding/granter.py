@@ -43,7 +43,7 @@ class Granter:
             request.uid,
             f"{request.namespace}/{request.name}",
             request.node,
-            job.wish,
+            job.device_request,
             job.annotations,
             post,
         )
@@ -77,7 +77,7 @@ class _Job:
         self._mirror, self._decision, self._asked = mirror, decision, asked
         self._node = decision.request.node
 
-    def wish(self, state: PodState) -> DeviceRequest | Refused:
+    def device_request(self, state: PodState) -> DeviceRequest | Refused:
         """Return what the pod asks for; refuse another version that policies may decide about in another way."""
         if state.metadata_hash not in (None, metadata_hash(self._asked.pod.pod)):
             return Refused(CHANGED)

@@ -20,7 +20,7 @@ READS_MAX: Final = 16
 """Pods that are read one by one to make room; where more are unclear, two lists tell of all of them."""
 BATCH_MAX: Final = 32
 """Requests that share a write: to plan them takes the event loop for some milliseconds."""
-ASIDE_S: Final = 5.0
+BACKGROUND_S: Final = 5.0
 """Time to read pods that no request waits for."""
 NO_TIME: Final = Failed("no time was left to write the ledger")
 
@@ -82,9 +82,9 @@ class _NodeWriter:
         """Entries whose state the last plan could not tell."""
         self._unclear_before = set[tuple[str, str]]()
         """Those that were unclear when the queue was empty the last time."""
-        self._already_read = set[tuple[str, str]]()
+        self._pods_read = set[tuple[str, str]]()
         """Those of them whose pods were read."""
-        self._aside: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
 
     @property
     def idle(self) -> bool:
@@ -97,9 +97,9 @@ class _NodeWriter:
 
     async def _work(self) -> None:
         try:
-            while self._alive():
+            while self._drop_expired():
                 await self._round()
-            self._read_old()
+            self._read_stale_entries()
         except Exception as error:
             self._settle_all(Failed(f"no devices were chosen because of an error: {error!r}"))
             raise
@@ -109,7 +109,8 @@ class _NodeWriter:
             self._settle_all(NO_TIME)
             self._queue.clear()
 
-    def _alive(self) -> list[_Waiting]:
+    def _drop_expired(self) -> list[_Waiting]:
+        """Answer those whose time is over; return those that still wait."""
         for one in self._queue:
             if one.left_s() <= 0:
                 one.settle(NO_TIME)
@@ -187,22 +188,22 @@ class _NodeWriter:
             return told
         return judge(uid, entry, self._node, self._views.seen(uid, entry.pod))
 
-    def _read_old(self) -> None:
+    def _read_stale_entries(self) -> None:
         """Read pods of entries that were unclear the last time, too, so that the next write removes what is over.
 
         A pod that was just bound is unclear for a moment only; one that ended while this process did not watch always.
         """
         unclear = {(uid, one.rv) for uid, one in self._unclear.items()}
         old = {
-            uid: one for uid, one in self._unclear.items() if (uid, one.rv) in self._unclear_before - self._already_read
+            uid: one for uid, one in self._unclear.items() if (uid, one.rv) in self._unclear_before - self._pods_read
         }
         self._unclear_before = unclear
-        self._already_read &= unclear
-        if old and (self._aside is None or self._aside.done()):
-            self._aside = asyncio.get_running_loop().create_task(self._read_aside(old))
+        self._pods_read &= unclear
+        if old and (self._background is None or self._background.done()):
+            self._background = asyncio.get_running_loop().create_task(self._read_in_background(old))
 
-    async def _read_aside(self, old: Mapping[str, AnyEntry]) -> None:
-        self._already_read |= {(uid, one.rv) for uid, one in await self._read_pods(old, ASIDE_S)}
+    async def _read_in_background(self, old: Mapping[str, AnyEntry]) -> None:
+        self._pods_read |= {(uid, one.rv) for uid, one in await self._read_pods(old, BACKGROUND_S)}
 
     async def _read_pods(self, unread: Mapping[str, AnyEntry], left_s: float) -> Sequence[tuple[str, AnyEntry]]:
         """Read the pods of these entries, and return these entries."""
