@@ -37,7 +37,7 @@ class Known:
     def unplaced(self, *_: object) -> None:
         """None."""
 
-    def holder(self, *_: object) -> str:
+    def granted_uid(self, *_: object) -> str:
         """No pod has an entry in a ledger."""
         return ""
 

@@ -64,12 +64,12 @@ class Mirror:
         entry = self._entries.get(node)
         return () if entry is None else entry.pods.values()
 
-    def holder(self, pod: Any) -> str:
+    def granted_uid(self, pod: Any) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
         if not self.devices.has_ledgers:
             return ""
         uid = str(pod.metadata.uid)
-        return self.devices.holder((str(pod.metadata.namespace), str(pod.metadata.name)), uid)
+        return self.devices.granted_uid((str(pod.metadata.namespace), str(pod.metadata.name)), uid)
 
     def requests_of_placed(self, placed: Any) -> Amounts:
         """Return what a placed pod adds to `requested` of its node; nothing if it is no longer there."""

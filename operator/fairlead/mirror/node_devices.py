@@ -145,7 +145,7 @@ class DevicesOfNodes:
         """True if a node has a ledger."""
         return bool(self._ledgers)
 
-    def holder(self, key: Key, uid: str) -> str:
+    def granted_uid(self, key: Key, uid: str) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
         for node in self._nodes_of.get(key, ()):
             for one in self._ledgers[node]:

@@ -251,7 +251,7 @@ def _view(mirror: Mirror, raw: Raw, file: str) -> PodView:
     try:
         pod = decode.pod(raw)
         namespace = mirror.namespace(str(pod.metadata.namespace) or "default")
-        return PodView(pod, namespace, request_of(pod), usage_of, mirror.holder(pod))
+        return PodView(pod, namespace, request_of(pod), usage_of, mirror.granted_uid(pod))
     except _UNREADABLE as error:
         raise SnapshotError(f"{file or 'a pod'}: {_named(raw)} cannot be read: {error}") from None
 

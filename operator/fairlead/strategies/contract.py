@@ -25,7 +25,6 @@ from fairlead.grants.device_usage import RequestingPod
 from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.facts import (
     Amounts,
-    Askers,
     Condition,
     Controller,
     Fresh,
@@ -36,6 +35,7 @@ from fairlead.strategies.facts import (
     PodGrant,
     PodOnNode,
     Predicted,
+    RequestingContainers,
     Stamped,
     Unknown,
 )
@@ -47,7 +47,6 @@ __all__ = [
     "LABELS",
     "PASS",
     "Amounts",
-    "Askers",
     "CompiledFilter",
     "CompiledScore",
     "CompiledShare",
@@ -73,6 +72,7 @@ __all__ = [
     "Predicted",
     "Reads",
     "Reject",
+    "RequestingContainers",
     "RequestingPod",
     "Score",
     "Stamped",

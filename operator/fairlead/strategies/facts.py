@@ -71,7 +71,7 @@ class Fresh(Protocol):
         """Return the sum of what is expected of them."""
 
 
-class Askers(NamedTuple):
+class RequestingContainers(NamedTuple):
     """Containers of a pod that ask for a resource."""
 
     containers: int = 0
@@ -137,11 +137,11 @@ class PodFacts(Protocol):
     def nominated(self) -> str:
         """Node on which pods were evicted for it; empty if there is none."""
 
-    def askers(self, resource: str) -> Askers:
+    def requesting_containers(self, resource: str) -> RequestingContainers:
         """Return how many of its containers ask for a resource."""
 
     @property
-    def holder(self) -> str:
+    def granted_uid(self) -> str:
         """Its UID if a ledger has an entry for it although it is not placed yet; empty if none has."""
 
 
@@ -276,7 +276,7 @@ class NodeFacts(Protocol):
     def granted(self) -> Sequence[PodGrant]:
         """Grants of its devices that are in force or may become so, in no particular order."""
 
-    def asking(self, resource: str) -> Sequence[RequestingPod]:
+    def pods_requesting(self, resource: str) -> Sequence[RequestingPod]:
         """Return the placed pods that request a resource and have not ended."""
 
     @property

@@ -6,7 +6,6 @@ from typing import Any
 
 from fairlead.strategies.contract import (
     Amounts,
-    Askers,
     Condition,
     Controller,
     Nominated,
@@ -14,6 +13,7 @@ from fairlead.strategies.contract import (
     PodGrant,
     PodOnNode,
     Predicted,
+    RequestingContainers,
     RequestingPod,
     Stamped,
     Unknown,
@@ -34,11 +34,11 @@ class Pod:
     expected: Mapping[str, Predicted] = field(default_factory=dict)
     priority: int = 0
     nominated: str = ""
-    holder: str = ""
-    askers_of: Mapping[str, Askers] = field(default_factory=dict)
+    granted_uid: str = ""
+    askers_of: Mapping[str, RequestingContainers] = field(default_factory=dict)
 
-    def askers(self, resource: str) -> Askers:
-        return self.askers_of.get(resource, Askers(containers=1 if self.request.get(resource) else 0))
+    def requesting_containers(self, resource: str) -> RequestingContainers:
+        return self.askers_of.get(resource, RequestingContainers(containers=1 if self.request.get(resource) else 0))
 
     def predicted(self, resource: str) -> Predicted:
         return self.expected.get(resource, Predicted())
@@ -98,7 +98,7 @@ class Node:
     nominated: Sequence[Nominated] = ()
     unhealthy_texts: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
-    def asking(self, resource: str) -> Sequence[RequestingPod]:
+    def pods_requesting(self, resource: str) -> Sequence[RequestingPod]:
         return [
             RequestingPod(pod.uid, pod.request[resource], pod.deleting)
             for pod in self.pods

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from fairlead.api.params import Params
 from fairlead.strategies.contract import (
     ANNOTATIONS,
-    Askers,
     Condition,
     Controller,
     GrantedDevice,
@@ -18,6 +17,7 @@ from fairlead.strategies.contract import (
     PodGrant,
     Predicted,
     Reads,
+    RequestingContainers,
     Unknown,
 )
 from support.strategies.facts import Node, OnNode, Pod
@@ -156,8 +156,8 @@ def _with_devices(
     ).map(json.dumps)
     texts = listed | listed | st.sampled_from(["", "[", "{}", "0", "0,1"])
     uids = [f"u{at}" for at in range(4)]
-    askers = st.fixed_dictionaries(
-        {name: st.builds(Askers, st.integers(0, 2), st.integers(0, 1)) for name in resources}
+    requesting_containers = st.fixed_dictionaries(
+        {name: st.builds(RequestingContainers, st.integers(0, 2), st.integers(0, 1)) for name in resources}
     )
     some_pod = st.builds(
         lambda pod, request, priority, nominated, asked: replace(
@@ -167,7 +167,7 @@ def _with_devices(
         few,
         st.integers(0, 2),
         st.sampled_from(["", "n1"]),
-        askers,
+        requesting_containers,
     )
     on_node = st.lists(
         st.builds(OnNode, uid=st.sampled_from(uids), request=few, deleting=st.booleans()),

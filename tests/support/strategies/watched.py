@@ -8,7 +8,6 @@ from fairlead.strategies.contract import (
     CONDITIONS,
     LABELS,
     Amounts,
-    Askers,
     Condition,
     Controller,
     Fresh,
@@ -21,6 +20,7 @@ from fairlead.strategies.contract import (
     PodsRead,
     Predicted,
     Reads,
+    RequestingContainers,
     RequestingPod,
     Stamped,
     Unknown,
@@ -112,14 +112,14 @@ class WatchedPod:
         return self._pod.nominated
 
     @property
-    def holder(self) -> str:
+    def granted_uid(self) -> str:
         if not self._devices:
             raise UndeclaredError("read of the ledgers is not declared")
-        return self._pod.holder
+        return self._pod.granted_uid
 
-    def askers(self, resource: str) -> Askers:
+    def requesting_containers(self, resource: str) -> RequestingContainers:
         of_devices(resource, self._devices)
-        return self._pod.askers(resource)
+        return self._pod.requesting_containers(resource)
 
 
 class WatchedOnNode:
@@ -250,9 +250,9 @@ class WatchedNode:
         of_devices(EVERY, self._reads.devices)
         return self._node.nominated
 
-    def asking(self, resource: str) -> Sequence[RequestingPod]:
+    def pods_requesting(self, resource: str) -> Sequence[RequestingPod]:
         of_devices(resource, self._reads.devices)
-        return self._node.asking(resource)
+        return self._node.pods_requesting(resource)
 
     def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
         of_devices(EVERY, self._reads.devices)

@@ -47,7 +47,7 @@ class Known:
         requests = [one.resources.requests for one in pod.spec.containers]
         return {"cpu": sum(float(each.get("cpu", "0")) for each in requests)}
 
-    def holder(self, *_: Any) -> str:
+    def granted_uid(self, *_: Any) -> str:
         return ""
 
     def requests_of_placed(self, *_: PlacedPod) -> Mapping[str, float]:

@@ -38,7 +38,7 @@ def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> 
     return grant
 
 
-def asks_for(pod: PodView, share: CompiledShare) -> bool:
+def requests_share(pod: PodView, share: CompiledShare) -> bool:
     """Report whether a pod requests a resource of a device share."""
     return any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources)
 
@@ -53,7 +53,7 @@ def shares_for_pod(pod: PodView, matched: Sequence[Matched]) -> Iterator[tuple[s
     taken = Taken()
     for each in matched:
         for rule in () if each.undecided else each.policy.device_shares:
-            if asks_for(pod, rule.share) and taken.take(rule.share.entry):
+            if requests_share(pod, rule.share) and taken.take(rule.share.entry):
                 yield each.policy.name, rule.share
 
 

@@ -182,7 +182,7 @@ def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
         parts += _amounts(view.request, request)
         parts += [(view.limit.get(name), view.predicted(name)) for name in limit]
         if devices:  # who has an entry in a ledger is a class of its own, as its entry is not charged to itself
-            parts += [view.holder, *(view.askers(name) for name in devices)]
+            parts += [view.granted_uid, *(view.requesting_containers(name) for name in devices)]
         return tuple(parts)
 
     return key

@@ -14,10 +14,10 @@ from fairlead.policy.views.pod_usage import (
     NONE_FRESH,
     Entry,
     FreshPods,
-    asking,
     limits_of,
     newest_first,
     placements,
+    pods_requesting,
 )
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import (
@@ -156,9 +156,9 @@ class NodeView:
             self._cached[key] = compute()
         return self._cached[key]
 
-    def asking(self, resource: str) -> Sequence[RequestingPod]:
+    def pods_requesting(self, resource: str) -> Sequence[RequestingPod]:
         """Return the placed pods that request a resource and have not ended."""
-        return asking(self._entries, resource)
+        return pods_requesting(self._entries, resource)
 
     def placed_between(self, one: int, other: int) -> bool:
         """Report whether a pod was placed after the earlier of two moments and up to the later."""

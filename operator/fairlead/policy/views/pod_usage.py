@@ -101,7 +101,7 @@ def placements(timed: Sequence[tuple[int, Entry]], after: int) -> list[Placement
     return found
 
 
-def asking(entries: Sequence[Entry], resource: str) -> list[RequestingPod]:
+def pods_requesting(entries: Sequence[Entry], resource: str) -> list[RequestingPod]:
     """Return the placed pods that request a resource and have not ended; pods from files may have no UID."""
     return [
         RequestingPod(one.pod.uid or f"{one.pod.namespace}/{one.pod.name}", amount, one.pod.deleting)

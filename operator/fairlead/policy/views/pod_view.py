@@ -6,7 +6,7 @@ from typing import Any, Final
 from fairlead.cel.values.schema import NAMESPACE
 from fairlead.cel.values.structs import empty
 from fairlead.policy.views.pod_usage import NO_USAGE, Usage
-from fairlead.strategies.facts import Amounts, Askers, Predicted
+from fairlead.strategies.facts import Amounts, Predicted, RequestingContainers
 
 _NO_AMOUNTS: Final[Amounts] = {}
 _ZERO: Final = frozenset({"", "0"})
@@ -15,7 +15,7 @@ _ZERO: Final = frozenset({"", "0"})
 class PodView:
     """The pod to place."""
 
-    __slots__ = ("_read_usage", "_usage", "holder", "knows_namespace", "namespaceObject", "pod", "request")
+    __slots__ = ("_read_usage", "_usage", "granted_uid", "knows_namespace", "namespaceObject", "pod", "request")
 
     def __init__(
         self,
@@ -23,17 +23,17 @@ class PodView:
         namespace: Any = None,
         request: Amounts = _NO_AMOUNTS,
         read_usage: Callable[[Any, Amounts], Usage] | None = None,
-        holder: str = "",
+        granted_uid: str = "",
     ) -> None:
         """`read_usage` reads limits and predictions from the pod and its requests, when a rule asks for them.
 
-        `holder` is the pod's UID if a ledger has an entry for it.
+        `granted_uid` is the pod's UID if a ledger has an entry for it.
         """
         self.pod = pod
         self.knows_namespace = namespace is not None
         self.namespaceObject: Any = namespace if namespace is not None else empty(NAMESPACE)
         self.request = request
-        self.holder = holder
+        self.granted_uid = granted_uid
         self._read_usage = read_usage
         self._usage: Usage | None = None
 
@@ -63,10 +63,10 @@ class PodView:
         """Return the node on which pods were evicted for it; empty if there is none."""
         return str(self.pod.status.nominatedNodeName)
 
-    def askers(self, resource: str) -> Askers:
+    def requesting_containers(self, resource: str) -> RequestingContainers:
         """Return how many of its containers ask for a resource."""
         spec = self.pod.spec
-        return Askers(_asking(spec.containers, resource), _asking(spec.initContainers, resource))
+        return RequestingContainers(_asking(spec.containers, resource), _asking(spec.initContainers, resource))
 
     @property
     def namespace(self) -> str:

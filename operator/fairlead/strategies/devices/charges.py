@@ -11,13 +11,13 @@ def charges_on(node: NodeFacts, resources: Collection[str], *, but: str | None =
     """Return what pods use of the devices of a node with these resources, without the pod of one UID."""
     newer = [Charge(one.uid, None, None) for one in node.granted if one.is_newer]
     placed = {one.uid for one in node.granted if one.is_placed}
-    placed |= {pod.uid for resource in resources for pod in node.asking(resource)}
-    return newer + charges_of(resources, _grants_on(node), node.asking, placed, but=but)
+    placed |= {pod.uid for resource in resources for pod in node.pods_requesting(resource)}
+    return newer + charges_of(resources, _grants_on(node), node.pods_requesting, placed, but=but)
 
 
 def foreign_pods_on(node: NodeFacts, resource: str) -> Sequence[RequestingPod]:
     """Return the pods on a node that request a resource and were granted nothing of it."""
-    return foreign_pods(resource, node.asking, _grants_on(node))
+    return foreign_pods(resource, node.pods_requesting, _grants_on(node))
 
 
 def usage_with(devices: Devices, charges: Iterable[Charge]) -> DeviceUsage:

@@ -10,7 +10,7 @@ from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import charges_on, usage_with
 from fairlead.strategies.devices.layout import Device, Devices, layout_key, layout_of, natural_order
-from fairlead.strategies.facts import Amounts, Askers, NodeFacts, Nominated, PodFacts, Unknown
+from fairlead.strategies.facts import Amounts, NodeFacts, Nominated, PodFacts, RequestingContainers, Unknown
 
 CARDS_MAX: Final = 16
 CARDS: Final = Unknown("the number of devices", f"is not a whole number from 1 to {CARDS_MAX}")
@@ -70,8 +70,8 @@ def need_with(entry: DeviceShare, request: Amounts, cards: int) -> Need | None:
 
 def refused_by_plugin(share: CompiledShare, pod: PodFacts) -> bool:
     """Report whether the gpushare plugin cannot give a pod its device: it is asked once for each container."""
-    asked_by = [pod.askers(name) for name in share.entry.resources]
-    return share.entry.record == "Gpushare" and any(one != Askers(containers=1) for one in asked_by)
+    asked_by = [pod.requesting_containers(name) for name in share.entry.resources]
+    return share.entry.record == "Gpushare" and any(one != RequestingContainers(containers=1) for one in asked_by)
 
 
 def devices_with_room(node: NodeFacts, devices: Devices, usage: DeviceUsage, need: Need) -> list[Device] | Refusal:

@@ -105,7 +105,7 @@ def device_score(share: CompiledShare, objective: DeviceObjective) -> Score:
 
 
 def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
-    entry, nominated_to, priority, own = share.entry, pod.nominated, pod.priority, pod.holder or None
+    entry, nominated_to, priority, own = share.entry, pod.nominated, pod.priority, pod.granted_uid or None
     first = entry.resources[0]
 
     def judge(node: NodeFacts, trace: Trace | None) -> _Fitting | Unknown:

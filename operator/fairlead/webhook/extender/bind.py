@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.device_grants import asks_for, left_out, shares_for_pod
+from fairlead.policy.evaluate.device_grants import left_out, requests_share, shares_for_pod
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
@@ -147,7 +147,9 @@ def _computed(
 def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str | None:
     """Return the device shares that apply to a pod, or why it cannot be bound; None if it asks for no such device."""
     for each in matched:
-        if (each.undecided or each.switched) and any(asks_for(pod, rule.share) for rule in each.policy.device_shares):
+        if (each.undecided or each.switched) and any(
+            requests_share(pod, rule.share) for rule in each.policy.device_shares
+        ):
             why = "is too slow" if each.switched else "cannot be decided"
             return f"policy {each.policy.name} grants devices, and {why}"
     if (missing := left_out(pod, matched)) is not None:

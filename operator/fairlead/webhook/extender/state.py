@@ -34,7 +34,7 @@ class ClusterView(Protocol):
     def request_of(self, pod: Any, /) -> Amounts:
         """Return the requests of an unplaced pod. Raises ValueError for an unreadable quantity."""
 
-    def holder(self, pod: Any, /) -> str:
+    def granted_uid(self, pod: Any, /) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
 
     def requests_of_placed(self, placed: Any, /) -> Amounts:
@@ -78,7 +78,7 @@ class ServingState:
         except ValueError as error:
             raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
         namespace = view.namespaceObject if view.knows_namespace else None
-        return PodView(view.pod, namespace, request, usage_of, self.mirror.holder(view.pod))
+        return PodView(view.pod, namespace, request, usage_of, self.mirror.granted_uid(view.pod))
 
     def full_node_view(self, written: Bytes) -> NodeView:
         """Return the view of a node of a request. Raises MalformedError."""

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from fairlead.grants.device_usage import Charge
 from fairlead.strategies.contract import (
     PASS,
-    Askers,
     CompiledShare,
     GrantedDevice,
     Nominated,
     Pass,
     PodGrant,
     Reject,
+    RequestingContainers,
     Unknown,
 )
 from fairlead.strategies.devices.charges import charges_on, foreign_pods_on, usage_with
@@ -186,9 +186,9 @@ def test_the_devices_that_a_pod_gets(share: dict[str, Any], wanted: Pod, node: N
         # Its own entry waits for itself only.
         (pod(5), equal(8, 2, entry("u-train", ("1", 5), taken=False)), "1"),
         (pod(5), equal(8, 2, entry("u-train", ("1", 5), taken=False), entry("a", ("0", 5), taken=False)), WAITING),
-        (pod(5, askers_of={MEM: Askers(2, 0)}), equal(8, 2), SEVERAL_CONTAINERS),
-        (pod(5, askers_of={MEM: Askers(1, 1)}), equal(8, 2), SEVERAL_CONTAINERS),
-        (pod(5, askers_of={MEM: Askers(0, 1)}), equal(8, 2), SEVERAL_CONTAINERS),
+        (pod(5, askers_of={MEM: RequestingContainers(2, 0)}), equal(8, 2), SEVERAL_CONTAINERS),
+        (pod(5, askers_of={MEM: RequestingContainers(1, 1)}), equal(8, 2), SEVERAL_CONTAINERS),
+        (pod(5, askers_of={MEM: RequestingContainers(0, 1)}), equal(8, 2), SEVERAL_CONTAINERS),
     ],
 )
 def test_what_the_gpushare_plugin_can_tell_apart(wanted: Pod, node: Node, want: str) -> None:
@@ -256,7 +256,7 @@ def test_the_filter(wanted: Pod, node: Node, want: object) -> None:
 
 
 def test_a_pod_that_the_plugin_cannot_serve_is_rejected_everywhere() -> None:
-    two = pod(4, askers_of={MEM: Askers(2, 0)})
+    two = pod(4, askers_of={MEM: RequestingContainers(2, 0)})
     assert judged(device_share(**GPUSHARE), two, equal(8, 1)) == Reject(SEVERAL_CONTAINERS)
     assert judged(device_share(), two, equal(8, 1)) == PASS
 
