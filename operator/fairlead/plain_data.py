@@ -13,6 +13,7 @@ MERGED_MAX: Final = 100_000
 _NUMBER_MAX: Final = 400  # characters; reading an int takes quadratic time
 _SHOWN_MAX: Final = 60
 _MERGE: Final = "tag:yaml.org,2002:merge"
+_TEXT: Final = "tag:yaml.org,2002:str"
 _PLAIN: Final = "!plain"
 """Tag of scalars that are read by `resolved`."""
 _WORDS: Final[dict[str, object]] = {
@@ -47,8 +48,20 @@ def resolved(text: str) -> object:
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
+def key_text(text: str) -> str | None:
+    """Return a plain scalar as a key, which is always a text, as for kubectl; None for null."""
+    match resolved(text):
+        case None:
+            return None
+        case bool() as truth:
+            return str(truth).lower()
+        case int() as number:
+            return str(number)
+    return text
+
+
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML loader that reads plain scalars as kubectl does, refuses a key that is written twice, and bounds merges."""
+    """YAML loader that reads scalars and keys as kubectl does, refuses keys that are written twice, bounds merges."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -60,6 +73,10 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
             return
         node.is_flat = True
         _refuse_twice(node)
+        for key, _ in node.value:
+            is_plain = isinstance(key, yaml.ScalarNode) and key.tag == _PLAIN and len(key.value) <= _NUMBER_MAX
+            if is_plain and (text := key_text(key.value)) is not None:
+                key.tag, key.value = _TEXT, text
         merges = [entry for entry in node.value if entry[0].tag == _MERGE]
         if not merges:
             return
@@ -124,7 +141,7 @@ Loader.yaml_constructors = {
     None: yaml.SafeLoader.construct_undefined,
     "tag:yaml.org,2002:map": yaml.SafeLoader.construct_yaml_map,
     "tag:yaml.org,2002:seq": yaml.SafeLoader.construct_yaml_seq,
-    "tag:yaml.org,2002:str": yaml.SafeLoader.construct_yaml_str,
+    _TEXT: yaml.SafeLoader.construct_yaml_str,
     _MERGE: yaml.SafeLoader.construct_yaml_str,
     "tag:yaml.org,2002:timestamp": yaml.SafeLoader.construct_yaml_str,
     **dict.fromkeys(_TAGGED, _scalar),

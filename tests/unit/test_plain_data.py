@@ -4,7 +4,7 @@ import re
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.cli.yaml.documents import documents
@@ -150,7 +150,20 @@ def test_the_size_with_aliases_expanded(text: str, size: float) -> None:
     assert expanded_size(yaml.load(text, Loader)) == size  # noqa: S506
 
 
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("{0: a, 0x1: b, 1.50: c}", {"0": "a", "1": "b", "1.50": "c"}),
+        ("{yes: a, off: b}", {"true": "a", "false": "b"}),
+        ("&a {1: a}", {"1": "a"}),
+    ],
+)
+def test_keys_are_texts_as_for_kubectl(text: str, want: object) -> None:
+    assert yaml.load(text, Loader) == want  # noqa: S506
+
+
 @given(st.text(alphabet="01_.:+-eExXobnyfrtu~ aAN", max_size=12).filter(lambda text: text == text.strip()))
+@example("0: 0")
 def test_plain_scalars_are_those_that_lint_reads(text: str) -> None:
     """`fairlead lint` and what serves the file see the same."""
     try:

@@ -77,7 +77,10 @@ BAD: Mapping[str, tuple[str, str]] = {
     ),
     "deep lists": ("schedulers: " + "[" * 5_000 + "]" * 5_000, "it is nested more than 1,000 levels deep"),
     "a number that is none": ("schedulers: [{name: a, profile: {x: .nan}}]", "schedulers[0].profile.x: is not JSON"),
-    "a key that is a number": ("schedulers: [{name: a, profile: {x: {1: a}}}]", "schedulers[0].profile.x[1]: is not"),
+    "a key that is no text": (
+        "schedulers: [{name: a, profile: {x: {~: a}}}]",
+        "schedulers[0].profile.x.None: is not JSON",
+    ),
     "half a character": (r'schedulers: [{name: a, profile: {x: "\ud800"}}]', "invalid Unicode character"),
     "no replicas": ("schedulers: [{name: a, replicas: 0}]", "schedulers[0].replicas: must be at least 1, not 0"),
     "a name that no policy can have": ("schedulers: [{name: A.b}]", "schedulers[0].name: 'A.b' is not possible here"),

@@ -11,7 +11,7 @@ from fairlead.api.errors import FieldPath
 from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence
 from fairlead.cli.yaml.parse_errors import TEMPLATE
 from fairlead.cli.yaml.source import Source
-from fairlead.plain_data import resolved
+from fairlead.plain_data import key_text, resolved
 
 VALUES_MAX: Final = 200_000
 
@@ -124,14 +124,7 @@ def key_of(key: Node) -> str | None:
         return None
     if key.style or key.tag in _TEXT_TAGS:
         return key.value
-    match resolved(key.value):
-        case None:
-            return None
-        case bool() as truth:
-            return str(truth).lower()
-        case int() as number:
-            return str(number)
-    return key.value
+    return key_text(key.value)
 
 
 def entry(node: Node, name: str) -> tuple[Node, Node] | None:
