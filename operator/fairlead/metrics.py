@@ -133,6 +133,10 @@ class Metrics:
     collectors: tuple[Collector, ...] = ()
     """Further collectors: `PROCESS` if this process is a program of its own."""
 
+    def add(self, *metrics: OwnMetric) -> None:
+        """Register metrics that were made by their owners."""
+        self.own.extend(metrics)
+
     def counter(self, name: str, help: str, *labels: str) -> Counter:  # noqa: A002 - as Prometheus calls it
         """Register a counter; it is exposed with the suffix `_total`."""
         metric = Counter(name, help, labels)

@@ -8,7 +8,7 @@ from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.metrics import BUCKETS, LONG_BUCKETS, Counter, Gauges, Histogram
 from fairlead.metrics import OwnMetric as Metric
-from fairlead.process.health import register_gauges
+from fairlead.process.health import gauges
 from fairlead.process.leadership import Leadership
 from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
@@ -39,7 +39,7 @@ def registered() -> list[Metric]:
     operator = OperatorReplica(
         settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None), Leadership
     )
-    register_gauges(operator.replica.parts, operator.core.metrics)
+    operator.core.metrics.add(*gauges(operator.replica.parts))
     return operator.core.metrics.own
 
 

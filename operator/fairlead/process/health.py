@@ -1,7 +1,7 @@
 """Health of a process: checks on /readyz and gauges on /metrics."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final
@@ -11,10 +11,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from fairlead import __version__
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.kube.watch.reflector_status import ReflectorStatus
-from fairlead.logs import RateLimitFilter, printable
-from fairlead.metrics import Labels, Metrics
-from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
+from fairlead.kube.watch.reflector_gauges import reflector_gauges
+from fairlead.logs import RateLimitFilter
+from fairlead.metrics import Gauges
+from fairlead.webhook.capability import Capability, Check
 from fairlead.webhook.extender.circuit_breaker import REASON
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
 from fairlead.webhook.https.counted_server import CountedServer
@@ -23,30 +23,16 @@ from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.last_good import LastGoodStore
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
-from fairlead.webhook.serving.node_data_feed import NodeDataFeed
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
+from fairlead.webhook.serving.serving_gauges import serving_gauges
 
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 FRESH_S: Final = 1.0
 """How long metrics are cached: writing them takes time from schedulers' calls."""
 READY_S: Final = 0.2
 """How long the page of /readyz is cached: with many policies it is long."""
-_LINE_MAX: Final = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Check of /readyz, with a remark."""
-
-    name: str
-    ok: bool
-    text: str = ""
-
-    def __str__(self) -> str:
-        shown = (f"{self.name}: {self.text}" if self.text else self.name)[:_LINE_MAX]
-        return f"[{'+' if self.ok else '-'}] {printable(shown)}"
 
 
 @dataclass(slots=True, eq=False)
@@ -122,27 +108,29 @@ class Components:
     """Components that contribute to /readyz and to the gauges."""
 
     server: WebhookServer
-    watching: MirrorFeed
+    mirror_feed: MirrorFeed
     policies: PolicyStore
-    current: PolicyReloader
-    revisions: LastGoodStore
+    reloader: PolicyReloader
+    last_good: LastGoodStore
     tls: Tls
     rule_errors: RuleErrorTotals
     faults: Callable[[], Mapping[str, str]]
     """Returns the errors in files of policies or settings, by file name."""
-    node_data: NodeDataFeed
-    unhealthy: UnhealthyFeed
+    capabilities: Sequence[Capability]
     certificates: str = ""
     """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
     """Returns who leads, and what keeps this replica from leading."""
     background: Mapping[str, Reflector[Any]] = field(default_factory=dict)
-    """Reflectors other than those of the mirror."""
+    """Reflectors other than those of the mirror and of capabilities."""
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
         """All reflectors, by name."""
-        return {**self.watching.reflectors, **self.background}
+        found = {**self.mirror_feed.reflectors, **self.background}
+        for capability in self.capabilities:
+            found |= capability.reflectors
+        return found
 
 
 def checks(parts: Components) -> Iterator[Check]:
@@ -155,25 +143,23 @@ def checks(parts: Components) -> Iterator[Check]:
             behind = f", {lag:.0f} s behind" if (lag := one.staleness()) else ""
             text = f"{len(one.objects)}{behind}" + (f"; {text}" if text else "")
         yield Check(name, one.state.synced, text or "not listed yet")
-    state = parts.current.state
+    state = parts.reloader.state
     generation = "none yet" if state is None else f"generation {state.policies.generation}"
     yield Check("policies", state is not None, generation)
-    if (data := parts.node_data.readiness()) is not None:
-        yield Check("data", *data)
+    for capability in parts.capabilities:
+        yield from capability.checks()
+    for status in parts.policies.states.values():
+        yield Check("policy", ok=True, text=str(status))
+    for capability in parts.capabilities:
+        yield from capability.remarks()
     for name, text in _remarks(parts):
         yield Check(name, ok=True, text=text)
 
 
 def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
-    for state in parts.policies.states.values():
-        yield "policy", str(state)
-    for text in parts.node_data.remarks():
-        yield "data", text
-    for text in parts.unhealthy.remarks():
-        yield "unhealthy devices", text
-    for slow in parts.current.open_circuits():
+    for slow in parts.reloader.open_circuits():
         yield "policy", f"{slow.policy.name}: {REASON}: {slow}"
-    for each, count in parts.current.state.conflicts.items() if parts.current.state else ():
+    for each, count in parts.reloader.state.conflicts.items() if parts.reloader.state else ():
         yield "policy", f"{each.loser}: Conflict: {count} pods have {each.key} from {each.winner}, which comes first"
         yield "policy", f"{each.winner}: Conflict: {each.loser} also writes {each.key}, and comes later"
     for one in parts.rule_errors:
@@ -182,118 +168,20 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
         yield "file", f"{file}: {fault}"
     if parts.leader is not None:
         yield "leader", parts.leader()
-    if parts.revisions.fault:
-        yield "last good policies", f"kept in memory only: {parts.revisions.fault}"
+    if parts.last_good.fault:
+        yield "last good policies", f"kept in memory only: {parts.last_good.fault}"
     expires = parts.tls.expires.values()
     yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "none yet")
 
 
-def register_gauges(parts: Components, metrics: Metrics) -> None:
-    """Register the gauges, which are computed at each scrape."""
-    circuits = parts.current.open_circuits
-
-    def of_each(number: Callable[[str], float]) -> Callable[[], Mapping[Labels, float]]:
-        return lambda: {(name,): number(name) for name in parts.reflectors}
-
-    def by_reason(counts: Callable[[ReflectorStatus], Mapping[Any, int]]) -> Callable[[], Mapping[Labels, float]]:
-        return lambda: {
-            (name, str(reason)): count
-            for name, one in parts.reflectors.items()
-            for reason, count in counts(one.state).items()
-        }
-
-    def set_hash() -> Mapping[Labels, float]:
-        state = parts.current.state
-        return {} if state is None else {(state.policies.generation,): 1}
-
-    metrics.gauge("fairlead_build_info", "Version of the operator.", "version", ask=lambda: {(__version__,): 1})
-    metrics.gauge(
-        "fairlead_mirror_objects",
-        "Objects that the cache holds.",
-        "kind",
-        ask=of_each(lambda name: len(parts.reflectors[name].objects)),
-    )
-    metrics.gauge(
-        "fairlead_mirror_staleness_seconds",
-        "How long the cache may be behind the API server: 0 while its watch is well.",
-        "kind",
-        ask=of_each(lambda name: parts.reflectors[name].staleness()),
-    )
-    metrics.gauge(
-        "fairlead_mirror_relists",
-        "Lists of all objects, by the reason; start is the first one.",
-        "kind",
-        "reason",
-        ask=by_reason(lambda one: one.relists),
-        grows=True,
-    )
-    metrics.gauge(
-        "fairlead_watch_failures",
-        "Watches that failed, by the reason: the status of the answer, unreachable, silent or access.",
-        "kind",
-        "reason",
-        ask=by_reason(lambda one: one.failures),
-        grows=True,
-    )
-    metrics.gauge(
-        "fairlead_unreadable_objects",
-        "Objects that could not be decoded and were left out.",
-        "kind",
-        ask=of_each(lambda name: parts.reflectors[name].state.unreadable),
-        grows=True,
-    )
-    metrics.gauge(
-        "fairlead_mirror_differences",
-        "Cached objects that differed from the API server in a consistency check.",
-        "kind",
-        ask=of_each(lambda name: parts.reflectors[name].state.differences),
-        grows=True,
-    )
-    metrics.gauge(
+def gauges(parts: Components) -> Iterator[Gauges]:
+    """Yield the gauges that all replicas have, which are computed at each scrape."""
+    yield Gauges("fairlead_build_info", "Version of the operator.", ("version",), lambda: {(__version__,): 1})
+    yield from reflector_gauges(lambda: parts.reflectors)
+    yield Gauges(
         "fairlead_certificate_expiration_timestamp_seconds",
         "Time at which a certificate expires, in seconds since 1970.",
-        "certificate",
-        ask=lambda: {(name,): when.timestamp() for name, when in parts.tls.expires.items()},
+        ("certificate",),
+        lambda: {(name,): when.timestamp() for name, when in parts.tls.expires.items()},
     )
-    metrics.gauge("fairlead_policy_set_info", "Policy set that this replica serves, by its hash.", "hash", ask=set_hash)
-    metrics.gauge(
-        "fairlead_policy_state",
-        "1 for the current state of each policy on this replica.",
-        "policy",
-        "reason",
-        ask=lambda: (
-            {(one.name, one.reason): 1 for one in parts.policies.states.values()}
-            | {(slow.policy.name, REASON): 1 for slow in circuits() if slow.scope == "all"}
-        ),
-    )
-    metrics.gauge(
-        "fairlead_policy_open_circuits",
-        "Equivalence classes of pods that a policy's failure policy answers because it is too slow; 4: a namespace.",
-        "policy",
-        "part",
-        ask=lambda: {(slow.policy.name, slow.part): slow.classes for slow in circuits() if slow.scope != "all"},
-    )
-    counts = parts.current.cache_counts
-    metrics.gauge(
-        "fairlead_verdict_cache_entries",
-        "Equivalence classes of pods with cached verdicts.",
-        ask=lambda: {(): len(state.scores.classes)} if (state := parts.current.state) else {},
-    )
-    metrics.gauge(
-        "fairlead_verdict_cache_bytes",
-        "Memory of the cached verdicts.",
-        ask=lambda: {(): state.scores.classes.size} if (state := parts.current.state) else {},
-    )
-    metrics.gauge(
-        "fairlead_verdict_cache_lookups",
-        "Lookups of cached verdicts by calls of schedulers, by the result.",
-        "result",
-        ask=lambda: {("hit",): counts.hits, ("miss",): counts.misses},
-        grows=True,
-    )
-    metrics.gauge(
-        "fairlead_verdict_cache_evictions",
-        "Cached verdicts that made room for others.",
-        ask=lambda: {(): counts.evictions},
-        grows=True,
-    )
+    yield from serving_gauges(parts.policies, parts.reloader)

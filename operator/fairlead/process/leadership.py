@@ -46,7 +46,7 @@ class Leadership:
             context=operator.operator_context,
             authority=lambda: own.material.authority if own is not None else None,
             requested=lambda: own is not None and own.material.requested,
-            nodes=lambda: len(core.mirror.nodes.slots) if core.watching.synced else None,
+            nodes=lambda: len(core.mirror.nodes.slots) if core.mirror_feed.synced else None,
             is_leader=lambda: self.is_leader,
             warnings=LintCache(core.model, lambda: core.policies.options),
             metrics=LeaderMetrics(core.metrics),

@@ -40,7 +40,6 @@ from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.extender.callers import Callers, callers, expected
 from fairlead.webhook.extender.rejected_pods import RejectedPods
-from fairlead.webhook.https.pages import pages_for
 from fairlead.webhook.https.server import IdentityCheck
 from fairlead.webhook.https.tls import Tls, TlsError
 from fairlead.webhook.serving.policy_watch import WatchedPolicies
@@ -128,8 +127,7 @@ class OperatorReplica:
         self.settings, self.file = settings, file
         self.core = core = ServingCore(settings, client, "cluster")
         core.policies.set_compile_options(self._compile_options())
-        core.policies.set_max_policies(file.settings.max_policies)
-        core.node_data.set_servers(file.settings.prometheus)
+        core.use_settings(file.settings)
         self.own = CertificateRefresher(settings, client) if settings.tls is None else None
         certificates = self.own or CertificateFiles(Tls(settings.tls))  # type: ignore[arg-type]
         self._secrets = Secrets(client, settings.namespace)
@@ -168,12 +166,7 @@ class OperatorReplica:
                 Runnable(begin=self._open_admission, stop=self.admission.stop),
             ],
             background={"policy objects": policies.objects} | ({} if self.own else {"certificates": self.secrets}),
-            pages={
-                replica_state.PATH: self._state,
-                replica_state.ASIDE_PATH: self._state,
-                replica_state.DATA_PATH: pages_for(OPERATOR, lambda path: core.data.values(*path.partition("/")[::2])),
-                replica_state.DEVICES_PATH: pages_for(OPERATOR, core.device_survey.page),
-            },
+            pages={replica_state.PATH: self._state, replica_state.ASIDE_PATH: self._state},
             rejected=self.rejected,
             faults=lambda: self.settings_reloader.faults,
         )
@@ -189,7 +182,8 @@ class OperatorReplica:
             while True:
                 await asyncio.sleep(_REMEMBER_S)
                 if candidate.is_leader:
-                    await self.core.ledgers.delete_unused()
+                    for capability in self.core.capabilities:
+                        await capability.tend()
                     if self.own is None:
                         await self.remember_leaves()
 
@@ -221,8 +215,7 @@ class OperatorReplica:
 
     def _settings_changed(self) -> None:
         policies = self.core.policies
-        self.core.node_data.set_servers(self.file.settings.prometheus)
-        policies.set_max_policies(self.file.settings.max_policies)
+        self.core.use_settings(self.file.settings)
         if self._compile_options() != policies.options:
             policies.set_compile_options(self._compile_options())
         self.core.reloader.wake()
@@ -248,9 +241,8 @@ class OperatorReplica:
         self.aside.check()
 
     def _measured(self) -> Iterator[DataEntryState]:
-        if self.core.watching.synced:
-            for entries in self.core.data.entries().values():
-                yield from entries
+        for entries in self.core.data.entries().values():
+            yield from entries
 
     def _set_aside(self, why: str) -> None:
         self.replica.server.aside = why
@@ -265,13 +257,12 @@ class OperatorReplica:
             ReportInputs(
                 process=self._process,
                 states=core.policies.states,
-                serving=state.policies if state is not None and core.watching.synced else None,
+                serving=state.policies if state is not None and core.mirror_feed.synced else None,
                 rule_errors=core.rule_errors,
                 open_circuits=core.reloader.circuit_breaker.open_circuits(now),
                 conflicts=state.conflicts if state is not None else {},
                 refused=self.rejected.rejected_alone(),
                 missed=self.rejected.missed,
-                data=core.data.entries() if core.watching.synced else {},
                 refused_connections=core.refused_connections.recent(now),
                 authorities=trust.trusts if trust is not None else "",
                 issuer=trust.issuer if trust is not None else "",
@@ -280,6 +271,8 @@ class OperatorReplica:
             )
         )
         self.rejected.schedulable_again = False
+        for capability in core.capabilities:
+            made = capability.report(made)
         return made
 
     def _missing_permission(self) -> str:
@@ -287,7 +280,8 @@ class OperatorReplica:
         reflectors = [*self.replica.parts.reflectors.values(), self._managed, self.secrets]
         of_watches = (one.state.missing_permission for one in reflectors)
         others = (self.core.last_good.missing_permission, self.core.bindings.missing)
-        return next(filter(None, (*of_watches, *others)), "")
+        of_capabilities = (text for one in self.core.capabilities for text in one.missing_permissions())
+        return next(filter(None, (*of_watches, *others, *of_capabilities)), "")
 
 
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:

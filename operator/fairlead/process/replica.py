@@ -7,7 +7,6 @@ as components.
 import asyncio
 import gc
 import logging
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from fairlead import __version__
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.logs import FaultError
+from fairlead.pki.identities import OPERATOR
 from fairlead.process.gc_tuning import collect_in_small_steps, give_back, keep_heap, tidy_up, tidy_up_all
-from fairlead.process.health import Components, Probes, checks, register_gauges
+from fairlead.process.health import Components, Probes, checks, gauges
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.tasks import (
     Work,
@@ -31,11 +31,13 @@ from fairlead.process.tasks import (
     raise_descriptor_limit,
 )
 from fairlead.webhook.binding.binder import Binder
+from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import Dispatcher
+from fairlead.webhook.https.pages import pages_for
 from fairlead.webhook.https.server import IdentityCheck, Page, WebhookServer
 from fairlead.webhook.https.tls import Tls
 
@@ -121,7 +123,7 @@ class Replica:
         self.port = self.probes_port = 0
         settings = core.settings
         calls = Dispatcher(
-            Binder(core.bindings, core.granter().bind),
+            Binder(core.bindings, core.devices.granter.bind),
             callers.caller,
             core.state,
             settings.timeout_s,
@@ -141,16 +143,15 @@ class Replica:
         )
         self.parts = Components(
             server=self.server,
-            watching=core.watching,
+            mirror_feed=core.mirror_feed,
             policies=core.policies,
-            current=core.reloader,
-            revisions=core.last_good,
+            reloader=core.reloader,
+            last_good=core.last_good,
             tls=certificates.tls,
             rule_errors=core.rule_errors,
             faults=faults or (lambda: policies.faults),
-            node_data=core.node_data,
-            unhealthy=core.unhealthy,
-            background=ChainMap(core.ledgers.reflectors, dict(background or {})),
+            capabilities=core.capabilities,
+            background=background or {},
         )
         self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refuse)
 
@@ -158,7 +159,10 @@ class Replica:
         """Run until `stop` is set. Raises OSError if it cannot listen, or cannot read its files."""
         core, server = self.core, self.server
         settings = core.settings
-        register_gauges(self.parts, core.metrics)
+        core.metrics.add(*gauges(self.parts))
+        for capability in core.capabilities:
+            below = {path: pages_for(OPERATOR, find) for path, find in capability.pages.items()}
+            server.pages = {**server.pages, **below}
         raise_descriptor_limit()
         async with AsyncExitStack() as stack:
             if core.custom:
@@ -172,26 +176,28 @@ class Replica:
             LOG.info("server.listening", extra=extra)
             async with asyncio.TaskGroup() as group:
                 works: list[Work] = [
-                    core.watching.run,
-                    core.node_data.run,
-                    core.ledgers.run,
-                    core.unhealthy.run,
-                    core.device_survey.run,
+                    core.mirror_feed.run,
                     core.last_good.run,
                     self._tune_collector,
                     self._precompute,
                     every(_CERTIFICATES_S, self.refresh_certificates),
                     every(_RULE_ERRORS_S, self._add_rule_errors),
-                    *(one.run for one in self.others),
+                    *(one.run for one in self.running_parts),
                 ]
                 if settings.verify_s:
                     works.append(every(settings.verify_s, self.verify))
                 tasks = [group.create_task(work()) for work in works]
                 await stop.wait()
                 LOG.info("server.stopping", extra={"drain_s": settings.drain_s})
-                await asyncio.gather(server.stop(settings.drain_s), *(one.stop() for one in self.others))
+                stops = (one.stop() for one in self.running_parts)
+                await asyncio.gather(server.stop(settings.drain_s), *stops)
                 for task in tasks:
                     task.cancel()
+
+    @property
+    def running_parts(self) -> Sequence[Capability | Runnable]:
+        """Capabilities, and the components that this kind of process has beside them."""
+        return (*self.core.capabilities, *self.others)
 
     async def refresh_certificates(self) -> None:
         """Load the current certificates, and close connections of callers whose certificates expired."""
@@ -207,7 +213,7 @@ class Replica:
                 LOG.info("mirror.verify_failed", extra={"error": str(error)})
 
     async def _begin(self) -> None:
-        for one in self.others:
+        for one in self.running_parts:
             await one.begin()
 
     async def _add_rule_errors(self) -> None:
@@ -221,8 +227,8 @@ class Replica:
         seen = -1
         while core.state() is None:
             await asyncio.sleep(_IDLE_S)
-            if seen != core.watching.held:  # still being listed
-                seen = core.watching.held
+            if seen != core.mirror_feed.held:  # still being listed
+                seen = core.mirror_feed.held
                 gc.freeze()
         LOG.info("server.ready", extra={"nodes": len(core.mirror.nodes.slots)})
         gc.collect()

@@ -15,25 +15,19 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.process.settings import ServingSettings
+from fairlead.render.operator_settings import OperatorSettings
 from fairlead.strategies.guard import StrategyGuard
 from fairlead.strategies.registry import installed, policy_with
 from fairlead.webhook.binding.binding_client import BindingClient
-from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
-from fairlead.webhook.binding.granter import Granter
-from fairlead.webhook.binding.ledger_client import LedgerClient
-from fairlead.webhook.binding.ledger_feed import LedgerFeed
-from fairlead.webhook.binding.ledger_writer import LedgerWriter
-from fairlead.webhook.binding.mirror_views import MirrorViews
-from fairlead.webhook.binding.pods_with_grants import PodDecoder
-from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
+from fairlead.webhook.binding.device_grants import DeviceGrants
+from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.tls import DISTRUSTED
 from fairlead.webhook.https.wall_clock import TimeOfDay
-from fairlead.webhook.serving.data_report import DataReport
+from fairlead.webhook.measured_data.measured_data import MeasuredData
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
-from fairlead.webhook.serving.node_data_feed import NodeDataFeed
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
@@ -60,7 +54,7 @@ class ServingCore:
         if settings.custom:
             LOG.info("strategies.loaded", extra={"strategies": sorted(settings.custom)})
         self.mirror = Mirror(self.now)
-        self.watching = MirrorFeed(client, self.mirror)
+        self.mirror_feed = MirrorFeed(client, self.mirror)
         self.last_good = LastGoodStore(RevisionClient(client, settings.namespace), source)
         self.policies = PolicyStore(
             self.model,
@@ -68,33 +62,8 @@ class ServingCore:
             on_good=self.last_good.keep,
             on_removed=self.last_good.forget,
         )
-        self.node_data = NodeDataFeed(
-            client,
-            self.mirror.nodes,
-            settings.namespace,
-            Path() if settings.settings is None else settings.settings.parent,
-            now=self.now,
-            is_synced=lambda: self.watching.reflectors["nodes"].state.synced,
-        )
-        pods = PodDecoder(self._serving, self.mirror.namespace)
         self.bindings = BindingClient(client)
-        self.ledger_client = LedgerClient(self.bindings, settings.namespace, pods.read)
-        self.ledger_views = MirrorViews(self.mirror, self._serving)
-        self.ledgers = LedgerFeed(client, self.ledger_client, settings.namespace, self.ledger_views, self.mirror)
-        self.unhealthy = UnhealthyFeed(client, self.mirror)
-        self.grant_counters = GrantCounters(self.metrics)
-        self.ledger_client.on_write = self.grant_counters.wrote
-        self.device_survey = DeviceSurvey(self.mirror, self.ledger_views, self._serving)
-        self.device_survey.register(self.metrics)
-        self.reloader = PolicyReloader(self.policies, self.mirror, self.watching.set_interest, self._follow)
-        self.data = DataReport(
-            self._serving,
-            self.mirror.nodes,
-            lambda: self.node_data.poll_states,
-            self.now,
-            namespaces=self.mirror.namespace_sink.objects,
-        )
-        self.data.register(self.metrics)
+        self.reloader = PolicyReloader(self.policies, self.mirror, self.mirror_feed.set_interest, self._follow)
         self.now.went_back = self.reloader.rebuild
         self.api_requests = self.metrics.counter(
             "fairlead_api_requests",
@@ -124,27 +93,47 @@ class ServingCore:
             lambda policy, rule, count: errors.add(policy, rule, amount=count),
             lambda policy, rule, count: faults.add(policy, rule, amount=count),
         )
+        settings_folder = Path() if settings.settings is None else settings.settings.parent
+        self.data: Final = MeasuredData(
+            client,
+            self.mirror,
+            settings.namespace,
+            settings_folder,
+            serving=self._serving,
+            now=self.now,
+            is_synced=self._is_synced,
+        )
+        self.devices: Final = DeviceGrants(client, self.bindings, self.mirror, settings.namespace, self._serving)
+        self.capabilities: Final[list[Capability]] = []
+        for capability in (self.data, self.devices):
+            self.add(capability)
 
-    def granter(self) -> Granter:
-        """Return the handler of binds whose pods ask for devices."""
-        views = self.ledger_views
-        ledgers = LedgerWriter(self.ledger_client, views)
-        made = Granter(self.mirror, self.ledger_client, ledgers, views)
-        made.on_bind = self.grant_counters.bound
-        self.ledgers.sink.on_removed = ledgers.forget
-        return made
+    def add(self, capability: Capability) -> None:
+        """Add a capability, before the process runs."""
+        self.capabilities.append(capability)
+        capability.register(self.metrics)
+
+    def use_settings(self, settings: OperatorSettings) -> None:
+        """Use these settings of the operator from now on, as far as every serving process does."""
+        self.policies.set_max_policies(settings.max_policies)
+        for capability in self.capabilities:
+            capability.use_settings(settings)
 
     def _serving(self) -> Sequence[CompiledPolicy]:
         return () if self.reloader.state is None else self.reloader.state.policies.policies
 
+    def _is_synced(self, kind: str) -> bool:
+        """Return whether a kind is listed, or with "" all of them."""
+        return self.mirror_feed.reflectors[kind].state.synced if kind else self.mirror_feed.synced
+
     async def _follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Follow what policies read that are about to serve."""
         listed = [*policies]
-        await asyncio.gather(self.node_data.follow(listed), self.ledgers.follow(listed), self.unhealthy.follow(listed))
+        await asyncio.gather(*(one.follow(listed) for one in self.capabilities))
 
     def state(self) -> ServingState | None:
         """Return the serving state; None until everything was listed once."""
-        return self.reloader.state if self.watching.synced else None
+        return self.reloader.state if self.mirror_feed.synced else None
 
     def refuse(self, reason: str, peer: str) -> None:
         """Count, remember and log a connection or a call that is refused."""

@@ -65,8 +65,7 @@ class StandaloneReplica:
     def _use_servers(self) -> None:
         """Ask the servers of the settings, and compile as many policies as they allow against their names."""
         servers, policies = self.file.settings.prometheus, self.core.policies
-        policies.set_max_policies(self.file.settings.max_policies)
-        self.core.node_data.set_servers(servers)
+        self.core.use_settings(self.file.settings)
         options = replace(policies.options, servers={one.name: one.max_entries for one in servers})
         if options != policies.options:
             policies.set_compile_options(options)

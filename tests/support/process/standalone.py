@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,6 +19,7 @@ from fairlead.process.settings import Address, Settings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.process.standalone import StandaloneReplica
 from fairlead.strategies.contract import Strategy
+from fairlead.webhook.capability import Capability
 from scripted.server import Server
 from scripted.steps import answer, refuse
 from support.webhook.tls import Connection, Ground, connect
@@ -117,7 +118,7 @@ class Running:
             await asyncio.sleep(0.01)
 
     async def ready(self) -> None:
-        await self.until(lambda: self.core.watching.synced and self.core.reloader.state is not None)
+        await self.until(lambda: self.core.mirror_feed.synced and self.core.reloader.state is not None)
 
     async def served(self, expression: str) -> str:
         """Write the policy; how it is with it once that was seen."""
@@ -150,6 +151,7 @@ async def running(
     drain_s: float = 0.0,
     custom: Mapping[str, Strategy] | None = None,
     file: SettingsFile | None = None,
+    capabilities: Sequence[Callable[[ServingCore], Capability]] = (),
 ) -> AsyncIterator[Running]:
     world = world or World({"nodes": [node("a"), node("b")], "pods": [waiting("x")]})
     ground, policies = Ground(Path(mkdtemp(dir=folder))), folder / "policies"
@@ -165,6 +167,8 @@ async def running(
     )
     async with Server(world.serve) as server, Client(server.access()) as client:
         app, stop = StandaloneReplica(settings, client, file), asyncio.Event()
+        for capability in capabilities:
+            app.core.add(capability(app.core))
         task = asyncio.create_task(app.replica.run(stop))
         one = Running(app, ground, policies, world, stop, task)
         try:

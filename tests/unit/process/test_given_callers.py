@@ -82,7 +82,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
         try:
             while not (
                 one.operator.replica.port
-                and one.operator.core.watching.synced
+                and one.operator.core.mirror_feed.synced
                 and one.operator.core.reloader.state is not None
             ):
                 await asyncio.sleep(0.01)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.process.health import FRESH_S, READY_S, Check, Probes
+from fairlead.process.health import FRESH_S, READY_S, Probes
+from fairlead.webhook.capability import Check
 from fairlead.webhook.https.connection_limits import PROBES
 from support.webhook.tls import Connection, as_go, connect
 

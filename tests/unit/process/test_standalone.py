@@ -141,7 +141,7 @@ async def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path) -> None:
 @in_loop
 async def test_it_is_not_ready_before_everything_is_listed(tmp_path: Path) -> None:
     async with running(tmp_path, World({}, {"nodes"})) as one:
-        await one.until(lambda: bool(one.core.watching.reflectors["nodes"].state.last_error))
+        await one.until(lambda: bool(one.core.mirror_feed.reflectors["nodes"].state.last_error))
         status, text = await one.probe("/readyz")
         assert status == 503
         assert "[-] nodes: list nodes: 403 Forbidden: no rights" in text
@@ -317,7 +317,7 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         settings = one.core.settings
         for other in ("listen", "probes"):
             changed = {name: getattr(settings, name) for name in settings.__dataclass_fields__} | {other: taken}
-            app = StandaloneReplica(Settings(**changed), one.core.watching.client)
+            app = StandaloneReplica(Settings(**changed), one.core.mirror_feed.client)
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{taken.port}: "):
                 await app.replica.run(asyncio.Event())
 

@@ -36,7 +36,7 @@ async def test_policies_are_compiled_again_when_the_servers_change(tmp_path: Pat
         _write(path, "ops", "default")
         await one.app.settings_reloader.reload()
         await _said(one, "serves")
-        await one.until(lambda: any(URL in poll.error for poll in one.core.node_data.poll_states.values()))
+        await one.until(lambda: any(URL in poll.error for poll in one.core.data.feed.poll_states.values()))
 
 
 @in_loop

@@ -6,11 +6,12 @@ from fairlead.kube.access.access import Access
 from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import OPERATOR, scheduler_identity
-from fairlead.process.health import Check, checks
+from fairlead.process.health import checks
 from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.replica_state import ASIDE_PATH, PATH, DataEntryState, FaultState
+from fairlead.webhook.capability import Check
 
 CUT = DataEntryState(
     name="load", source="prometheus default", nodes=1, error="refused", faults=(FaultState(why="is stale", nodes=1),)

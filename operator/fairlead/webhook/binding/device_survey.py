@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fairlead.grants.ledger import Ledger
 from fairlead.logs import FaultError
-from fairlead.metrics import Labels, Metrics
+from fairlead.metrics import Counter, Labels, Metrics
 from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
@@ -24,14 +24,20 @@ _NODES: Final = 16
 class GrantCounters:
     """Counters of binds with grants, and of writes to ledgers."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._binds = metrics.counter(
-            "fairlead_device_binds", "Binds of pods that request devices, by the result: granted or refused.", "result"
+    def __init__(self) -> None:
+        self._binds = Counter(
+            "fairlead_device_binds",
+            "Binds of pods that request devices, by the result: granted or refused.",
+            ("result",),
         )
-        self._writes = metrics.counter("fairlead_ledger_writes", "Writes to ledgers that were carried out.")
-        self._conflicts = metrics.counter(
+        self._writes = Counter("fairlead_ledger_writes", "Writes to ledgers that were carried out.")
+        self._conflicts = Counter(
             "fairlead_ledger_conflicts", "Writes to ledgers that came after another one; they are decided again."
         )
+
+    def register(self, metrics: Metrics) -> None:
+        """Register the counters."""
+        metrics.add(self._binds, self._writes, self._conflicts)
 
     def bound(self, granted: bool) -> None:  # noqa: FBT001 - it is a callback's one argument
         """Count a bind."""

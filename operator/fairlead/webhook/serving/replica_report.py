@@ -8,14 +8,13 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.annotations import Conflict, conflicts
 from fairlead.policy.evaluate.device_grants import layout_conflicts
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.replica_state import DataEntryState, PolicyState, ReplicaState, RuleState
+from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 from fairlead.webhook.extender.circuit_breaker import OpenCircuit, version
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 _MESSAGE_MAX: Final = 512
 _NOBODY: Final[Mapping[str, int]] = {}
-_NO_DATA: Final[Mapping[str, tuple[DataEntryState, ...]]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +34,6 @@ class ReportInputs:
     """Pods that a policy alone leaves without a node."""
     missed: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
     """Samples that it rejected completely although another node would have passed."""
-    data: Mapping[str, tuple[DataEntryState, ...]] = field(default_factory=lambda: _NO_DATA)
-    """State of the measured entries of each policy."""
     refused_connections: Mapping[str, str] = field(default_factory=dict)
     authorities: str = ""
     issuer: str = ""
@@ -91,7 +88,6 @@ def _policy(
         conflicts=tuple(colliding),
         rejected_pods=inputs.refused.get(one.name, 0),
         missed_samples=inputs.missed.get(one.name, 0),
-        data=inputs.data.get(one.name, ()),
     )
 
 

@@ -139,7 +139,8 @@ async def test_without_shares_there_is_nothing_to_survey() -> None:
 
 def test_binds_and_writes_are_counted() -> None:
     metrics = Metrics()
-    counters = GrantCounters(metrics)
+    counters = GrantCounters()
+    counters.register(metrics)
     for granted in (True, True, False):
         counters.bound(granted)
     for outcome in (ledger(), Conflicting(), Failed("no")):

@@ -12,7 +12,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.data_sources.poller import PollStatus
-from fairlead.webhook.serving.data_report import SPENT_S, DataReport
+from fairlead.webhook.measured_data.data_report import SPENT_S, DataReport
 from support.policy import NOW, SECOND, node, policy
 from support.policy.building import ns
 

@@ -19,7 +19,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.strategies.facts import Unknown
 from fairlead.webhook.data_sources.sources import DocumentQuestions
-from fairlead.webhook.serving.node_data_feed import NodeDataFeed, query_owners
+from fairlead.webhook.measured_data.node_data_feed import NodeDataFeed, query_owners
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import page, watch

@@ -1,0 +1,82 @@
+"""Device grants: ledgers and lists of unhealthy devices are watched, and binds of pods that ask for devices decided."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.metrics import Metrics
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.replica_state import DEVICES_PATH
+from fairlead.webhook.binding.binding_client import BindingClient
+from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
+from fairlead.webhook.binding.granter import Granter
+from fairlead.webhook.binding.ledger_client import LedgerClient
+from fairlead.webhook.binding.ledger_feed import LedgerFeed
+from fairlead.webhook.binding.ledger_writer import LedgerWriter
+from fairlead.webhook.binding.mirror_views import MirrorViews
+from fairlead.webhook.binding.pods_with_grants import PodDecoder
+from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
+from fairlead.webhook.capability import Capability, Check, FindPage
+
+
+class DeviceGrants(Capability):
+    """Grants of the devices of nodes, and all that a replica watches for them."""
+
+    def __init__(
+        self,
+        client: Client,
+        bindings: BindingClient,
+        mirror: Mirror,
+        namespace: str,
+        serving: Callable[[], Sequence[CompiledPolicy]],
+    ) -> None:
+        """`namespace` has the ledgers; `serving` returns the policies that serve."""
+        pods = PodDecoder(serving, mirror.namespace)
+        views = MirrorViews(mirror, serving)
+        self._ledger_client = LedgerClient(bindings, namespace, pods.read)
+        self._ledgers = LedgerFeed(client, self._ledger_client, namespace, views, mirror)
+        self._unhealthy = UnhealthyFeed(client, mirror)
+        self._survey = DeviceSurvey(mirror, views, serving)
+        self._counters = GrantCounters()
+        writer = LedgerWriter(self._ledger_client, views)
+        self.granter: Final = Granter(mirror, self._ledger_client, writer, views)
+        self.granter.on_bind = self._counters.bound
+        self._ledger_client.on_write = self._counters.wrote
+        self._ledgers.sink.on_removed = writer.forget
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Watch of the ledgers, once a policy grants devices."""
+        return self._ledgers.reflectors
+
+    async def run(self) -> None:
+        """Watch, and survey the devices now and then, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for work in (self._ledgers.run, self._unhealthy.run, self._survey.run):
+                group.create_task(work())
+
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
+        """Watch what these policies need; return once it is listed, or after a while."""
+        await asyncio.gather(self._ledgers.follow(policies), self._unhealthy.follow(policies))
+
+    async def tend(self) -> None:
+        """Delete the ledgers of nodes that are gone."""
+        await self._ledgers.delete_unused()
+
+    def remarks(self) -> Iterator[Check]:
+        """Yield why lists of unhealthy devices are not read, or are behind."""
+        for text in self._unhealthy.remarks():
+            yield Check("unhealthy devices", ok=True, text=text)
+
+    def register(self, metrics: Metrics) -> None:
+        """Register the metrics of grants and devices."""
+        self._counters.register(metrics)
+        self._survey.register(metrics)
+
+    @property
+    def pages(self) -> Mapping[str, FindPage]:
+        """Page with the totals of devices, and below it those of a node."""
+        return {DEVICES_PATH: self._survey.page}

@@ -1,0 +1,84 @@
+"""Capability: something that a replica can do beside answering calls, such as measuring data or granting devices.
+
+A capability is known to a replica by this class alone. To add one, derive from it in a folder of its own, and name it
+where `ServingCore` puts its capabilities together.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.logs import printable
+from fairlead.metrics import Metrics
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.replica_state import ReplicaState
+
+_LINE_MAX: Final = 2_000
+FindPage: TypeAlias = Callable[[str], object | None]
+"""Returns what is under the rest of a path, to be written as JSON; None if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Check of /readyz, with a remark."""
+
+    name: str
+    ok: bool
+    text: str = ""
+
+    def __str__(self) -> str:
+        shown = (f"{self.name}: {self.text}" if self.text else self.name)[:_LINE_MAX]
+        return f"[{'+' if self.ok else '-'}] {printable(shown)}"
+
+
+class Capability:
+    """Capability of a replica. Each part may be left out."""
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Watches by the name that /readyz and metrics show; the hourly verification compares them, too."""
+        return {}
+
+    def use_settings(self, settings: OperatorSettings) -> None:
+        """Use these settings of the operator from now on."""
+
+    async def begin(self) -> None:
+        """Do what must be done before the first call is answered."""
+
+    async def run(self) -> None:
+        """Run while calls are answered; it is cancelled at the end."""
+
+    async def stop(self) -> None:
+        """Stop during the drain."""
+
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
+        """Provide what these policies read, which serve as soon as this returns: give up waiting after a while."""
+
+    async def tend(self) -> None:
+        """Do what one replica has to do for all: called now and then on the one that leads."""
+
+    def checks(self) -> Iterator[Check]:
+        """Yield the checks of /readyz that decide whether calls can be answered."""
+        yield from ()
+
+    def remarks(self) -> Iterator[Check]:
+        """Yield remarks of /readyz, which never fail."""
+        yield from ()
+
+    def missing_permissions(self) -> Iterator[str]:
+        """Yield missing permissions beside those of the reflectors, each with the RBAC rule to add."""
+        yield from ()
+
+    def register(self, metrics: Metrics) -> None:
+        """Register its metrics."""
+
+    def report(self, state: ReplicaState) -> ReplicaState:
+        """Return the report of the replica with its part in it."""
+        return state
+
+    @property
+    def pages(self) -> Mapping[str, FindPage]:
+        """Pages for the operator's own certificate, by the path below which they are."""
+        return {}

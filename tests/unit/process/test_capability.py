@@ -1,0 +1,143 @@
+"""A capability of a few lines, which a replica knows by its class alone."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairlead.kube.access.access import Access
+from fairlead.kube.access.credentials import StaticCredentials
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import ObjectRef, Resource
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import EventSink, Key, Meta
+from fairlead.metrics import Gauges, Metrics
+from fairlead.pki.identities import OPERATOR
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.process.operator import OperatorReplica
+from fairlead.process.serving_core import ServingCore
+from fairlead.process.settings import Address, OperateSettings
+from fairlead.process.settings_file import SettingsFile
+from fairlead.replica_state import ReplicaState
+from fairlead.webhook.capability import Capability, Check, FindPage
+from scripted.loop import in_loop
+from support.process.standalone import GOOD, World, node, running, waiting
+
+
+class Quota(msgspec.Struct):
+    metadata: Meta
+
+
+class Names(EventSink):
+    """Names of quotas."""
+
+    def __init__(self) -> None:
+        self.names = list[str]()
+
+    def put(self, item: Quota, /) -> None:
+        self.names.append(item.metadata.name)
+
+    def remove(self, key: Key, /) -> None:
+        self.names.remove(key[1])
+
+
+class Quotas(Capability):
+    """Quotas of namespaces, of which one must be there."""
+
+    def __init__(self, core: ServingCore) -> None:
+        sink = Names()
+        self.names = sink.names
+        self.log = list[str]()
+        where = ObjectRef(Resource("", "v1", "resourcequotas"))
+        self._reflector = Reflector(core.client, where, decode=msgspec.json.Decoder(Quota).decode, sink=sink)
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        return {"quotas": self._reflector}
+
+    async def begin(self) -> None:
+        self.log.append("begins")
+
+    async def run(self) -> None:
+        await self._reflector.run()
+
+    async def stop(self) -> None:
+        self.log.append("stops")
+
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
+        self.log.extend(f"follows {policy.name}" for policy in policies)
+
+    def checks(self) -> Iterator[Check]:
+        yield Check("quota", bool(self.names), "there is one" if self.names else "there is none")
+
+    def remarks(self) -> Iterator[Check]:
+        yield Check("quota names", ok=True, text=", ".join(self.names))
+
+    def missing_permissions(self) -> Iterator[str]:
+        yield "you may not edit quotas"
+
+    def register(self, metrics: Metrics) -> None:
+        metrics.add(Gauges("fairlead_quotas", "Quotas.", (), lambda: {(): len(self.names)}))
+
+    def report(self, state: ReplicaState) -> ReplicaState:
+        return msgspec.structs.replace(state, issuer=f"{len(self.names)} quotas")
+
+    @property
+    def pages(self) -> Mapping[str, FindPage]:
+        return {"/quotas/": {"all": self.names}.get}
+
+
+@in_loop
+async def test_a_replica_watches_runs_checks_counts_and_shows_it(tmp_path: Path) -> None:
+    made = list[Quotas]()
+
+    def quotas(core: ServingCore) -> Quotas:
+        made.append(Quotas(core))
+        return made[-1]
+
+    world = World({"nodes": [node("a")], "pods": [waiting("x")], "resourcequotas": []})
+    async with running(tmp_path, world, capabilities=[quotas]) as one:
+        await one.ready()
+        await one.served(GOOD)
+        status, text = await one.probe("/readyz")
+        assert (status, "[-] quota: there is none" in text, "[+] quotas: 0" in text) == (503, True, True)
+        world.objects["resourcequotas"].append(node("small"))
+        await one.app.replica.verify()
+        await one.until(lambda: made[0].names == ["small"])
+        status, text = await one.probe("/readyz")
+        assert (status, "[+] quota: there is one" in text, "[+] quota names: small" in text) == (200, True, True)
+        metrics = (await one.probe("/metrics"))[1]
+        assert "fairlead_quotas 1.0" in metrics
+        assert 'fairlead_mirror_differences_total{kind="quotas"} 1.0' in metrics
+        reader = await one.connect(OPERATOR)
+        page = await reader.call("/quotas/all", b"", "GET")
+        assert (page.status, json.loads(page.body)) == (200, ["small"])
+        assert (await reader.call("/quotas/none", b"", "GET")).status == 404
+        other = await one.connect()
+        assert (await other.call("/quotas/all", b"", "GET")).status == 403
+    assert made[0].log == ["begins", "follows p", "stops"]
+
+
+@pytest.fixture
+def operator() -> OperatorReplica:
+    nowhere = Address("", 0)
+    settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere)
+    return OperatorReplica(settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None))
+
+
+def test_its_part_is_in_the_report(operator: OperatorReplica) -> None:
+    operator.core.add(Quotas(operator.core))
+    report = operator.report()
+    assert (report.issuer, report.missing_permission) == ("0 quotas", "you may not edit quotas")
+
+
+def test_a_capability_may_leave_out_every_part(operator: OperatorReplica) -> None:
+    before = operator.report()
+    capability = Capability()
+    operator.core.add(capability)
+    asyncio.run(capability.tend())
+    assert operator.report() == before
