@@ -50,7 +50,7 @@ bench: setup ## print how fast the product is, and what falls short (ONLY=text i
 
 crds: setup ## write what is generated: the CRD, values and roles of the chart, types of the language, the reference, golden files
 	@cd scripts && ../$(BIN)/python -m generate
-	@cd tests && PYTHONPATH=../scripts ../$(BIN)/python -m support.goldens
+	@cd tests && PYTHONPATH=../scripts:.. ../$(BIN)/python -m support.goldens
 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)

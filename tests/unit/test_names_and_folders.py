@@ -19,6 +19,7 @@ LINES_MAX: Final = 300
 MANY_MODULES: Final = {
     "api": "one model of the custom resource a module",
     "cli/commands": "one command a module",
+    "cli/inputs": "one input of commands a module",
     "cli/reports": "the text or the data of one command a module",
     "strategies/builtin": "one strategy a module",
 }

@@ -27,8 +27,14 @@ Key = tuple[str, str]
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r" ?\(byte (\d+)\)")
 _TOO_DEEP: Final = f"it is nested more than {DEPTH_MAX:,} levels deep; no Kubernetes object is"
+_STORED_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FIRST: Final = re.compile(rb"\S")
-_NAMESPACED: Final = ("Pod", "ConfigMap")
+_WORKLOADS: Final = {
+    **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"), "apps/v1"),
+    **dict.fromkeys(("Job", "CronJob"), "batch/v1"),
+}
+"""Kinds with a template of pods, and their API version."""
+_NAMESPACED: Final = ("Pod", "ConfigMap", *_WORKLOADS)
 _NEWLINE: Final = b"\n"
 _YAML: Final = (".yaml", ".yml")
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell writes with `>`
@@ -73,6 +79,8 @@ class Snapshot:
     """ConfigMaps with what is granted of the devices of nodes."""
     config_maps: dict[Key, SnapshotObject] = field(default_factory=dict)
     """All other ConfigMaps."""
+    workloads: dict[str, dict[Key, SnapshotObject]] = field(default_factory=dict)
+    """Objects that have a template of pods, by their kind."""
     others: Counter[str] = field(default_factory=Counter)
     """Number of objects of other kinds."""
     namespace: str = "default"
@@ -123,7 +131,17 @@ class Snapshot:
             raw = _written(file, obj)
         kept[key] = SnapshotObject(raw, file)
 
+    def newest_time(self) -> str | None:
+        """Return the newest time that nodes and pods name, such as the last heartbeat: it was taken no earlier.
+
+        Of the times that the API server and kubelets write, which are all in one form.
+        """
+        found = (time for held in (*self.nodes.values(), *self.pods.values()) for time in _times(held.raw))
+        return max(found, default=None)
+
     def _kept(self, version: str, kind: str, labels: object) -> dict[Key, SnapshotObject] | None:
+        if kind in _WORKLOADS and version in (_WORKLOADS[kind], ""):
+            return self.workloads.setdefault(kind, {})
         if version not in ("v1", ""):  # other API groups have kinds of these names
             return None
         if kind == "ConfigMap":
@@ -154,6 +172,42 @@ class Snapshot:
             raise SnapshotError(f"{file}: {_said(error)}; write it again with `{GET}`") from None
         if not count:
             raise SnapshotError(f"{file}: the file is empty; write it with `{GET}`")
+
+
+class _Condition(msgspec.Struct, gc=False):
+    lastHeartbeatTime: object = None  # noqa: N815 - as in the API
+    lastTransitionTime: object = None  # noqa: N815
+
+
+class _TimedStatus(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+
+
+class _TimedMeta(msgspec.Struct, gc=False):
+    creationTimestamp: object = None  # noqa: N815
+    annotations: object = None
+
+
+class _Timed(msgspec.Struct, gc=False):
+    metadata: _TimedMeta | None = None
+    status: _TimedStatus | None = None
+
+
+_timed: Final = msgspec.json.Decoder(_Timed)
+
+
+def _times(raw: Raw) -> Iterator[str]:
+    try:
+        found = _timed.decode(raw)
+    except msgspec.DecodeError:  # its readers say what is wrong with it
+        return
+    of_status = (found.status and found.status.conditions) or ()
+    times = [time for one in of_status for time in (one.lastHeartbeatTime, one.lastTransitionTime)]
+    if (metadata := found.metadata) is not None:
+        written = metadata.annotations.values() if isinstance(metadata.annotations, Mapping) else ()
+        measured = [value.rpartition(",")[2] for value in written if isinstance(value, str) and "," in value]
+        times += [metadata.creationTimestamp, *measured]  # a value is written as VALUE,TIME
+    yield from (one for one in times if isinstance(one, str) and _STORED_TIME.fullmatch(one))
 
 
 def spelt(key: Key) -> str:

@@ -42,7 +42,7 @@ class SkippedRule:
         """Return whether it may reject nodes."""
         return bool(self.why) or any(not self.rule or one.name == self.rule for one in self.policy.filters)
 
-    def said(self, *, asks_prometheus: bool = False) -> str:
+    def said(self) -> str:
         """Return what is not evaluated and why, with the options that give the values of entries."""
         if self.why:
             return f"{self.policy.name} as a whole: {self.why}"
@@ -51,7 +51,7 @@ class SkippedRule:
             return f"{where}: it reads {_WHAT[self.kind]}"
         what = ", ".join(f"data.{one.name}" for one in self.entries)
         servers = dict.fromkeys(one.prometheus.server for one in self.entries if one.prometheus is not None)
-        options = [*(f"--prometheus {name}=URL" for name in servers if asks_prometheus), "--data FILE"]
+        options = [*(f"--prometheus {name}=URL" for name in servers), "--data FILE"]
         verb = "is" if len(self.entries) == 1 else "are"
         return (
             f"{where}: it reads {what}, which {verb} not known: give {_them(self.entries)} with {' or '.join(options)}"

@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock, patch
 
 import yaml
 
-from fairlead.cli.installation.replica_values import page_of
+from fairlead.cli.inputs.replica_values import page_of
 from fairlead.cli.main import main
 from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
@@ -19,6 +19,7 @@ from support.cli.status import SCENES
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
 from support.simulation.snapshot import Object, listed, node, pod
+from support.simulation.workloads import owned, workload
 
 Path_ = tuple[str, ...]
 _CHECKOUT: Final = Path(__file__).parents[3]
@@ -68,6 +69,7 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
         "explain --node": [
             _run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")
         ],
+        "explain --pending": [_run("explain", "--pending", "-A", *simulated)],
         "diff": [
             _run("diff", "--from", policies, "--to", str(other), "--snapshot", cluster, "--pods", cluster),
             _run("diff", "--from", str(other), "--to", policies, "--snapshot", cluster, "--pods", cluster),
@@ -108,6 +110,12 @@ def _explained(folder: Path) -> Iterator[Any]:
     (folder / "room.json").write_text(json.dumps(listed(*there)))
     files = ("--policies", str(folder / "keep.yaml"), "--snapshot", str(folder / "room.json"))
     yield _run("explain", "waits", *files)
+    failing = workload("ReplicaSet", "web", replicas=2)
+    failing["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]}
+    (folder / "of.json").write_text(
+        json.dumps(listed(failing, owned(pod("web-1", asks={"cpu": "9"}), "ReplicaSet", "web")))
+    )
+    yield _run("explain", "rs/web", *files, str(folder / "of.json"))
     keep = yaml.safe_load(_KEEP)
     keep["metadata"] |= {"uid": "keep", "generation": 2}
     lost = {**waits, "spec": {**waits["spec"], "schedulerName": "fairleed"}}
@@ -159,7 +167,7 @@ def _data(folder: Path) -> Iterator[Any]:
     page = {"nodes": {"a": {"value": 0.4, "time": "2026-01-01T00:00:00Z", "ageSeconds": 3.0}, **_WITHOUT_VALUE}}
     answer = AsyncMock(return_value=("fairlead-a", {page_of("hot", "load"): page}))
     with api_server({POLICIES: items(hot), f"{POLICIES}/hot": hot}, folder) as file:
-        with patch("fairlead.cli.installation.replica_values.ask_replica", answer):
+        with patch("fairlead.cli.inputs.replica_values.ask_replica", answer):
             yield _run("data", "hot", "--kubeconfig", str(file))
         yield _run("data", "--kubeconfig", str(file))
 

@@ -117,12 +117,15 @@ async def _read(given: argparse.Namespace) -> "dict[str, Any]":
 
 async def _values(given: argparse.Namespace, entries: "Sequence[str]") -> "dict[str, Any]":
     """Return the values of entries by node as a replica has them, or why no replica can be asked."""
-    from fairlead.cli.installation.replica_values import SilentError, ask_replica, page_of
+    from fairlead.cli.inputs.replica_values import SilentError, ask_replica, page_of
+    from fairlead.kube.access.access import find_access
     from fairlead.kube.errors import ClusterError
+    from fairlead.kube.http.client import Client
 
     paths = {entry: page_of(given.policy, entry) for entry in entries}
     try:
-        replica, pages = await ask_replica(given, [*paths.values()])
+        async with Client(find_access(given.kubeconfig, given.context), deadline_s=_WITHIN_S) as client:
+            replica, pages = await ask_replica(client, [*paths.values()])
     except (SilentError, ClusterError) as error:
         return {"values": None, "valuesFrom": None, "valuesUnknown": str(error)}
     values = {entry: pages.get(path, {}).get("nodes", {}) for entry, path in paths.items()}

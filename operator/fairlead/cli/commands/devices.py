@@ -4,8 +4,8 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_kubeconfig, add_snapshot
-from fairlead.cli.console.output import TABLE, add_output, dumped, output, with_progress
+from fairlead.cli.console.options import add_cluster, add_policies
+from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -26,15 +26,8 @@ def add_to(commands: "Commands") -> None:
         "`fairlead devices --policies gpu.yaml --snapshot now.json`.",
     )
     parser.add_argument("node", metavar="NODE", nargs="?", default="", help="show this node's devices and their pods")
-    parser.add_argument(
-        "--policies",
-        nargs="+",
-        metavar="FILE|DIR",
-        default=[],
-        help="use these policies instead of those of the cluster",
-    )
-    add_snapshot(parser, default="live")
-    add_kubeconfig(parser)
+    add_policies(parser)
+    add_cluster(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -47,18 +40,19 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from fairlead.cli.console.output import complain
-    from fairlead.cli.inputs.cluster_source import add_unhealthy, open_source, policies_in_files, unknown_node
-    from fairlead.cli.inputs.simulation_inputs import moment_of
+    from fairlead.cli.inputs.simulated_cluster import (
+        PolicyOption,
+        no_pods,
+        policies_with_devices,
+        read_cluster,
+    )
+    from fairlead.cli.inputs.simulation_inputs import unknown_node
     from fairlead.cli.reports.device_text import cluster_lines, node_lines
     from fairlead.mirror.device_report import node_report, sum_of
-    from fairlead.simulation.simulation import Simulation
 
-    in_files = policies_in_files(given)
-    source = open_source(given, policies=in_files is None)
-    policies = in_files or source.policies
-    add_unhealthy(given, source, policies.policies)
-    world = Simulation(policies, source.snapshot, moment_of(None), each=with_progress)
+    option = PolicyOption("--policies", given.policies)
+    cluster = read_cluster(given, [option], lambda _: no_pods, policies_with_devices)
+    world = cluster.simulation()
     if given.node and given.node not in world.names:
         raise unknown_node(given.node, world.names)
     nodes = [
@@ -68,7 +62,7 @@ def _run(given: argparse.Namespace) -> int:
         if (found := node_report(view, world.mirror.placed_on(name), world.ledgers.get(name), world.shares)) is not None
     ]
     found = {"nodes": nodes, "totals": sum_of(one for node in nodes for one in node["totals"])}
-    for note in source.notes_on_ledgers(policies.policies):
+    for note in cluster.notes_on_ledgers():
         complain(_NAME, note)
     out = output()
     if given.output != TABLE:

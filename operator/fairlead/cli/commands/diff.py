@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_pods, add_snapshot
+from fairlead.cli.console.options import add_cluster, add_pods
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -21,19 +21,22 @@ def add_to(commands: "Commands") -> None:
         description="Compare two versions of policies: which pods lose nodes, gain nodes or prefer other nodes, and "
         "because of which rule. Each pod is simulated as by `fairlead simulate`. Nothing is changed anywhere. Exit "
         "code: 0 if no pod is affected, 1 if a pod is affected or a policy has errors, 2 if an input cannot be read.",
-        epilog="Example: `fairlead diff --from main/policies --to policies --snapshot live --pods pods.json`.",
+        epilog="Examples: what an edit would change in this cluster: `fairlead diff --from live --to gpu.yaml`; two "
+        "versions in a repository: `fairlead diff --from main/policies --to policies --snapshot now.json`.",
     )
     parser.add_argument(
-        "--from", nargs="+", metavar="FILE|DIR", required=True, dest="before", help="the policies before the change"
+        "--from",
+        nargs="+",
+        metavar="FILE|DIR|live",
+        required=True,
+        dest="before",
+        help="the policies before the change; live: those of the cluster, to which the files of --to are applied",
     )
     parser.add_argument(
         "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies after the change"
     )
-    add_snapshot(parser)
     add_pods(parser)
-    add_data(parser)
-    add_now(parser)
-    add_kubeconfig(parser)
+    add_cluster(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -48,33 +51,17 @@ def run(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
-    from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
-    from fairlead.cli.inputs.data_file import given_data
-    from fairlead.cli.inputs.live_values import add_read
-    from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
+    from fairlead.cli.inputs.simulated_cluster import PolicyOption, pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
-    from fairlead.policy.evaluate.matching import PolicySet
     from fairlead.simulation.placement_diff import changed
-    from fairlead.simulation.simulation import Simulation
 
-    now = moment_of(given.now)
-    before, after = policies_of(given.before), policies_of(given.after)
-    both = PolicySet((*before.policies, *after.policies))
-    sight = open_source(given)
-    pods = pods_to_check(given, sight, both)
-    data = given_data(given.data, both.policies, [name for _, name in sight.snapshot.nodes], now)
-    add_read(data, given, sight, both.policies, now)
-    before, blind = judgeable_policies(before, sight, data.readings)
-    after, more = judgeable_policies(after, sight, data.readings)
-    one = Simulation(before, sight.snapshot, now, readings=data.readings, each=with_progress)
-    other = Simulation(after, sight.snapshot, now, readings=data.readings, each=with_progress)
-    others = of_schedulers((pod.scheduler for pod in pods), both.policies)
-    notes = [
-        *sight.notes(both.policies, pods, given),
-        *others,
-        *dict.fromkeys(data.notes),
-        *dict.fromkeys(of_skipped([*blind, *more])),
-    ]
+    before = PolicyOption("--from", given.before)
+    after = PolicyOption("--to", given.after, applied=before.is_live)
+    cluster = read_cluster(given, [before, after], pods_to_check(given.pods))
+    pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
+    others = of_schedulers((pod.scheduler for pod in pods), cluster.concerned)
+    skipped = [each for version in cluster.versions for each in version.skipped]
+    notes = [*cluster.notes(), *others, *dict.fromkeys(of_skipped(skipped))]
     found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()
     count = 0

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_data, add_kubeconfig, add_now, add_pods, add_snapshot
+from fairlead.cli.console.options import add_cluster, add_pods, add_policies
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -27,18 +27,9 @@ def add_to(commands: "Commands") -> None:
         epilog="Example: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
         "`fairlead simulate --policies gpu.yaml --snapshot now.json --pods train.yaml`.",
     )
-    parser.add_argument(
-        "--policies",
-        nargs="+",
-        metavar="FILE|DIR",
-        required=True,
-        help="policies to use; those of the cluster are ignored",
-    )
-    add_snapshot(parser)
+    add_policies(parser, required=True)
     add_pods(parser)
-    add_data(parser)
-    add_now(parser)
-    add_kubeconfig(parser)
+    add_cluster(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -53,25 +44,17 @@ def run(given: argparse.Namespace) -> int:
 def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
-    from fairlead.cli.inputs.cluster_source import judgeable_policies, open_source, pods_to_check
-    from fairlead.cli.inputs.data_file import given_data
-    from fairlead.cli.inputs.live_values import add_read
-    from fairlead.cli.inputs.simulation_inputs import moment_of, policies_of
+    from fairlead.cli.inputs.simulated_cluster import PolicyOption, pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.flat_scores import FlatScores
     from fairlead.simulation.results import shown
     from fairlead.simulation.rule_notes import RuleNotes
-    from fairlead.simulation.simulation import Simulation
 
-    now, policies = moment_of(given.now), policies_of(given.policies)
-    sight = open_source(given)
-    pods = pods_to_check(given, sight, policies)
-    data = given_data(given.data, policies.policies, [name for _, name in sight.snapshot.nodes], now)
-    add_read(data, given, sight, policies.policies, now)
-    judgeable, blind = judgeable_policies(policies, sight, data.readings)
-    others = of_schedulers((pod.scheduler for pod in pods), policies.policies)
-    notes = [*sight.notes(policies.policies, pods, given), *others, *data.notes, *of_skipped(blind)]
-    world = Simulation(judgeable, sight.snapshot, now, readings=data.readings, skipped=blind, each=with_progress)
+    cluster = read_cluster(given, [PolicyOption("--policies", given.policies)], pods_to_check(given.pods))
+    [version] = cluster.versions
+    pods, world = cluster.pods, cluster.simulation()
+    others = of_schedulers((pod.scheduler for pod in pods), version.policies.policies)
+    notes = [*cluster.notes(), *others, *of_skipped(version.skipped)]
     out = output()
     of_rules, flat = RuleNotes(world), FlatScores(world)
 

@@ -7,16 +7,17 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.cli.inputs.explain_target import POD_KINDS
 from fairlead.cli.inputs.operator_survey import measured
 from fairlead.kube.access.access import find_access
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object
+from fairlead.simulation.workloads import kind_spelt
 
 WITHIN_S: Final = 2.0
 """Time after which the names that were read are all that are offered."""
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
-_KINDS: Final = ("pod", "pods", "po")
 Given = Mapping[str, str]
 """Values of options by their names in the namespace of argparse."""
 Reader = Callable[[Client, Given, Sequence[str]], AsyncIterator[str]]
@@ -29,7 +30,13 @@ def offered(what: str, given: Given, placed: Sequence[str], last: str) -> list[s
     if what != "pod":
         return _names(_READERS[what], given, placed)
     kind, slash, _ = last.rpartition("/")
-    if (kind or "pod") not in _KINDS or (placed and (len(placed) > 1 or placed[0] not in _KINDS)):
+    if len(placed) > 1 or (placed and slash):
+        return []
+    spelt = placed[0] if placed else kind
+    if (workload := kind_spelt(spelt)) is not None:
+        names = _names(_reader_of(Resource(workload.group, "v1", workload.plural)), given, placed)
+        return [f"{kind}/{name}" for name in names] if slash else names
+    if (spelt or "pod") not in POD_KINDS:
         return []
     names = _names(_READERS[what], given, placed)
     with_kind = [f"{kind or 'pod'}/{name}" for name in names] if last and not placed else []
@@ -53,9 +60,14 @@ def _names(read: Reader, given: Given, placed: Sequence[str]) -> list[str]:
     return found
 
 
-async def _pods(client: Client, given: Given, _: Sequence[str]) -> AsyncIterator[str]:
-    async for name in _listed(client, ObjectRef(PODS.resource, given.get("namespace") or client.access.namespace)):
-        yield name
+def _reader_of(resource: Resource) -> Reader:
+    """Return a reader of the objects in the namespace of the options."""
+
+    async def read(client: Client, given: Given, _: Sequence[str]) -> AsyncIterator[str]:
+        async for name in _listed(client, ObjectRef(resource, given.get("namespace") or client.access.namespace)):
+            yield name
+
+    return read
 
 
 async def _nodes(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
@@ -99,7 +111,7 @@ class _Named(msgspec.Struct, frozen=True):
 _objects: Final = msgspec.json.Decoder(Page[_Named]).decode
 _policies: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 _READERS: Final[Mapping[str, Reader]] = {
-    "pod": _pods,
+    "pod": _reader_of(PODS.resource),
     "node": _nodes,
     "namespace": _namespaces,
     "policy": _measuring,

@@ -49,16 +49,35 @@ def add_log_format(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def add_snapshot(parser: argparse.ArgumentParser, *, default: str = "") -> None:
-    """Add the option that names the nodes and what runs on them."""
-    shown = f" (default: {default})" if default else ""
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is simulated, and when: they are the same for all commands that simulate."""
     parser.add_argument(
         "--snapshot",
         nargs="+",
         metavar="FILE|DIR|live",
-        required=not default,
-        default=[default],
-        help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig{shown}",
+        default=["live"],
+        help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig (default: live)",
+    )
+    _add_data(parser)
+    _add_prometheus(parser)
+    parser.add_argument(
+        "--now",
+        metavar="TIME",
+        help="time that rules see, such as 2027-01-15T22:00:00Z (default: now; for files the newest time in them)",
+    )
+    add_kubeconfig(parser)
+
+
+def add_policies(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the option that names the policies."""
+    default = "" if required else " (default: live)"
+    parser.add_argument(
+        "--policies",
+        nargs="+",
+        metavar="FILE|DIR|live",
+        default=[],
+        required=required,
+        help=f"policies to use instead of those of the cluster; live: those of the cluster{default}",
     )
 
 
@@ -68,12 +87,13 @@ def add_pods(parser: argparse.ArgumentParser) -> None:
         "--pods",
         nargs="+",
         metavar="FILE|DIR|live",
-        required=True,
-        help="pods to simulate; live: those that wait for a scheduler named by the policies",
+        default=[],
+        help="pods to simulate, and workloads, whose templates count as their replicas; live: those that wait for a "
+        "scheduler named by the policies (default: all pods of the snapshot with such a scheduler)",
     )
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
+def _add_data(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives measured values."""
     parser.add_argument(
         "--data",
@@ -82,7 +102,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_prometheus(parser: argparse.ArgumentParser) -> None:
+def _add_prometheus(parser: argparse.ArgumentParser) -> None:
     """Add the options that name Prometheus servers to ask."""
     parser.add_argument(
         "--prometheus",
@@ -92,13 +112,6 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
         help="ask this server for the values of entries that name it as server; may be given several times",
     )
     parser.add_argument("--prometheus-token", metavar="FILE", help="file with your bearer token for these servers")
-
-
-def add_now(parser: argparse.ArgumentParser) -> None:
-    """Add the option that sets the time."""
-    parser.add_argument(
-        "--now", metavar="TIME", help="time that rules see, such as 2027-01-15T22:00:00Z (default: now)"
-    )
 
 
 # It is generic for type checkers only.

@@ -63,10 +63,10 @@ def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
         yield f"{said}, for which there is no policy here: {cure}"
 
 
-def of_skipped(rules: Iterable[SkippedRule], *, asks_prometheus: bool = False) -> Iterator[str]:
+def of_skipped(rules: Iterable[SkippedRule]) -> Iterator[str]:
     """Yield a note on each rule that is not evaluated."""
     for one in rules:
-        yield f"not evaluated: {one.said(asks_prometheus=asks_prometheus)}"
+        yield f"not evaluated: {one.said()}"
 
 
 def of_judged(judged: PodResult) -> Iterator[str]:

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, Final, NoReturn
+
+import msgspec
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.files import files
 from fairlead.plain_data import document
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
+from fairlead.webhook.data_sources.config_map_values import EXAMPLE, ValuesDocument, read_values
+from fairlead.webhook.data_sources.poll_error import PollError
 
 _BYTES_MAX: Final = 64 << 20
 _VALUES_MAX: Final = 10_000_000
 _SHOWN_MAX: Final = 3
-_EXAMPLE: Final = '{"at": "2027-01-15T12:00:00Z", "values": {"node-1": 0.4}}'
 
 
 @dataclass(slots=True)
@@ -27,25 +28,34 @@ class GivenData:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class FileValues:
+    """Values that a file has for a poll."""
+
+    where: str
+    poll: Poll
+    document: ValuesDocument
+
+
+def file_values(name: str | None, policies: Sequence[CompiledPolicy]) -> list[FileValues]:
+    """Return the values of a file; none without a file. Raises CommandError, which names the field."""
+    return [] if name is None else [*_file_values(name, policies)]
+
+
 def given_data(
-    name: str | None,
-    policies: Sequence[CompiledPolicy],
-    nodes: Iterable[str],
-    now: int,
-    *,
-    noted: Iterable[CompiledPolicy] | None = None,
+    values: Iterable[FileValues], nodes: Iterable[str], now: int, *, noted: Iterable[CompiledPolicy] | None = None
 ) -> GivenData:
-    """Return the values of a file; none without a file. Raises CommandError, which names the field.
+    """Return the values of a file by their polls; those without a time are of now. Raises CommandError.
 
     Only what values of these policies lack is `noted`; None: of all policies.
     """
     found = GivenData()
     polls = None if noted is None else {poll_of(entry) for policy in noted for entry in policy.data}
-    if name is None:
-        return found
     names, by_poll = dict.fromkeys(nodes), dict[Poll, dict[str, tuple[int, float, str]]]()
-    for where, poll, at, values in _entries(name, policies, now):
-        for node, value in values.items():
+    for one in values:
+        where, poll = one.where, one.poll
+        at = now if one.document.at is None else one.document.at
+        for node, value in one.document.values.items():
             before = by_poll.setdefault(poll, {}).get(node)
             if before is not None and before[0] == at and before[1] != value:
                 _fail(f"{where}.values.{node}", f"differs from {before[2]}, which is the same measurement")
@@ -54,9 +64,9 @@ def given_data(
         by_poll.setdefault(poll, {})
         if polls is not None and poll not in polls:
             continue
-        if without := [node for node in names if node not in values]:
+        if without := [node for node in names if node not in one.document.values]:
             found.notes.append(f"{where} has no value for {_first(without)}")
-        if strangers := [node for node in values if node not in names]:
+        if strangers := [node for node in one.document.values if node not in names]:
             found.notes.append(f"{where} has values for {_first(strangers)}, and no node has such a name")
     for poll, of_nodes in by_poll.items():
         found.readings[poll] = Reading(
@@ -66,9 +76,7 @@ def given_data(
     return found
 
 
-def _entries(
-    name: str, policies: Sequence[CompiledPolicy], now: int
-) -> Iterator[tuple[str, Poll, int, Mapping[str, float]]]:
+def _file_values(name: str, policies: Sequence[CompiledPolicy]) -> Iterator[FileValues]:
     known: dict[str, dict[str, Poll | None]] = {}
     for policy in policies:  # a comparison has two versions of each
         known.setdefault(policy.name, {}).update({entry.name: poll_of(entry) for entry in policy.data})
@@ -80,20 +88,26 @@ def _entries(
             where = f"{here}.{entry_name}"
             if entry_name not in known[policy_name]:
                 _fail(where, "the policy has no such entry of data", _meant(entry_name, known[policy_name]))
-            fields = _map(written, where, f"write {_EXAMPLE}")
-            if unknown := sorted(fields.keys() - {"at", "values"}):
-                _fail(f"{where}.{unknown[0]}", "there is no such field", f"write {_EXAMPLE}")
-            if "values" not in fields:
-                _fail(where, "has no values", f"write {_EXAMPLE}")
-            values = _map(fields["values"], f"{where}.values", f"write {_EXAMPLE}")
-            at = _time(fields["at"], f"{where}.at") if "at" in fields else now
-            numbers = {node: _number(value, f"{where}.values.{node}") for node, value in values.items()}
+            document = _values(_map(written, where, f"write {EXAMPLE}"), where)
             for policy in policies:
                 for entry in policy.data if policy.name == policy_name else ():
                     if entry.name == entry_name:
                         if (poll := poll_of(entry)) is None:
                             _fail(where, "is read from the node itself", "write it into the snapshot")
-                        yield where, poll, at, numbers
+                        yield FileValues(where, poll, document)
+
+
+def _values(written: Mapping[str, Any], where: str) -> ValuesDocument:
+    _map(written.get("values", {}), f"{where}.values", f"write {EXAMPLE}")
+    try:
+        found = read_values(msgspec.json.encode(written))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CommandError(f"{where}: holds what JSON cannot: {error}") from None
+    except PollError as error:
+        raise CommandError(f"{where}: {error}") from None
+    for node in sorted(found.no_number):
+        _fail(f"{where}.values.{node}", "is not a number", "write one such as 0.4, and leave out nodes without a value")
+    return found
 
 
 def _document(name: str) -> Any:
@@ -110,22 +124,6 @@ def _map(value: object, where: str, hint: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         _fail(where, "is not a map from names", hint)
     return value
-
-
-def _time(value: object, where: str) -> int:
-    found = moment(value) if isinstance(value, str) else None
-    if found is None:
-        _fail(where, "is not a time", "write RFC 3339 in quotes, such as '2027-01-15T12:00:00Z'")
-    return found
-
-
-def _number(value: object, where: str) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-            return float(value)
-    except OverflowError:
-        pass
-    return _fail(where, "is not a number", "write one such as 0.4, and leave out nodes without a value")
 
 
 def _first(nodes: Sequence[str]) -> str:

@@ -1,16 +1,12 @@
 """Measured values of a live cluster, read with the caller's own rights: the metrics API and ConfigMaps."""
 
-import argparse
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.cli.inputs.cluster_source import ClusterSource, add_unhealthy
 from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.cooperative import finish
-from fairlead.kube.access.access import find_access
 from fairlead.kube.errors import ClusterError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import decode_object
@@ -37,36 +33,21 @@ def nodes_of_snapshot(snapshot: Snapshot, now: int) -> Nodes:
     return mirror.nodes
 
 
-def add_read(
-    found: GivenData, given: argparse.Namespace, sight: ClusterSource, policies: Sequence[CompiledPolicy], now: int
-) -> None:
-    """Add what a live cluster says to the values of a file, which come first, and its lists of unhealthy devices."""
-    add_unhealthy(given, sight, policies)
+async def add_read(found: GivenData, client: Client, policies: Sequence[CompiledPolicy], nodes: Nodes) -> None:
+    """Add what a live cluster says to the values that were given, which come first."""
     polls = {poll: None for policy in policies for entry in policy.data if (poll := poll_of(entry)) is not None}
     wanted = [poll for poll in polls if poll not in found.readings]
     metrics = [poll for poll in wanted if isinstance(poll, NodeMetricsPoll)]
     documents = [poll for poll in wanted if isinstance(poll, ConfigMapPoll)]
-    if sight.is_live and (metrics or documents):
-        asyncio.run(_read(found, given, metrics, documents, nodes_of_snapshot(sight.snapshot, now)))
-
-
-async def _read(
-    found: GivenData,
-    given: argparse.Namespace,
-    metrics: Sequence[NodeMetricsPoll],
-    documents: Sequence[ConfigMapPoll],
-    nodes: Nodes,
-) -> None:
-    async with Client(find_access(given.kubeconfig, given.context), deadline_s=_WITHIN_S) as client:
-        if metrics:
-            try:
-                source = NodeMetricsSource(client, nodes)
-                for poll, one in finish(await source.read(metrics, within_s=_WITHIN_S)).items():
-                    found.readings[poll] = one
-            except PollError as error:
-                found.notes += [f"{poll.name}: {error}" for poll in metrics]
-        if documents:
-            _add(found, await _documents(client, documents, nodes))
+    if metrics:
+        try:
+            source = NodeMetricsSource(client, nodes)
+            for poll, one in finish(await source.read(metrics, within_s=_WITHIN_S)).items():
+                found.readings[poll] = one
+        except PollError as error:
+            found.notes += [f"{poll.name}: {error}" for poll in metrics]
+    if documents:
+        _add(found, await _documents(client, documents, nodes))
 
 
 async def _documents(

@@ -9,12 +9,11 @@ from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_params
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.data_file import GivenData
-from fairlead.cli.inputs.live_values import nodes_of_snapshot
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import PrometheusPoll, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
-from fairlead.simulation.snapshot import Snapshot
 from fairlead.webhook.data_sources.node_names import NodeNames
 from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
@@ -42,13 +41,12 @@ def servers_of(written: Sequence[str]) -> list[PrometheusServer]:
     return [*found.values()]
 
 
-def add_asked(
+async def add_asked(
     found: GivenData,
     servers: Sequence[PrometheusServer],
     token: str | None,
     policies: Sequence[CompiledPolicy],
-    snapshot: Snapshot,
-    now: int,
+    nodes: Nodes,
     *,
     wanted: Iterable[CompiledPolicy],
 ) -> None:
@@ -71,7 +69,7 @@ def add_asked(
     polls = {poll: age_s for poll, age_s in of_wanted.items() if poll.server in asked and poll not in found.readings}
     secret = None if token is None else FileSecret(Path(token), _TOKEN, "give the file that has the token")
     access = [ServerAccess(server, Path(), secret) for server in servers]
-    asyncio.run(_ask(found, access, polls, snapshot, now))
+    await _ask(found, access, polls, nodes)
 
 
 def _greatest_ages(policies: Iterable[CompiledPolicy]) -> Mapping[PrometheusPoll, int]:
@@ -88,10 +86,9 @@ async def _ask(
     found: GivenData,
     access: Iterable[ServerAccess],
     wanted: Mapping[PrometheusPoll, int],
-    snapshot: Snapshot,
-    now: int,
+    nodes: Nodes,
 ) -> None:
-    node_of = NodeNames(nodes_of_snapshot(snapshot, now))
+    node_of = NodeNames(nodes)
     async with PrometheusClient(Path()) as client:
         client.set_access(access)
         answers = await asyncio.gather(

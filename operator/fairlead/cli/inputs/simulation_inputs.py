@@ -1,15 +1,13 @@
-"""Inputs of a simulation: policies in files, objects in files or in a cluster, and the time."""
+"""Inputs of a simulation in files: policies, objects and pods."""
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from fairlead.api.closest_name import closest_name
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, KIND
-from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console import exits
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.checker import Checker
@@ -19,12 +17,11 @@ from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
-from fairlead.policy.nodes.annotated_values import moment
-from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, spelt
+from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, SnapshotObject, spelt
+from fairlead.simulation.workloads import Workload, WorkloadRef, workloads
 
 LIVE: Final = "live"
 SNAPSHOT_BYTES_MAX: Final = 4 << 30
-_TEMPLATED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +33,10 @@ class Pod:
     file: str
     scheduler: str
     """Name of its scheduler."""
+    waits: bool = True
+    """Whether it has no node."""
+    template_of: str = ""
+    """The workload of whose template it is made; "" for a pod that exists or is in a file."""
 
 
 def policies_of(names: Sequence[str]) -> PolicySet:
@@ -75,12 +76,40 @@ def nodes_of(snapshot: Snapshot, where: str) -> None:
 
 
 def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
-    """Return all pods that have not ended. Raises CommandError if there are none."""
-    pods = [one for one, look in _looked_at(snapshot) if look.status.phase not in ENDED]
+    """Return all pods that have not ended, and those of workloads without pods, as many as they ask for.
+
+    Raises CommandError if there are none.
+    """
+    pods = _live_pods(snapshot)
+    made = Snapshot()
+    for workload in workloads(snapshot):
+        if not any(workload.ref.owns(key, held.raw) for key, held in snapshot.pods.items()):
+            made.pods.update(workload.template_pods())
+    return _any([*pods, *_live_pods(made)], snapshot, where)
+
+
+def _templates_of(snapshot: Snapshot, where: str) -> list[Pod]:
+    """Return all pods that have not ended, and one pod of each template. Raises CommandError if there are none."""
+    found = _live_pods(snapshot)
+    for workload in workloads(snapshot):
+        found.append(template_of(workload))
+    return _any(found, snapshot, where)
+
+
+def template_of(workload: Workload) -> Pod:
+    """Return a pod of the template of a workload. Raises SnapshotError."""
+    held = workload.template_pod()
+    return replace(_pod_of(workload.ref.key, held), template_of=str(workload.ref))
+
+
+def _live_pods(snapshot: Snapshot) -> list[Pod]:
+    return [one for one, look in _looked_at(snapshot) if look.status.phase not in ENDED]
+
+
+def _any(pods: list[Pod], snapshot: Snapshot, where: str) -> list[Pod]:
     if not pods:
         others = ", ".join(f"{count} {kind}" for kind, count in _others(snapshot).items())
-        cure = "; write a Pod with the metadata and the spec of the template" if _TEMPLATED & {*snapshot.others} else ""
-        raise CommandError(f"{where} has no pods to simulate{f', only {others}' if others else ''}{cure}")
+        raise CommandError(f"{where} has no pods to simulate{f', only {others}' if others else ''}")
     return pods
 
 
@@ -96,24 +125,43 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
     look = _look.decode(held.raw)
     if look.status.phase in ENDED:
         raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}) and is not placed any more")
-    return Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER)
+    return _looked(key, held, look)
 
 
 def pod_in_file(name: str, namespace: str, pod: str) -> Pod:
-    """Return the pod of a file, of several the one with a name. Raises CommandError and SnapshotError.
+    """Return the pod of a file, of several the one with a name; of a workload one of its template.
 
-    A pod that names no namespace is in the given one, as if it were applied there.
+    A pod that names no namespace is in the given one, as if it were applied there. Raises CommandError and
+    SnapshotError.
     """
     snapshot = Snapshot(namespace=namespace or "default")
     _read_into(snapshot, [name])
-    pods = pods_of(snapshot, name)
+    pods = _templates_of(snapshot, name)
     if pod:
-        return pod_of(snapshot, namespace, pod, name)
+        named = [one for one in pods if one.key[1] == pod and (not namespace or one.key[0] == namespace)]
+        if not named or len(named) > 1:
+            made = Snapshot(pods={one.key: SnapshotObject(one.raw, one.file) for one in pods})
+            return pod_of(made, namespace, pod, name)
+        return named[0]
     if len(pods) > 1:
-        raise CommandError(f"{name} has the pods {_listed(spelt(one.key) for one in pods)}: name one of them")
+        raise CommandError(f"{name} has the pods {_listed(map(_spelt, pods))}: name one of them")
     if namespace and pods[0].key[0] != namespace:
-        raise CommandError(f"{name}: the pod {spelt(pods[0].key)} is not in the namespace {namespace}: leave out -n")
+        raise CommandError(f"{name}: the {_named(pods[0])} is not in the namespace {namespace}: leave out -n")
     return pods[0]
+
+
+def _spelt(pod: Pod) -> str:
+    return pod.template_of or spelt(pod.key)
+
+
+def _named(pod: Pod) -> str:
+    return pod.template_of or f"pod {spelt(pod.key)}"
+
+
+def unknown_node(name: str, names: Iterable[str]) -> CommandError:
+    """Return the error for a node that is not there."""
+    near = closest_name(name, names)
+    return CommandError(f"there is no node {name!r}" + (f": did you mean {near}?" if near else ""))
 
 
 def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
@@ -131,26 +179,34 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
+def is_live(option: str, names: Sequence[str]) -> bool:
+    """Return whether an option names the cluster instead of files. Raises CommandError if it names both."""
+    if LIVE not in names:
+        return False
+    if [*names] != [LIVE]:
+        raise CommandError(f"{option} {' '.join(names)}: give either files or {LIVE}")
+    return True
+
+
+def pods_of_schedulers(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
+    """Return the pods of schedulers that policies name, with and without a node."""
+    schedulers = {policy.scheduler_name for policy in policies.policies}
+    return [one for one in _live_pods(snapshot) if one.scheduler in schedulers]
+
+
 def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
     """Return the unplaced pods of schedulers that policies name."""
-    schedulers = {policy.scheduler_name for policy in policies.policies}
-    return [
-        one
-        for one, look in _looked_at(snapshot)
-        if not look.spec.nodeName and look.status.phase not in ENDED and one.scheduler in schedulers
-    ]
+    return [one for one in pods_of_schedulers(snapshot, policies) if one.waits]
 
 
-def moment_of(text: str | None) -> int:
-    """Return the time of --now in nanoseconds. Raises CommandError."""
-    if text is None:
-        return time.time_ns()
-    found = moment(text)
-    if found is None:
-        raise CommandError(
-            f"--now {text!r} is not a time; write it as {timestamp_to_string(time.time_ns() // 10**9 * 10**9)}"
-        )
-    return found
+def pods_of_workload(snapshot: Snapshot, ref: WorkloadRef) -> list[Pod]:
+    """Return the pods of a workload that have not ended."""
+    return [one for one in _live_pods(snapshot) if ref.owns(one.key, one.raw)]
+
+
+def pending_pods(snapshot: Snapshot, namespace: str) -> list[Pod]:
+    """Return all pods without a node, of a namespace or, if it is "", of all."""
+    return [one for one in _live_pods(snapshot) if one.waits and namespace in ("", one.key[0])]
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):
@@ -176,7 +232,17 @@ def _looked_at(snapshot: Snapshot) -> Iterator[tuple[Pod, _Look]]:
             look = _look.decode(held.raw)
         except msgspec.DecodeError as error:
             raise CommandError(f"{held.file}: pod {spelt(key)} cannot be read: {error}") from None
-        yield Pod(key, held.raw, held.file, look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER), look
+        yield _looked(key, held, look), look
+
+
+def _looked(key: Key, held: SnapshotObject, look: _Look) -> Pod:
+    scheduler = look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER
+    return Pod(key, held.raw, held.file, scheduler, waits=not look.spec.nodeName)
+
+
+def _pod_of(key: Key, held: SnapshotObject) -> Pod:
+    [(found, _)] = _looked_at(Snapshot(pods={key: held}))
+    return found
 
 
 def _others(snapshot: Snapshot) -> dict[str, int]:

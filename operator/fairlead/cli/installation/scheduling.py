@@ -1,6 +1,5 @@
 """State of what has to answer for a pod to be placed: its scheduler, and the operator's replicas."""
 
-import argparse
 import asyncio
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -12,14 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
-from fairlead.cli.inputs.cluster_source import WITHIN_S
 from fairlead.cli.inputs.live_policies import LivePolicy
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.installation.scheduler_names import GATED, meant_by, trace_of
 from fairlead.control.decide.rollout_observation import is_ready, observe_rollout
 from fairlead.control.reconcile.foreign_owner import is_lease_held
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.kube.access.access import find_access
 from fairlead.kube.errors import RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
@@ -116,46 +113,45 @@ def last_word(raw: Raw) -> PodScheduled | None:
     return None if found is None or found.status == "True" or found.reason == GATED else found
 
 
-def scheduling_of(given: argparse.Namespace, raw: Raw, scheduler: str, live: Sequence[LivePolicy]) -> Scheduling:
+async def scheduling_of(client: Client, raw: Raw, scheduler: str, live: Sequence[LivePolicy]) -> Scheduling:
     """Read the state of a pod's scheduler and of the operator; `live` are the policies of the cluster."""
     last = last_word(raw)
     wiring = Wiring()
     for one in live:
         if one.scheduler == scheduler:
             wiring |= one.wiring
-    state, operator = asyncio.run(_read(given, scheduler, live, last))
+    state, operator = await _read(client, scheduler, live, last)
     return Scheduling(last=last, scheduler=state, operator=operator, wiring=wiring)
 
 
-def scheduling_in_files(raw: Raw, scheduler: str, named: AbstractSet[str], *, is_new: bool) -> Scheduling:
+def scheduling_in_files(raw: Raw, scheduler: str, named: AbstractSet[str]) -> Scheduling:
     """Return what files say of a pod's scheduling; `named` are the schedulers of the policies in them."""
     state = None
     if scheduler not in {*named, CLUSTERS_OWN_SCHEDULER}:
         meant = meant_by(scheduler, named)
         state = SchedulerState(name=scheduler, ready=None, message="no policy here has this name", meant=meant)
-    return Scheduling(last=last_word(raw), scheduler=state, is_new=is_new)
+    return Scheduling(last=last_word(raw), scheduler=state)
 
 
 async def _read(
-    given: argparse.Namespace,
+    client: Client,
     scheduler: str,
     live: Sequence[LivePolicy],
     last: PodScheduled | None,
 ) -> tuple[SchedulerState, OperatorState]:
-    async with Client(find_access(given.kubeconfig, given.context), deadline_s=WITHIN_S) as client:
-        objects = ObjectClient(client)
-        homes = await operator_namespaces(objects)
-        home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
-        named = {one.scheduler for one in live}
-        is_named = scheduler in named
-        operator, state = await asyncio.gather(_operator(objects, home), _ours(objects, home, scheduler, is_named))
-        if state is None and is_named:
-            gone = not operator.replicas and not operator.unread
-            why = "no operator is there to create it" if gone else "the operator has created nothing for it"
-            said = f"there is no Deployment of it in {home}: {why}"
-            state = SchedulerState(name=scheduler, ready=False, message=said, ours=True)
-        if state is None:
-            state = await _others(objects, home, scheduler, named, last)
+    objects = ObjectClient(client)
+    homes = await operator_namespaces(objects)
+    home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
+    named = {one.scheduler for one in live}
+    is_named = scheduler in named
+    operator, state = await asyncio.gather(_operator(objects, home), _ours(objects, home, scheduler, is_named))
+    if state is None and is_named:
+        gone = not operator.replicas and not operator.unread
+        why = "no operator is there to create it" if gone else "the operator has created nothing for it"
+        said = f"there is no Deployment of it in {home}: {why}"
+        state = SchedulerState(name=scheduler, ready=False, message=said, ours=True)
+    if state is None:
+        state = await _others(objects, home, scheduler, named, last)
     return state, operator
 
 

@@ -11,7 +11,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
-__all__ = ["NOT_SIMULATED", "SimulateRow", "row", "simulate_lines"]
+__all__ = ["NOT_SIMULATED", "SimulateRow", "reasons_of_nodes", "row", "simulate_lines"]
 
 _HEAD: Final = ("POD", "POLICIES", "NODES", "PREFERRED", "SCORE", "OTHER NODES")
 _RED: Final = "\x1b[1;31m"
@@ -43,7 +43,7 @@ def row(judged: PodResult) -> SimulateRow:
         len(left),
         "not known" if left and judged.unevaluated else _preferred(judged.preferred, has_scores=has_scores),
         score_text(best) if best is not None and has_scores else "-",
-        _kept_by(judged.verdicts),
+        reasons_of_nodes(judged.verdicts),
         tuple(judged.unsimulated),
         ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),
         judged.is_open,
@@ -57,7 +57,7 @@ def _preferred(names: Sequence[str], *, has_scores: bool) -> str:
 
 
 @lru_cache(maxsize=CLASSES)
-def _kept_by(verdicts: Verdicts) -> str:
+def reasons_of_nodes(verdicts: Verdicts) -> str:
     """Return the reasons of nodes that are not possible, each node counted once."""
     counts = Counter(_first(node) for node in verdicts.nodes if not node.is_candidate)
     told = [f"{count:,} {reason}" for reason, count in counts.most_common(_REASONS_MAX)]

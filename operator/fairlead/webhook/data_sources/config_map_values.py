@@ -37,6 +37,18 @@ def read_document(text: str) -> ValuesDocument:
     """Read a document. Raises PollError."""
     if len(text.encode(errors="surrogatepass")) > BYTES_MAX:
         raise PollError("is larger than 1 MiB: leave out nodes that no longer exist, or look values up by keyLabel")
+    found = read_values(text)
+    count = len(found.values) + len(found.no_number)
+    if count > VALUES_MAX:
+        raise PollError(
+            f"has {count} values, and at most {VALUES_MAX} are read:"
+            " leave out nodes that no longer exist, or look values up by keyLabel"
+        )
+    return found
+
+
+def read_values(text: str | bytes) -> ValuesDocument:
+    """Read a document of any size. Raises PollError."""
     try:
         fields = _decode_fields(text)
     except _UNREADABLE as error:
@@ -46,12 +58,6 @@ def read_document(text: str) -> ValuesDocument:
     if "values" not in fields:
         raise PollError(f'has no "values": write a document such as {EXAMPLE}')
     values, no_number = _values(fields["values"])
-    count = len(values) + len(no_number)
-    if count > VALUES_MAX:
-        raise PollError(
-            f"has {count} values, and at most {VALUES_MAX} are read:"
-            " leave out nodes that no longer exist, or look values up by keyLabel"
-        )
     return ValuesDocument(_time(fields.get("at")), values, no_number)
 
 

@@ -27,6 +27,8 @@ _ANSWERS: Final[dict[str, object]] = {
     "/api/v1/namespaces": _named("default", "ml"),
     "/api/v1/namespaces/default/pods": _named("web-0", "web-1", "pony"),
     "/api/v1/namespaces/ml/pods": _named("train"),
+    "/apis/apps/v1/namespaces/ml/deployments": _named("web", "api"),
+    "/apis/batch/v1/namespaces/default/jobs": _named("train"),
     POLICIES: items(_HOT, {"metadata": {"name": "labels"}, "spec": {"data": _DATA[2:]}}, {"metadata": {}, "spec": {}}),
     f"{POLICIES}/hot": _HOT,
 }
@@ -39,6 +41,9 @@ OFFERED: Final[dict[str, tuple[list[str], list[str]]]] = {
     "pods after their kind": (["explain", "pod", ""], ["web-0", "web-1", "pony"]),
     "nothing after a pod": (["explain", "web-0", ""], []),
     "nothing after a kind and a pod": (["explain", "pod", "web-0", ""], []),
+    "deployments": (["explain", "-n", "ml", "deploy/"], ["deploy/web", "deploy/api"]),
+    "deployments in full": (["explain", "-n", "ml", "deployments.apps/w"], ["deployments.apps/web"]),
+    "jobs after their kind": (["explain", "job", ""], ["train"]),
     "no other kind": (["explain", "node/"], []),
     "pods of a namespace": (["explain", "-n", "ml", ""], ["train"]),
     "pods of a namespace after =": (["explain", "--namespace=ml", ""], ["train"]),

@@ -7,7 +7,7 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 
-from fairlead.cli.installation.replica_values import page_of
+from fairlead.cli.inputs.replica_values import page_of
 from fairlead.cli.main import main
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
@@ -110,7 +110,7 @@ def test_the_values_of_the_nodes_are_those_of_a_replica(tmp_path: Path, capsys: 
     answer = AsyncMock(return_value=("fairlead-a", {page_of("hot", "load"): {"nodes": nodes}}))
     with (
         api_server({f"{POLICIES}/hot": HOT}, tmp_path) as file,
-        patch("fairlead.cli.installation.replica_values.ask_replica", answer),
+        patch("fairlead.cli.inputs.replica_values.ask_replica", answer),
     ):
         assert main(["data", "hot", "--kubeconfig", str(file)]) == 1
     lines = capsys.readouterr().out.splitlines()

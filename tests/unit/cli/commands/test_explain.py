@@ -385,8 +385,11 @@ def test_a_pod_of_another_scheduler_is_nobodys(run: Run) -> None:
         "elsewhere": (("web", "-n", "web"), "there is no pod web/web in c.json; there is one in ml: select it with -n"),
         "in two namespaces": (("train",), "there is a pod train in ml, web: select one with -n"),
         "no such node": (("web", "--node", "t4_1"), "there is no node 't4_1': did you mean t4-1?"),
-        "no pod": (("node/t4-1",), "'node/t4-1' is not a pod: write pod/NAME, and its namespace as -n NAME"),
-        "no name": (("pod/",), "'pod/' is not a pod: write pod/NAME"),
+        "no pod": (
+            ("node/t4-1",),
+            "'node/t4-1' is neither a pod nor a workload: write pod/NAME, deploy/NAME, ",
+        ),
+        "no name": (("pod/",), "'pod/' is neither a pod nor a workload: write pod/NAME"),
     }.values(),
 )
 def test_what_is_asked_wrongly_is_one_line(run: Run, asked: tuple[str, ...], said: str) -> None:
@@ -400,7 +403,7 @@ def test_files_need_policies_and_ended_pods_are_not_explained(run: Run) -> None:
     code, _, err = run("web", "--snapshot", "c.json")
     assert (code, err) == (
         2,
-        "fairlead explain: --snapshot files hold no policies: also give --policies FILE\n",
+        "fairlead explain: --snapshot files hold no policies: also give --policies FILE, or --policies live\n",
     )
     Path("c.json").write_text(json.dumps(listed(*NODES, pod("x", status={"phase": "Failed"}))))
     code, _, err = run("x", *FILES)

@@ -137,12 +137,14 @@ def test_a_pod_in_each_form_of_kubectl(asked: tuple[str, ...], capsys: pytest.Ca
 @pytest.mark.parametrize("asked", [("node", "train"), ("pod", "train", "web"), ("pod", "pod/train"), ("pod", "")])
 def test_what_is_no_pod(asked: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", *asked, *FILES]) == 2
-    assert f"{' '.join(asked)!r} is not a pod: write pod/NAME, and its namespace as -n NAME" in capsys.readouterr().err
+    assert (
+        f"{' '.join(asked)!r} is neither a pod nor a workload: write pod/NAME, deploy/NAME, " in capsys.readouterr().err
+    )
 
 
 def test_no_pod_at_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert _ended(["explain", *FILES]) == 2
-    assert "the following arguments are required: pod/NAME, or -f FILE; see" in capsys.readouterr().err
+    assert "the following arguments are required: pod/NAME, or -f FILE, or --pending; see" in capsys.readouterr().err
 
 
 def test_a_pod_that_does_not_exist_yet(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +171,7 @@ WRONG_PODS: Final = {
         ("-n", "web"),
         "pods.yaml: the pod ml/later is not in the namespace web: leave out -n",
     ),
-    "no pod": ("kind: Deployment\n", (), "pods.yaml has no pods to simulate, only 1 Deployment; write a Pod with"),
+    "no pod": ("kind: Service\n", (), "pods.yaml has no pods to simulate, only 1 Service"),
     "no YAML": ("a: [", (), "pods.yaml: this is not YAML from line 2 on"),
 }
 

@@ -247,11 +247,11 @@ BAD: dict[str, tuple[dict[str, str], dict[str, str], int, str]] = {
     ),
     "no nodes": ({"c.json": json.dumps(pod("a"))}, {}, 2, f"c.json has no nodes; export them with {GET}"),
     "no pods": ({"q.json": json.dumps(node("n1"))}, {}, 2, "q.json has no pods to simulate, only 1 Node"),
-    "what pods are made of": (
+    "a workload without a template": (
         {"q.json": '{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}'},
         {},
         2,
-        "q.json has no pods to simulate, only 1 Deployment; write a Pod with the metadata and the spec of the template",
+        "q.json: deployment default/web: has no spec.template with a spec",
     ),
     "a pod that ended": (
         {"q.json": json.dumps(pod("a", status={"phase": "Failed"}))},
@@ -288,7 +288,7 @@ contexts: [{name: a, context: {cluster: a}}]
 def test_what_is_wrong_is_one_line(
     run: Run, files: dict[str, str], options: dict[str, str], want: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.cli.inputs.cluster_source.REACHED_S", 1.0)
+    monkeypatch.setattr("fairlead.cli.inputs.cluster_reader.REACHED_S", 1.0)
     _write("q.json", pod("a"))
     Path("empty").mkdir()
     Path("dead.config").write_text(DEAD)

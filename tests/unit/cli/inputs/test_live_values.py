@@ -1,15 +1,16 @@
 """Measured values that live commands read with the caller's own rights."""
 
 import argparse
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from fairlead.cli.inputs.cluster_source import ClusterSource, Live
+from fairlead.cli.inputs.cluster_reader import ClusterAccess
 from fairlead.cli.inputs.data_file import GivenData
-from fairlead.cli.inputs.live_values import add_read
+from fairlead.cli.inputs.live_values import add_read, nodes_of_snapshot
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading
 from support.cli.status import pod as operator_pod
 from support.cli.status_api import api_server, items
@@ -34,13 +35,17 @@ DATA: Final[dict[str, Any]] = {
 }
 
 
-def read(folder: Path, answers: dict[str, Any], *, is_live: bool = True, given: Poll | None = None) -> GivenData:
+def read(folder: Path, answers: dict[str, Any], *, given: Poll | None = None) -> GivenData:
     """What is read of a cluster with one node."""
     found = GivenData({} if given is None else {given: Reading({"a": 7.0}, NOW)})
-    sight = ClusterSource("there", Live(snapshot(node("a"))), is_live=is_live)
-    with api_server(answers, folder) as file:
-        options = argparse.Namespace(kubeconfig=file, context=None)
-        add_read(found, options, sight, [policy(data=DATA)], NOW)
+    nodes = nodes_of_snapshot(snapshot(node("a")), NOW)
+
+    async def add(options: argparse.Namespace) -> None:
+        async with ClusterAccess(options) as access:
+            await add_read(found, await access.client(), [policy(data=DATA)], nodes)
+
+    with api_server({"/version": {}, **answers}, folder) as file:
+        asyncio.run(add(argparse.Namespace(kubeconfig=file, context=None)))
     return found
 
 
@@ -80,7 +85,3 @@ def test_what_a_file_gives_is_not_asked_for(tmp_path: Path) -> None:
     found = read(tmp_path, {**OPERATOR, PRICES: document()}, given=CPU)
     assert found.readings[CPU].values == {"a": 7.0}
     assert found.notes == []
-
-
-def test_a_snapshot_of_files_has_no_cluster_to_ask(tmp_path: Path) -> None:
-    assert read(tmp_path, {}, is_live=False) == GivenData()

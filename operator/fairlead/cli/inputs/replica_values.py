@@ -1,6 +1,5 @@
 """Measured values as a replica of the operator has them, for those who may call replicas as the operator does."""
 
-import argparse
 import asyncio
 import http.client
 import math
@@ -21,7 +20,6 @@ from fairlead.cli.inputs.operator_survey import Obj, operator_namespaces
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.rollout_observation import is_ready
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.kube.access.access import find_access
 from fairlead.kube.errors import ClusterError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.port_forward import port_forward
@@ -52,7 +50,7 @@ class SilentError(Exception):
     """No replica was asked; the message says why."""
 
 
-def add_replica_values(found: GivenData, given: argparse.Namespace, policies: Sequence[CompiledPolicy]) -> None:
+async def add_replica_values(found: GivenData, client: Client, policies: Sequence[CompiledPolicy]) -> None:
     """Add the values of entries that nothing else has given, as a replica has them."""
     wanted: dict[Poll, tuple[str, DataEntry]] = {}
     for policy in policies:
@@ -63,7 +61,7 @@ def add_replica_values(found: GivenData, given: argparse.Namespace, policies: Se
     if not wanted:
         return
     try:
-        replica, pages = asyncio.run(ask_replica(given, [path for path, _ in wanted.values()]))
+        replica, pages = await ask_replica(client, [path for path, _ in wanted.values()])
     except (SilentError, ClusterError) as error:
         found.notes.append(f"the replicas' own values cannot be asked: {error}")
         return
@@ -109,34 +107,30 @@ def _unscaled(value: float, factor: float) -> float:
     )
 
 
-async def ask_replica(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pages]:
+async def ask_replica(client: Client, paths: Sequence[str]) -> tuple[str, Pages]:
     """Return the name of the first replica that answers, and its pages."""
-    access = find_access(given.kubeconfig, given.context)
-    async with Client(access, deadline_s=_WITHIN_S) as client:
-        objects = ObjectClient(client)
-        homes = await operator_namespaces(objects)
-        home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
-        pods = await objects.all(ObjectRef(PODS.resource, home), labelSelector=REPLICAS)
-        ready = sorted(filter(is_ready, pods), key=lambda pod: str(pod["metadata"]["name"]))
-        if not ready:
-            raise SilentError(f"no replica is ready in {home}")
-        host = f"{_service(ready[0])}.{home}.svc"
-        context = await _context(client, home, host)
-        why = ""
-        for pod in ready:
-            name, port = pod["metadata"]["name"], _port(pod)
-            try:
-                async with port_forward(access, home, name, port, within_s=_WITHIN_S) as forwarded:
-                    return name, await asyncio.to_thread(_fetch, forwarded, context, host, paths)
-            except (RequestError, OSError, http.client.HTTPException, msgspec.DecodeError) as error:
-                why = why or f"{name}: {error}"
-            try:
-                return name, await asyncio.to_thread(
-                    _fetch_directly, pod["status"]["podIP"], port, context, host, paths
-                )
-            except (KeyError, OSError, http.client.HTTPException, msgspec.DecodeError):
-                continue
-        raise SilentError(why)
+    objects = ObjectClient(client)
+    homes = await operator_namespaces(objects)
+    home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
+    pods = await objects.all(ObjectRef(PODS.resource, home), labelSelector=REPLICAS)
+    ready = sorted(filter(is_ready, pods), key=lambda pod: str(pod["metadata"]["name"]))
+    if not ready:
+        raise SilentError(f"no replica is ready in {home}")
+    host = f"{_service(ready[0])}.{home}.svc"
+    context = await _context(client, home, host)
+    why = ""
+    for pod in ready:
+        name, port = pod["metadata"]["name"], _port(pod)
+        try:
+            async with port_forward(client.access, home, name, port, within_s=_WITHIN_S) as forwarded:
+                return name, await asyncio.to_thread(_fetch, forwarded, context, host, paths)
+        except (RequestError, OSError, http.client.HTTPException, msgspec.DecodeError) as error:
+            why = why or f"{name}: {error}"
+        try:
+            return name, await asyncio.to_thread(_fetch_directly, pod["status"]["podIP"], port, context, host, paths)
+        except (KeyError, OSError, http.client.HTTPException, msgspec.DecodeError):
+            continue
+    raise SilentError(why)
 
 
 async def _context(client: Client, home: str, host: str) -> ssl.SSLContext:

@@ -1,18 +1,18 @@
 """Values of a replica's page, as the sources gave them."""
 
-import argparse
+import asyncio
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.data import DataEntry
+from fairlead.cli.inputs import replica_values
 from fairlead.cli.inputs.data_file import GivenData
-from fairlead.cli.installation import replica_values
-from fairlead.cli.installation.replica_values import Pages, add_replica_values, reading_of
+from fairlead.cli.inputs.replica_values import Pages, add_replica_values, reading_of
 from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, TableKey
 from fairlead.policy.nodes.polls import poll_of
 from support.policy import policy
@@ -62,9 +62,9 @@ def test_what_was_multiplied_and_rounded_comes_out_the_same(measured: float, fac
 def test_only_values_of_what_the_entry_asks_for_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     data = [{"name": "load", "prometheus": {"query": "load"}}, {"name": "heat", "prometheus": {"query": "heat"}}]
     one = policy("p", data=data)
-    asked = list[str]()
+    asked, client = list[str](), cast("Any", object())
 
-    async def ask(_: argparse.Namespace, paths: Sequence[str]) -> tuple[str, Pages]:
+    async def ask(_: object, paths: Sequence[str]) -> tuple[str, Pages]:
         asked.extend(paths)
         told = {"nodes": {"n": {"value": 0.5}}}
         return "fairlead-a", {
@@ -74,9 +74,9 @@ def test_only_values_of_what_the_entry_asks_for_are_taken(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(replica_values, "ask_replica", ask)
     found = GivenData()
-    add_replica_values(found, argparse.Namespace(), [one])
+    asyncio.run(add_replica_values(found, client, [one]))
     assert asked == ["/data/p/load", "/data/p/heat"]
     assert [(poll_of(one.data[0]) in found.readings), (poll_of(one.data[1]) in found.readings)] == [True, False]
     assert found.notes == ["prometheus default: load: values of the replica fairlead-a"]
-    add_replica_values(found, argparse.Namespace(), [policy("p", data=data[:1])])
+    asyncio.run(add_replica_values(found, client, [policy("p", data=data[:1])]))
     assert len(asked) == 2, "what is known already is not asked for"

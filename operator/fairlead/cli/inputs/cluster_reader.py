@@ -1,0 +1,214 @@
+"""Objects of the live cluster of the kubeconfig, read with the permissions of the caller."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from fairlead.cli.console.exits import CommandError
+from fairlead.cli.inputs.last_good import with_last_good
+from fairlead.cli.inputs.live_policies import LivePolicy, Written, compiled
+from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.cli.inputs.strategy_folder import custom_strategies
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.grants.ledger import LABEL
+from fairlead.kube.access.access import Access, find_access
+from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
+from fairlead.kube.watch.config_maps import CONFIG_MAPS
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.process.settings import NAMESPACE
+from fairlead.simulation.snapshot import Key, Snapshot
+from fairlead.simulation.visibility import Kind
+from fairlead.strategies.devices.layout import unhealthy_source
+
+REACHED_S: Final = 3.0
+WITHIN_S: Final = 30.0
+HERE: Final = "the cluster"
+NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
+RUNNING: Final = {"fieldSelector": NOT_ENDED}
+_PAGE: Final = 500
+_TRIES: Final = 3
+
+
+@dataclass(slots=True)
+class Live:
+    """The objects that were read."""
+
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    policies: list[LivePolicy] = field(default_factory=list)
+    unread: dict[Kind, str] = field(default_factory=dict)
+    """Kinds of objects that may not be read, and why."""
+    unread_ledgers: str = ""
+    """Why the ledgers of devices may not be read."""
+
+
+@dataclass(slots=True)
+class ClusterAccess:
+    """The cluster of the options, with one client, opened when something of it is read first. A context manager."""
+
+    given: argparse.Namespace
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _access: Access | None = None
+    _client: Client | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    @property
+    def access(self) -> Access:
+        """The cluster and the user that the kubeconfig names. Raises ClusterError."""
+        if self._access is None:
+            self._access = find_access(self.given.kubeconfig, self.given.context)
+        return self._access
+
+    async def client(self) -> Client:
+        """Return the client of a cluster that answers. Raises ClusterError."""
+        if self._client is None:
+            await reach(self.access)
+            self._client = await self._stack.enter_async_context(Client(self.access, deadline_s=WITHIN_S))
+        return self._client
+
+
+async def reach(access: Access) -> None:
+    """Check with a short deadline that the API server answers: lists get a longer one. Raises ClusterError."""
+    async with Client(access, deadline_s=REACHED_S) as client:
+        with suppress(ForbiddenError):  # it answers
+            await client.get(VERSION, bytes)
+
+
+async def read_objects(client: Client, live: Live, scope: Key | None = None) -> None:
+    """Read nodes, pods, namespaces and ledgers.
+
+    Of a scope, a namespace and the name of a pod or "", only the namespace is read, and if pods of all namespaces may
+    not be listed, only what is in the scope.
+    """
+    reads = [
+        _needed("nodes", lambda: _list(client, NODES, "Node", live.snapshot)),
+        _read_pods(client, live, scope),
+        _namespaces(client, live, scope),
+        _ledgers(client, live),
+    ]
+    # If several fail, always report the same one, not the fastest.
+    for failed in await asyncio.gather(*reads, return_exceptions=True):
+        if failed is not None:
+            raise failed
+
+
+async def read_pods(client: Client) -> Snapshot:
+    """Read only the pods."""
+    snapshot = Snapshot()
+    await _needed("pods", lambda: _list(client, PODS, "Pod", snapshot, RUNNING))
+    return snapshot
+
+
+async def _needed(what: str, read: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await read()
+    except ForbiddenError as error:
+        raise CommandError(f"you may not list {what}, which this command needs: {error.message}") from None
+
+
+async def _read_pods(client: Client, live: Live, scope: Key | None) -> None:
+    try:
+        await _list(client, PODS, "Pod", live.snapshot, RUNNING)
+    except ForbiddenError as error:
+        if scope is None:
+            raise CommandError(f"you may not list pods of all namespaces: {error.message}") from None
+        live.unread["pods"] = error.message
+        if not scope[1]:
+            within = ObjectRef(PODS.resource, scope[0])
+            what = f"pods of the namespace {scope[0]}"
+            await _needed(what, lambda: _list(client, within, "Pod", live.snapshot, RUNNING))
+    if scope is not None and scope[1] and scope not in live.snapshot.pods:  # it may have ended
+        await _get(client, PODS.named(*scope), "Pod", live.snapshot)
+
+
+async def _namespaces(client: Client, live: Live, scope: Key | None) -> None:
+    try:
+        if scope is None:
+            await _list(client, NAMESPACES, "Namespace", live.snapshot)
+        else:
+            await _get(client, NAMESPACES.named("", scope[0]), "Namespace", live.snapshot)
+    except ForbiddenError as error:
+        live.unread["namespace"] = error.message
+
+
+async def _ledgers(client: Client, live: Live) -> None:
+    query = {"labelSelector": LABEL}
+    try:
+        await _list(client, CONFIG_MAPS, "ConfigMap", live.snapshot, query)
+    except ForbiddenError:
+        for namespace in await operator_namespaces(ObjectClient(client)) or [NAMESPACE]:
+            at = ObjectRef(CONFIG_MAPS.resource, namespace)
+            try:
+                await _list(client, at, "ConfigMap", live.snapshot, query)
+            except ForbiddenError as error:
+                live.unread_ledgers = error.message
+
+
+async def read_policies(client: Client, live: Live) -> None:
+    """Read the policies, and of those of which replicas serve an older generation that one, as it is stored."""
+    found: list[Written] = []
+    try:
+        async for page in client.pages(POLICIES, msgspec.json.Decoder(Page[Written]).decode):
+            found += [one for one in page.items or () if one.metadata.deletionTimestamp is None]
+    except NotFoundError:
+        cure = "install the chart, or give --policies FILE"
+        raise CommandError(f"this cluster has no CustomResourceDefinition of policies: {cure}") from None
+    except ForbiddenError as error:
+        raise CommandError(
+            f"you may not list policies: {error.message}; get that permission, or give --policies FILE"
+        ) from None
+    live.policies += await with_last_good(client, [*compiled(found, custom_strategies())])
+
+
+async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) -> None:
+    """Read one object, if it exists."""
+    try:
+        raw = await client.get(where, bytes)
+    except NotFoundError:
+        return
+    snapshot.put_raw(raw, HERE, kind)
+
+
+async def _list(
+    client: Client, where: ObjectRef, kind: str, snapshot: Snapshot, query: Mapping[str, str] | None = None
+) -> None:
+    """Read all objects of a kind; starts over if the API server has expired the continue token."""
+    for left in reversed(range(_TRIES)):
+        raws: list[msgspec.Raw] = []
+        try:
+            async for page in client.pages(where, _page, query=query or {}, limit=_PAGE):
+                raws += page.items or ()
+        except GoneError:
+            if not left:
+                raise
+        else:
+            for raw in raws:
+                snapshot.put_raw(raw, HERE, kind)
+            return
+
+
+_page: Final = msgspec.json.Decoder(Page[msgspec.Raw]).decode
+
+
+async def read_unhealthy(client: Client, snapshot: Snapshot, policies: Iterable[CompiledPolicy]) -> None:
+    """Read the ConfigMaps that policies name for unhealthy devices, as far as one may."""
+    found = (unhealthy_source(share.entry) for _, share in shares_in_force(policies))
+    for namespace in sorted({one[0] for one in found if one is not None}):
+        read = Snapshot()
+        with suppress(ForbiddenError):  # explanations say that the list is not read
+            await _list(client, ObjectRef(CONFIG_MAPS.resource, namespace), "ConfigMap", read)
+        snapshot.config_maps.update(read.config_maps)

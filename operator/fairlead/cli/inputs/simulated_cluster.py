@@ -1,0 +1,298 @@
+"""The cluster that a command simulates, as its options say: the only place that turns options into a cluster.
+
+Everything that is live is read with one client, and everything is judged at one time.
+"""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.cli.console.exits import CommandError
+from fairlead.cli.console.output import with_progress
+from fairlead.cli.inputs import caveats
+from fairlead.cli.inputs.cluster_reader import (
+    HERE,
+    ClusterAccess,
+    Live,
+    read_objects,
+    read_pods,
+    read_policies,
+    read_unhealthy,
+)
+from fairlead.cli.inputs.data_file import FileValues, GivenData, file_values, given_data
+from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
+from fairlead.cli.inputs.live_values import add_read, nodes_of_snapshot
+from fairlead.cli.inputs.prometheus_values import add_asked, servers_of
+from fairlead.cli.inputs.replica_values import add_replica_values
+from fairlead.cli.inputs.simulation_inputs import (
+    Pod,
+    is_live,
+    nodes_of,
+    pods_of,
+    pods_of_schedulers,
+    policies_of,
+    snapshot_of,
+    waiting_pods,
+)
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.nodes.annotated_values import moment
+from fairlead.simulation.simulation import Simulation, policies_for
+from fairlead.simulation.snapshot import Key, Snapshot
+from fairlead.simulation.visibility import SkippedRule, judgeable
+
+_MINUTE: Final = 60 * 10**9
+_MATCHED_MAX: Final = 20
+"""Pods of which each is matched with all policies to find out what has to be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOption:
+    """Policies that an option names: files, or `live` for those of the cluster, or nothing for the same."""
+
+    option: str
+    names: Sequence[str]
+    applied: bool = False
+    """Whether the files are applied to the cluster, so that its other policies stay."""
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether policies of the cluster are among them."""
+        return not self.names or self.applied or is_live(self.option, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of policies on the cluster."""
+
+    policies: PolicySet
+    """All of them; a rule that reads what is not known is not evaluated."""
+    judgeable: PolicySet
+    skipped: Sequence[SkippedRule] = ()
+    """The rules that are not evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCluster:
+    """Objects, versions of policies, measured values and pods, at one time."""
+
+    where: str
+    is_live: bool
+    now: int
+    live: Live
+    versions: Sequence[Version]
+    pods: Sequence[Pod]
+    concerned: Sequence[CompiledPolicy]
+    """The policies that can matter to the pods."""
+    data: GivenData = field(default_factory=GivenData)
+    knows_time: bool = True
+    """Whether the time is that of the objects, as far as that is known."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The objects."""
+        return self.live.snapshot
+
+    @property
+    def live_policies(self) -> Sequence[LivePolicy]:
+        """The policies of the cluster, if they were read."""
+        return self.live.policies
+
+    def simulation(self, version: int = 0) -> Simulation:
+        """Return the simulation of a version."""
+        found = self.versions[version]
+        return Simulation(
+            found.judgeable,
+            self.snapshot,
+            self.now,
+            readings=self.data.readings,
+            skipped=found.skipped,
+            each=with_progress,
+        )
+
+    def without_policies(self) -> "SimulatedCluster":
+        """Return the cluster as it is to a scheduler that goes on without policies."""
+        nothing = Version(PolicySet(), PolicySet())
+        return replace(self, versions=(nothing,), concerned=(), data=GivenData())
+
+    def notes_on_ledgers(self) -> Iterator[str]:
+        """Yield notes if what is granted of devices may not be read, or is kept in several namespaces."""
+        if shares_in_force(self.concerned):
+            if self.live.unread_ledgers:
+                yield f"ledgers of devices are unknown, and annotations of pods are used: {self.live.unread_ledgers}"
+            yield from caveats.of_ledgers(self.snapshot)
+
+    def notes(self) -> Iterator[str]:
+        """Yield notes on the limits of results about the pods."""
+        yield from caveats.of_snapshot(self.snapshot, self.live.unread, self.where)
+        yield from self.notes_on_ledgers()
+        if "namespace" not in self.live.unread:
+            keys = [one.key for one in self.pods]
+            yield from caveats.of_policies(self.concerned, self.snapshot, keys, self.where, is_now=self.knows_time)
+        yield from dict.fromkeys(self.data.notes)
+
+
+Select = Callable[[Snapshot, str, PolicySet], Awaitable[Sequence[Pod]]]
+"""Selection of pods from the objects, which are called by the text, that have the policies."""
+
+
+Matters = Callable[[Sequence[CompiledPolicy], Sequence[Pod], Snapshot, int], Sequence[CompiledPolicy]]
+"""Selection of the policies that matter for pods, in a snapshot at a time."""
+
+
+async def no_pods(_: Snapshot, __: str, ___: PolicySet) -> Sequence[Pod]:
+    """Select no pods, for a command that shows nodes."""
+    return ()
+
+
+async def gather(
+    given: argparse.Namespace,
+    access: ClusterAccess,
+    options: Sequence[PolicyOption],
+    select: Select,
+    *,
+    scope: Key | None = None,
+    matters: Matters = lambda policies, *_: policies,
+) -> SimulatedCluster:
+    """Return the cluster of the options. Raises CommandError and others.
+
+    `options` name one version of policies each. `scope` is what is needed at least if not everything may be read.
+    Only what `matters` says is measured.
+    """
+    servers = servers_of(given.prometheus)
+    objects_live, policies_live = is_live("--snapshot", given.snapshot), any(one.is_live for one in options)
+    if not objects_live and any(not one.names for one in options):
+        raise CommandError("--snapshot files hold no policies: also give --policies FILE, or --policies live")
+    in_files = [_in_files(one) for one in options]
+    live, where = Live(), HERE
+    if objects_live:
+        client = await access.client()
+        reads = [read_objects(client, live, scope), *([read_policies(client, live)] if policies_live else [])]
+        for failed in await asyncio.gather(*reads, return_exceptions=True):
+            if failed is not None:
+                raise failed
+    else:
+        live.snapshot, where = snapshot_of(given.snapshot), ", ".join(given.snapshot)
+        if policies_live:
+            await read_policies(await access.client(), live)
+    nodes_of(live.snapshot, where)
+    sets = [_version(live, one, files) for one, files in zip(options, in_files, strict=True)]
+    every = PolicySet(tuple({id(policy): policy for one in sets for policy in one.policies}.values()))
+    pods = await select(live.snapshot, where, every)
+    values = file_values(given.data, every.policies)
+    is_current = objects_live or policies_live or bool(servers)
+    now, from_snapshot = _moment(given.now, None if is_current else live.snapshot, values)
+    concerned = matters(every.policies, pods, live.snapshot, now)
+    data = given_data(values, [name for _, name in live.snapshot.nodes], now, noted=concerned)
+    if from_snapshot and time.time_ns() - now > _MINUTE and concerned:
+        said = f"judged at {timestamp_to_string(now)}, the newest time in {where}; --now gives another"
+        data.notes.append(said)
+    nodes = nodes_of_snapshot(live.snapshot, now)
+    await add_asked(data, servers, given.prometheus_token, every.policies, nodes, wanted=concerned)
+    if objects_live:
+        client = await access.client()
+        await read_unhealthy(client, live.snapshot, concerned)
+        await add_read(data, client, concerned, nodes)
+    if policies_live:  # an entry of a file may measure something else under its name
+        named = {one.name for one in concerned}
+        of_cluster = [one for one in compiled_of(live.policies) if one.name in named]
+        await add_replica_values(data, await access.client(), of_cluster)
+    versions = [
+        _judgeable(one, live, files, option, data) for one, files, option in zip(sets, in_files, options, strict=True)
+    ]
+    knows_time = objects_live or given.now is not None or from_snapshot
+    return SimulatedCluster(where, objects_live, now, live, versions, pods, concerned, data, knows_time)
+
+
+def read_cluster(
+    given: argparse.Namespace,
+    options: Sequence[PolicyOption],
+    select: Callable[[ClusterAccess], Select],
+    matters: Matters = lambda policies, *_: policies,
+) -> SimulatedCluster:
+    """Return the cluster of the options, for a command that reads nothing else. Raises CommandError and others."""
+
+    async def read() -> SimulatedCluster:
+        async with ClusterAccess(given) as access:
+            return await gather(given, access, options, select(access), matters=matters)
+
+    return asyncio.run(read())
+
+
+def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], Select]:
+    """Return the selection of `--pods`; without it that of all pods whose schedulers the policies name."""
+
+    def of(access: ClusterAccess) -> Select:
+        async def select(snapshot: Snapshot, _: str, policies: PolicySet) -> Sequence[Pod]:
+            if not names:
+                return pods_of_schedulers(snapshot, policies)
+            if not is_live("--pods", names):
+                return pods_of(snapshot_of(names), ", ".join(names))
+            read = snapshot if is_live("--snapshot", access.given.snapshot) else await read_pods(await access.client())
+            return waiting_pods(read, policies)
+
+        return select
+
+    return of
+
+
+def policies_of_pods(
+    policies: Sequence[CompiledPolicy], pods: Sequence[Pod], snapshot: Snapshot, now: int
+) -> Sequence[CompiledPolicy]:
+    """Return the policies that match one of the pods, or may match it; of many pods those of their schedulers."""
+    if len(pods) > _MATCHED_MAX:
+        schedulers = {one.scheduler for one in pods}
+        return [one for one in policies if one.scheduler_name in schedulers]
+    found = {id(one) for pod in pods for one in policies_for(policies, snapshot, pod.raw, now, pod.file)}
+    return [one for one in policies if id(one) in found]
+
+
+def policies_with_devices(policies: Sequence[CompiledPolicy], *_: object) -> Sequence[CompiledPolicy]:
+    """Return the policies that share devices."""
+    return [one for one in policies if shares_in_force([one])]
+
+
+def _in_files(option: PolicyOption) -> PolicySet | None:
+    """Return the policies of the files of an option; None if it names none."""
+    return None if not option.names or is_live(option.option, option.names) else policies_of(option.names)
+
+
+def _version(live: Live, option: PolicyOption, files: PolicySet | None) -> PolicySet:
+    if files is not None and not option.applied:
+        return files
+    edited = files or PolicySet()
+    names = {one.name for one in edited.policies}
+    kept = [one for one in compiled_of(live.policies) if one.name not in names]
+    return policy_set([*kept, *edited.policies])
+
+
+def _judgeable(
+    policies: PolicySet, live: Live, files: PolicySet | None, option: PolicyOption, data: GivenData
+) -> Version:
+    """Return the version without the rules that read what is not known."""
+    found, skipped = judgeable(policies.policies, [*live.unread], data.readings)
+    if option.is_live:
+        edited = {one.name for one in files.policies} if files is not None else set()
+        skipped = [*skipped, *unknown_rules(one for one in live.policies if one.name not in edited)]
+    return Version(policies, policy_set(found) if skipped else policies, skipped)
+
+
+def _moment(text: str | None, snapshot: Snapshot | None, values: Sequence[FileValues]) -> tuple[int, bool]:
+    """Return the time of --now, else that of the files, else the present, and whether it is that of the files."""
+    current = time.time_ns()
+    if text is not None:
+        found = moment(text)
+        if found is None:
+            example = timestamp_to_string(current // 10**9 * 10**9)
+            raise CommandError(f"--now {text!r} is not a time; write it as {example}")
+        return found, False
+    newest = None if snapshot is None else snapshot.newest_time()
+    at = None if newest is None else moment(newest)
+    if at is None:
+        return current, False
+    measured = [one.document.at for one in values if one.document.at is not None and one.document.at <= current]
+    return min(current, max([at, *measured])), True

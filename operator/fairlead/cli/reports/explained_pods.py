@@ -1,0 +1,68 @@
+"""Pods with what is known of their cluster, judged by the policies that answer their schedulers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
+from fairlead.cli.inputs.simulation_inputs import Pod
+from fairlead.cli.installation.scheduling import Scheduling, last_word
+from fairlead.cli.reports.explain_data import ExplainContext
+from fairlead.cli.reports.pending_text import pending_groups
+from fairlead.cli.reports.workload_text import ExplainedWorkload
+from fairlead.simulation.simulation import Simulation
+from fairlead.simulation.workloads import Workload, WorkloadRef
+
+
+@dataclass(slots=True)
+class ExplainedPods:
+    """The pods of a cluster, with the state of their schedulers."""
+
+    cluster: SimulatedCluster
+    schedulers: Mapping[str, Scheduling]
+    """By name, without what they say of one pod."""
+    _worlds: dict[bool, Simulation] = field(default_factory=dict)
+
+    def world(self, scheduler: str) -> Simulation:
+        """Return the simulation of what decides for the pods of a scheduler."""
+        is_unanswered = self._goes_on_without(scheduler)
+        if is_unanswered not in self._worlds:
+            cluster = self.cluster.without_policies() if is_unanswered else self.cluster
+            self._worlds[is_unanswered] = cluster.simulation()
+        return self._worlds[is_unanswered]
+
+    def context(self, pod: Pod, *, is_new: bool = False) -> ExplainContext:
+        """Judge a pod; `is_new`: it need not exist yet."""
+        world = self.world(pod.scheduler)
+        scheduling = replace(
+            self.schedulers[pod.scheduler], last=last_word(pod.raw), is_new=is_new or bool(pod.template_of)
+        )
+        judged = replace(world.judge(pod.raw, pod.file), unanswered=scheduling.waits)
+        return ExplainContext(judged, self.cluster.now, self.cluster.live_policies, scheduling, (), len(world.names))
+
+    def notes(self, scheduler: str | None = None) -> Iterator[str]:
+        """Return notes on the limits of what is known of the cluster, for the pods of one scheduler or of all."""
+        is_unanswered = scheduler is not None and self._goes_on_without(scheduler)
+        return (self.cluster.without_policies() if is_unanswered else self.cluster).notes()
+
+    def of_workload(self, ref: WorkloadRef, workload: Workload | None) -> tuple[Pod, ExplainedWorkload]:
+        """Return the pod that stands best for a workload, and how many others wait."""
+        pods = self.cluster.pods
+        waiting = [one for one in pods if one.waits and not one.template_of]
+        groups = pending_groups([self.context(one) for one in waiting])
+        chosen = next(iter(waiting), pods[0])
+        if groups:
+            first = groups[0].pods[0].judged.pod
+            chosen = next(one for one in waiting if one.key == (first.namespace, first.name))
+        return chosen, ExplainedWorkload(
+            ref,
+            pods=0 if chosen.template_of else len(pods),
+            replicas=None if workload is None else workload.replicas,
+            groups=groups,
+            pod="" if chosen.template_of else chosen.key[1],
+            fault="" if workload is None else workload.fault,
+        )
+
+    def _goes_on_without(self, scheduler: str) -> bool:
+        """Return whether a scheduler places its pods without policies, as no replica answers."""
+        found = self.schedulers[scheduler]
+        return found.is_unanswered and not found.waits

@@ -1,0 +1,116 @@
+"""Pods that wait, grouped by the reason: text and data of `fairlead explain --pending`, and of a workload. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.reports.explain_data import ExplainContext
+from fairlead.cli.reports.rows import some
+from fairlead.cli.reports.simulate_text import reasons_of_nodes
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED
+
+WaitVerdict = Literal["Gated", "NoAnswer", "NotScheduled", "Unknown", "NoNode", "Possible"]
+_BOLD: Final = "\x1b[1m"
+_RED: Final = "\x1b[1;31m"
+_WITHOUT_NODE: Final = frozenset({"NoAnswer", "NotScheduled", "NoNode"})
+
+
+@dataclass(frozen=True, slots=True)
+class PendingGroup:
+    """Pods that wait for the same reason."""
+
+    verdict: WaitVerdict
+    why: str
+    pods: Sequence[ExplainContext]
+
+    @property
+    def names(self) -> list[str]:
+        """Namespaces and names of the pods."""
+        return [one.name for one in self.pods]
+
+
+def pending_groups(pods: Iterable[ExplainContext]) -> list[PendingGroup]:
+    """Return the pods grouped by the reason, the largest group first."""
+    found: dict[tuple[WaitVerdict, str], list[ExplainContext]] = {}
+    for about in pods:
+        found.setdefault(_why(about), []).append(about)
+    groups = [PendingGroup(*key, pods) for key, pods in found.items()]
+    return sorted(groups, key=lambda one: (-len(one.pods), one.why))
+
+
+def _why(about: ExplainContext) -> tuple[WaitVerdict, str]:
+    judged, count = about.judged, f"{about.nodes:,}"
+    if about.gates:
+        return "Gated", f"they wait for scheduling gates: {', '.join(about.gates)}"
+    if about.scheduling.waits:
+        return "NoAnswer", f"no replica of the operator answers the scheduler {about.scheduler}"
+    if about.unplaceable:
+        return "NotScheduled", about.unplaceable
+    if not judged.left:
+        return "NoNode", f"none of {count} nodes: {reasons_of_nodes(judged.verdicts)}"
+    if judged.is_open:
+        rules = ", ".join(dict.fromkeys(one.name for one in judged.unevaluated if one.filters))
+        return "Unknown", f"not evaluated: {rules}"
+    return "Possible", f"{len(judged.left):,} of {count} nodes are possible now"
+
+
+def pending_lines(
+    groups: Sequence[PendingGroup], namespace: str, notes: Sequence[str], *, colour: bool
+) -> Iterator[str]:
+    """Yield the lines of the text; `namespace` is "" for all namespaces."""
+    where = f"the namespace {namespace}" if namespace else "all namespaces"
+    total = sum(len(one.pods) for one in groups)
+    if not total:
+        yield clean(f"No pod waits for a node in {where}.")
+    else:
+        yield clean(f"{counted(total, 'pod')} {'waits' if total == 1 else 'wait'} for a node in {where}")
+        yield ""
+        yield from group_rows(groups, colour=colour)
+        yield ""
+        pod = groups[0].pods[0].judged.pod
+        yield clean(f"In full: fairlead explain pod/{pod.name} -n {pod.namespace}")
+        yield f"Not simulated: {', '.join(NOT_SIMULATED)}."
+    for note in notes:
+        yield f"Note: {clean(note)}."
+
+
+def group_rows(groups: Sequence[PendingGroup], *, colour: bool) -> Iterator[str]:
+    """Yield a table with a row for each group."""
+    rows = [(f"{len(one.pods):,}", clean(some(one.names)), clean(one.why)) for one in groups]
+    title, *lines = columns([("PODS", "WHICH", "WHY"), *rows])
+    yield painted(title, _BOLD, colour)
+    for line, one in zip(lines, groups, strict=True):
+        yield painted(line, _RED, colour and one.verdict in _WITHOUT_NODE)
+
+
+def pending_data(groups: Sequence[PendingGroup], namespace: str, now: int, notes: Sequence[str]) -> dict[str, Any]:
+    """Return the groups for programs."""
+    return {
+        "namespace": namespace or None,
+        "now": timestamp_to_string(now),
+        "pods": sum(len(one.pods) for one in groups),
+        "groups": [group_data(one) for one in groups],
+        "notSimulated": [*NOT_SIMULATED],
+        "notes": [*notes],
+    }
+
+
+def group_data(group: PendingGroup) -> dict[str, Any]:
+    """Return a group for programs."""
+    return {
+        "verdict": group.verdict,
+        "why": group.why,
+        "count": len(group.pods),
+        "pods": [
+            {
+                "namespace": one.judged.pod.namespace,
+                "name": one.judged.pod.name,
+                "scheduler": one.scheduler,
+                "policies": one.judged.policies,
+                "possibleNodes": len(one.judged.left),
+            }
+            for one in group.pods
+        ],
+    }
