@@ -6,14 +6,13 @@ version is its grant, however often it is asked for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from fairlead.grants.device_usage import Ask, Capacity, DeviceUsage, Grants, RequestingPod, answers, charges_of
-from fairlead.grants.entry import AnyEntry, Grant, LedgerEntry
+from fairlead.grants.entry import AnyEntry, Grant, LedgerEntry, all_devices
 from fairlead.grants.entry_state import EntryState, PodState, is_newer
 from fairlead.grants.ledger import Ledger, merge_patch
 
@@ -125,7 +124,7 @@ def usage_of(ledger: Ledger, facts: NodeInventory, capacity: Capacity, over: fro
     For advice, such as a filter's, entries that are unclear count as over: only a bind reads their pods, so that a pod
     must come that far. What is granted is decided without this optimism.
     """
-    grants = {uid: [*chain.from_iterable(one.grant.values())] for uid, one in ledger.entries.items()}
+    grants = {uid: all_devices(one.grant) for uid, one in ledger.entries.items()}
     unreadable = dict.fromkeys(ledger.unreadable)
     known: Grants = {uid: one for uid, one in {**grants, **unreadable}.items() if uid not in over}
     # What is over uses nothing, also where the mirror has not heard yet that the pod is gone.

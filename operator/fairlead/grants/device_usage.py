@@ -7,7 +7,7 @@ of the devices.
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -42,7 +42,7 @@ def answers(grant: Grant, ask: Ask) -> bool:
     )
 
 
-class RequestingPod(NamedTuple):
+class RequestingPod(Struct, frozen=True):
     """Placed pod that requests a resource."""
 
     uid: str
@@ -54,7 +54,7 @@ PodsRequesting: TypeAlias = Callable[[str], Sequence[RequestingPod]]
 """Returns the placed pods that request a resource and have not ended."""
 
 
-class Charge(NamedTuple):
+class Charge(Struct, frozen=True):
     """Amounts that a pod uses, or may use."""
 
     uid: str
@@ -134,20 +134,24 @@ class DeviceUsage:
 
     def charge(self, charges: Iterable[Charge], sign: int = 1) -> None:
         """Add what pods use; with sign -1 take it away again."""
-        listed = [*charges]
+        listed, known = [*charges], self.charged
         lost = {
             (one.uid, resource)
             for one in listed
-            if one.device is not None
-            for resource, amount in (one.amounts or {}).items()
-            if amount and one.device not in self.charged.get(resource, (one.device,))
+            if one.device is not None and one.amounts is not None
+            for resource, amount in one.amounts.items()
+            if amount and resource in known and one.device not in known[resource]
         }
         for one in listed:
-            for resource, charged in self.charged.items():
-                amount = None if one.amounts is None else one.amounts.get(resource, 0)
-                if amount == 0:
+            for resource in known if one.amounts is None else one.amounts:
+                charged = known.get(resource)
+                amount = None if one.amounts is None else one.amounts[resource]
+                if charged is None or amount == 0:
                     continue
-                for device in charged if one.device is None or (one.uid, resource) in lost else (one.device,):
+                if one.device is not None and amount is not None and (one.uid, resource) not in lost:
+                    charged[one.device] += sign * amount
+                    continue
+                for device in charged:
                     charged[device] += sign * (self.capacity[resource][device] if amount is None else amount)
 
     def charge_grant(self, uid: str, grant: Grant, sign: int = 1) -> None:

@@ -5,6 +5,7 @@ by different names; a resource has one layout of devices, so that (resource, id)
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
@@ -30,6 +31,15 @@ class GrantedDevice(Struct, frozen=True):
 
 Grant: TypeAlias = Mapping[str, tuple[GrantedDevice, ...]]
 """Devices by the name that the policy gives their kind."""
+
+
+def all_devices(grant: Grant) -> tuple[GrantedDevice, ...]:
+    """Return the devices of each kind."""
+    kinds = grant.values()
+    if len(kinds) == 1:
+        (devices,) = kinds
+        return devices
+    return tuple(chain.from_iterable(kinds))
 
 
 class LedgerEntry(Struct, frozen=True):

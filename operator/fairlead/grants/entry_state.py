@@ -8,13 +8,15 @@ tells more, because the version that the entry names is not in the read's future
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from msgspec import Struct
 
 from fairlead.grants.entry import AnyEntry, Grant, Resources
 
 _NUMBER: Final = re.compile("[1-9][0-9]*")
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class PodState(Struct, frozen=True):
@@ -29,9 +31,9 @@ class PodState(Struct, frozen=True):
     """Node that it is placed on; empty while there is none."""
     ended: bool = False
     """True if its phase is Succeeded or Failed."""
-    request: Resources = {}
+    request: Resources = _NOTHING
     """Amounts that it requests, as the scheduler counts them."""
-    recorded: Grant = {}
+    recorded: Grant = _NOTHING
     """Devices that its annotations record, if they are what it asks for: a copy, which others may have written."""
     metadata_hash: int | None = None
     """Hash of its labels and annotations; None in a view, which does not keep it."""
@@ -78,15 +80,17 @@ def judge(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) ->
     """Return the state of an entry by a view of any age: what it shows of this UID, else under the pod's name."""
     if seen is None:
         return EntryState.UNCLEAR
+    if isinstance(seen, Gone):
+        return EntryState.POD_GONE
     rv = entry.rv
-    if isinstance(seen, PodState) and seen.uid != uid:
+    if seen.uid != uid:
         # An older pod of that name would tell nothing: the view may not have heard of this one yet.
         return EntryState.POD_GONE if rv and is_newer(seen.rv, rv) else EntryState.UNCLEAR
     if (fact := _lasting(node, seen)) is not None:
         return fact
     if not rv:
         return EntryState.HOLDS  # reading the pod would not tell which version it names
-    newer = is_newer(seen.rv, rv) if isinstance(seen, PodState) else None
+    newer = is_newer(seen.rv, rv)
     if newer is None:
         return EntryState.UNCLEAR
     return EntryState.POD_CHANGED if newer else EntryState.HOLDS
@@ -114,10 +118,8 @@ def judge_listed(
     return judge_read(uid, entry, node, found)
 
 
-def _lasting(node: str, seen: PodState | Gone) -> EntryState | None:
+def _lasting(node: str, seen: PodState) -> EntryState | None:
     """Return what holds whatever version the entry names; None if the pod is unplaced."""
-    if isinstance(seen, Gone):
-        return EntryState.POD_GONE
     if seen.ended:
         return EntryState.POD_ENDED
     if seen.node:

@@ -6,11 +6,10 @@ server which it is. If such entries counted, a full node would stay full, becaus
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
-from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry
+from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry, all_devices
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.recorded_grants import RecordedGrants
@@ -82,9 +81,11 @@ class DevicesOfNodes:
         `pod` is the pod where the entry does not tell it.
         """
         pod = pod or _key(entry.pod)
-        placed, is_newer, devices, order = self._placed.get(pod), isinstance(entry, NewerEntry), None, 0
+        placed = self._placed.get(pod)
         if isinstance(entry, LedgerEntry):
-            devices, order = tuple(chain.from_iterable(entry.grant.values())), entry.order
+            devices, order, is_newer = all_devices(entry.grant), entry.order, False
+        else:
+            devices, order, is_newer = None, 0, isinstance(entry, NewerEntry)
         name = uid or f"{pod[0] or 'default'}/{pod[1]}"  # pods from files may have none
         if placed is None or placed.pod.uid != uid:
             return PodGrant(name, devices, is_newer, taken=False, assumed_at=order)
@@ -93,18 +94,14 @@ class DevicesOfNodes:
 
     def seen(self, uid: str, pod: Key) -> PodState | Gone | None:
         """Return that the end or the deletion of a UID was heard, what is shown of it, or else of its pod's name."""
-        if uid in self._gone:
-            return GONE
-        states = [*self.shown(self._names.get(uid, pod))]
-        return next((one for one in states if one.uid == uid), states[0] if states else None)
+        return GONE if uid in self._gone else self.shown(self._names.get(uid, pod), uid)
 
-    def shown(self, pod: Key) -> Iterator[PodState]:
-        """Yield what is shown under a name, placed or not."""
-        name = "/".join(pod)
-        if (placed := self._placed.get(pod)) is not None:
-            yield PodState(placed.pod.uid, name, "", placed.node)
-        if (unplaced := self._unplaced.get(pod)) is not None:
-            yield PodState(str(unplaced.metadata.uid), name, str(unplaced.metadata.resourceVersion))
+    def shown(self, pod: Key, uid: str = "") -> PodState | None:
+        """Return what is shown under a name: the pod of the UID, or else the placed one, or else the other."""
+        placed, unplaced = self._placed.get(pod), self._unplaced.get(pod)
+        if unplaced is not None and (placed is None or placed.pod.uid != uid == unplaced.metadata.uid):
+            return PodState(str(unplaced.metadata.uid), f"{pod[0]}/{pod[1]}", str(unplaced.metadata.resourceVersion))
+        return None if placed is None else PodState(placed.pod.uid, f"{pod[0]}/{pod[1]}", "", placed.node)
 
     def set_shares(self, entries: Iterable[DeviceShare]) -> None:
         """Set the entries of device shares whose grants annotations may record, in the order of their policies."""

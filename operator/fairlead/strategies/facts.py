@@ -79,7 +79,7 @@ class RequestingContainers(NamedTuple):
     """Those that run before the others, sidecars included."""
 
 
-class PodGrant(NamedTuple):
+class PodGrant(Struct, frozen=True):
     """Grant of devices of a node to a pod that is bound to it, or is being bound."""
 
     uid: str

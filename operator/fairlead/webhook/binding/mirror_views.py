@@ -31,7 +31,7 @@ class MirrorViews:
 
     def pod(self, pod: str) -> PodState | None:
         """Return what is shown under this name, placed or not."""
-        return next(self._mirror.devices.shown(_key(pod)), None)
+        return self._mirror.devices.shown(_key(pod))
 
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
         """Return that a UID's deletion or end was heard, what is shown of it, or else what is shown under the name."""
