@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.api.devices import ChooseDevices, DeviceShare
-from fairlead.grants.device_usage import Charge, DeviceUsage
+from fairlead.grants.device_usage import Charge, DeviceAsk, DeviceUsage
 from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import charges_on, usage_with
@@ -29,15 +29,6 @@ REASONS: Final = (NO_DEVICE, TOO_LARGE, TOO_FEW_HEALTHY, NO_ROOM, TOO_FEW_HAVE_R
 """All reasons of the filter. WAITING is one of binding alone: it is over within seconds."""
 
 
-class Need(NamedTuple):
-    """Devices that a pod needs."""
-
-    cards: int
-    """Number of devices."""
-    amounts: Mapping[str, int]
-    """Amounts of each of them, by resource."""
-
-
 class Refusal(NamedTuple):
     """Answer that no devices can be chosen, with one of the reasons."""
 
@@ -49,7 +40,7 @@ class Refusal(NamedTuple):
         return self.reason in RESOLVABLE
 
 
-def need_of(share: CompiledShare, pod: PodFacts) -> Need | Unknown | None:
+def need_of(share: CompiledShare, pod: PodFacts) -> DeviceAsk | Unknown | None:
     """Return what a pod needs; None if it asks for none of the resources."""
     if not any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources):
         return None
@@ -59,13 +50,13 @@ def need_of(share: CompiledShare, pod: PodFacts) -> Need | Unknown | None:
     return need_with(share.entry, pod.request, cards) or CARDS
 
 
-def need_with(entry: DeviceShare, request: Amounts, cards: int) -> Need | None:
+def need_with(entry: DeviceShare, request: Amounts, cards: int) -> DeviceAsk | None:
     """Return what a request needs on each of this many devices; None for a number that no pod gets."""
     if not 1 <= cards <= CARDS_MAX:
         return None
     parts = cards if entry.split == "Even" else 1
     asked = {name: math.ceil(request.get(name, 0.0)) for name in entry.resources}
-    return Need(cards, {name: -(-amount // parts) for name, amount in asked.items() if amount > 0})
+    return DeviceAsk(entry.name, cards, {name: -(-amount // parts) for name, amount in asked.items() if amount > 0})
 
 
 def refused_by_plugin(share: CompiledShare, pod: PodFacts) -> bool:
@@ -74,7 +65,7 @@ def refused_by_plugin(share: CompiledShare, pod: PodFacts) -> bool:
     return share.entry.record == "Gpushare" and any(one != RequestingContainers(containers=1) for one in asked_by)
 
 
-def devices_with_room(node: NodeFacts, devices: Devices, usage: DeviceUsage, need: Need) -> list[Device] | Refusal:
+def devices_with_room(node: NodeFacts, devices: Devices, usage: DeviceUsage, need: DeviceAsk) -> list[Device] | Refusal:
     """Return the devices of a node that have room for a pod; none if a newer version of Fairlead granted there."""
     found = with_room(devices, usage, need)
     if isinstance(found, Refusal) and found.resolvable and any(one.is_newer for one in node.granted):
@@ -82,29 +73,29 @@ def devices_with_room(node: NodeFacts, devices: Devices, usage: DeviceUsage, nee
     return found
 
 
-def with_room(devices: Devices, usage: DeviceUsage, need: Need) -> list[Device] | Refusal:
+def with_room(devices: Devices, usage: DeviceUsage, need: DeviceAsk) -> list[Device] | Refusal:
     """Return the devices that have room for a pod, at least as many as it needs."""
     if not devices:
         return Refusal(NO_DEVICE)
-    large = [device for device in devices if _is_enough(device.capacity, need.amounts)]
+    large = [device for device in devices if _is_enough(device.capacity, need.each)]
     if not large:
         return Refusal(TOO_LARGE)
     healthy = [device for device in large if device.healthy]
-    if len(healthy) < need.cards:
+    if len(healthy) < need.devices:
         return Refusal(TOO_FEW_HEALTHY)
-    found = [device for device in healthy if usage.has_room(device.id, need.amounts)]
-    if len(found) < need.cards:
-        return Refusal(NO_ROOM if need.cards == 1 else TOO_FEW_HAVE_ROOM)
+    found = [device for device in healthy if usage.has_room(device.id, need.each)]
+    if len(found) < need.devices:
+        return Refusal(NO_ROOM if need.devices == 1 else TOO_FEW_HAVE_ROOM)
     return found
 
 
 def chosen_from(
-    found: Iterable[Device], usage: DeviceUsage, need: Need, choose: ChooseDevices, first: str
+    found: Iterable[Device], usage: DeviceUsage, need: DeviceAsk, choose: ChooseDevices, first: str
 ) -> list[Device]:
     """Return the devices that a pod gets of those that have room, ranked by what is free of the first resource."""
     sign = {"BestFit": 1, "WorstFit": -1, "Lowest": 0}[choose]
     ranked = sorted(found, key=lambda device: (sign * usage.free(first, device.id), natural_order(device.id)))
-    return ranked[: need.cards]
+    return ranked[: need.devices]
 
 
 def usage_for(
@@ -123,13 +114,13 @@ def usage_for(
     charges = charges_on(node, share.entry.resources, but=own)
     for one in sorted(left, key=_order):
         need = need_of(share, one.pod)
-        if isinstance(need, Need):
+        if isinstance(need, DeviceAsk):
             charges += _in_thought(share, devices, charges, one.pod.uid, need)
     return usage_with(devices, charges)
 
 
 def _in_thought(
-    share: CompiledShare, devices: Devices, charges: Sequence[Charge], uid: str, need: Need
+    share: CompiledShare, devices: Devices, charges: Sequence[Charge], uid: str, need: DeviceAsk
 ) -> list[Charge]:
     """Return what a nominated pod will hold; the pods that are evicted for it may still be there."""
     entry = share.entry
@@ -138,7 +129,7 @@ def _in_thought(
         found = with_room(devices, usage, need)
         if not isinstance(found, Refusal):
             chosen = chosen_from(found, usage, need, entry.choose, entry.resources[0])
-            return [Charge(uid, device.id, need.amounts) for device in chosen]
+            return [Charge(uid, device.id, need.each) for device in chosen]
     return []
 
 
@@ -174,29 +165,29 @@ def choose_grants(
     if isinstance(found, Refusal):
         return found
     by_id = {device.id: device for device in found}
-    kept = frozenset(one.id for one in _grants(node, pod.uid) if one.amounts == need.amounts)
+    kept = frozenset(one.id for one in _grants(node, pod.uid) if one.amounts == need.each)
     if share.entry.record == "Gpushare" and (same := _devices_of_equals(node, pod.uid, need)):
         # The plugin finds a pod by its amount: it may take one for the other while both wait for it.
         if len(same) != 1 or not same <= by_id.keys():
             return Refusal(WAITING)
         kept = same
-    if len(kept) == need.cards and kept <= by_id.keys():
+    if len(kept) == need.devices and kept <= by_id.keys():
         chosen = sorted((by_id[one] for one in kept), key=lambda device: natural_order(device.id))
     else:
         chosen = chosen_from(found, usage, need, share.entry.choose, share.entry.resources[0])
-    return tuple(GrantedDevice(device.id, need.amounts) for device in chosen)
+    return tuple(GrantedDevice(device.id, need.each) for device in chosen)
 
 
 def _grants(node: NodeFacts, uid: str) -> tuple[GrantedDevice, ...]:
     return next((one.grants or () for one in node.granted if one.uid == uid), ())
 
 
-def _devices_of_equals(node: NodeFacts, uid: str, need: Need) -> frozenset[str]:
+def _devices_of_equals(node: NodeFacts, uid: str, need: DeviceAsk) -> frozenset[str]:
     """Return the devices of the pods of the same size that the device plugin has not taken yet."""
     return frozenset(
         grant.id
         for one in node.granted
         if one.uid != uid and not one.taken
         for grant in one.grants or ()
-        if all(grant.amounts.get(name) == amount for name, amount in need.amounts.items())
+        if all(grant.amounts.get(name) == amount for name, amount in need.each.items())
     )

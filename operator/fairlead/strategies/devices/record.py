@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
+from fairlead.grants.device_usage import DeviceAsk
 from fairlead.grants.entry import COPY, Grant, GrantedDevice, decode_copy, ids_key, ids_of
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.choice import Need, need_of, need_with
+from fairlead.strategies.devices.choice import need_of, need_with
 from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Amounts, PodFacts
 
@@ -73,7 +74,7 @@ def recorded_by(
     """
     found = grants_in(entry, annotations)
     need = None if found is None else need_with(entry, request, len(found))
-    return found if found is not None and need is not None and need.amounts and _fits(found, need) else None
+    return found if found is not None and need is not None and need.each and _fits(found, need) else None
 
 
 def grants_in(entry: DeviceShare, annotations: Mapping[str, str]) -> tuple[GrantedDevice, ...] | None:
@@ -93,7 +94,7 @@ def recorded_grants(share: CompiledShare, pod: PodFacts) -> tuple[GrantedDevice,
     """
     need = need_of(share, pod)
     found = grants_in(share.entry, pod.annotations)
-    return found if isinstance(need, Need) and found is not None and _fits(found, need) else None
+    return found if isinstance(need, DeviceAsk) and found is not None and _fits(found, need) else None
 
 
 def recorded_by_shares(shares: Iterable[CompiledShare], pod: PodFacts) -> Grant:
@@ -132,9 +133,9 @@ def _by_id(grants: Iterable[GrantedDevice]) -> dict[str, dict[str, int]]:
     return {grant.id: {name: amount for name, amount in grant.amounts.items() if amount} for grant in grants}
 
 
-def _fits(found: Sequence[GrantedDevice], need: Need) -> bool:
+def _fits(found: Sequence[GrantedDevice], need: DeviceAsk) -> bool:
     by_id = _by_id(found)
-    return len(found) == len(by_id) == need.cards and all(amounts == need.amounts for amounts in by_id.values())
+    return len(found) == len(by_id) == need.devices and all(amounts == need.each for amounts in by_id.values())
 
 
 def _of_fairlead(text: str, name: str, resources: Collection[str]) -> tuple[GrantedDevice, ...] | None:

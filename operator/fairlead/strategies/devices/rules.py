@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from fairlead.grants.device_usage import DeviceUsage
+from fairlead.grants.device_usage import DeviceAsk, DeviceUsage
 from fairlead.strategies.contract import (
     ANNOTATIONS,
     PASS,
@@ -26,7 +26,6 @@ from fairlead.strategies.devices.choice import (
     REASONS,
     RESOLVABLE,
     SEVERAL_CONTAINERS,
-    Need,
     Refusal,
     chosen_from,
     devices_with_room,
@@ -104,7 +103,7 @@ def device_score(share: CompiledShare, objective: DeviceObjective) -> Score:
     return Score(reads=_reads(share), for_pod=for_pod)
 
 
-def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
+def _judge(share: CompiledShare, pod: PodFacts, need: DeviceAsk) -> _Judge:
     entry, nominated_to, priority, own = share.entry, pod.nominated, pod.priority, pod.granted_uid or None
     first = entry.resources[0]
 
@@ -131,7 +130,7 @@ def _judge(share: CompiledShare, pod: PodFacts, need: Need) -> _Judge:
 
 
 def _without_itself(
-    share: CompiledShare, waiting: Sequence[Nominated], need: Need, priority: int
+    share: CompiledShare, waiting: Sequence[Nominated], need: DeviceAsk, priority: int
 ) -> Iterator[Nominated]:
     """Yield the nominated pods without one that is like the pod.
 
@@ -146,9 +145,9 @@ def _without_itself(
             yield one
 
 
-def _fill(device: Device, usage: DeviceUsage, first: str, need: Need) -> float:
+def _fill(device: Device, usage: DeviceUsage, first: str, need: DeviceAsk) -> float:
     capacity = device.capacity[first]
-    return (usage.charged[first][device.id] + need.amounts.get(first, 0)) / capacity if capacity else 1.0
+    return (usage.charged[first][device.id] + need.each.get(first, 0)) / capacity if capacity else 1.0
 
 
 def _reads(share: CompiledShare) -> Reads:
@@ -190,18 +189,18 @@ def _note_usage(
     devices: Devices,
     usage: DeviceUsage,
     found: Sequence[Device] | Refusal,
-    need: Need,
+    need: DeviceAsk,
     first: str,
     trace: Trace,
 ) -> None:
     fitting = {device.id for device in found} if not isinstance(found, Refusal) else set[str]()
     for device in devices:
-        fits = device.id in fitting or (device.healthy and usage.has_room(device.id, need.amounts))
+        fits = device.id in fitting or (device.healthy and usage.has_room(device.id, need.each))
         amounts = dict[str, int]()
         for name, capacity in device.capacity.items():
             of_name = f" {name}" if len(device.capacity) > 1 else ""
             amounts |= {f"free{of_name}": usage.free(name, device.id), f"capacity{of_name}": capacity}
         trace.item(f"device {device.id}", **amounts, healthy=device.healthy, fits=fits)
     largest = max((usage.free(first, device.id) for device in devices if device.healthy), default=None)
-    wanted = {f"each {name}": amount for name, amount in need.amounts.items()}
-    trace.note(devices=need.cards, **wanted, largestFree=largest)
+    wanted = {f"each {name}": amount for name, amount in need.each.items()}
+    trace.note(devices=need.devices, **wanted, largestFree=largest)

@@ -32,7 +32,7 @@ def asked_by(shares: Iterable[CompiledShare], pod: PodView) -> Ask | Refused:
         if isinstance(need, Unknown):
             return Refused(str(need))
         if need is not None:
-            asked.append(DeviceAsk(share.entry.name, need.cards, need.amounts))
+            asked.append(need)
     return tuple(asked)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.grants.device_usage import Charge
+from fairlead.grants.device_usage import Charge, DeviceAsk
 from fairlead.strategies.contract import (
     PASS,
     CompiledShare,
@@ -33,7 +33,6 @@ from fairlead.strategies.devices.choice import (
     TOO_FEW_HEALTHY,
     TOO_LARGE,
     WAITING,
-    Need,
     Refusal,
     choose_grants,
     need_of,
@@ -318,8 +317,8 @@ def test_foreign_pods_are_those_without_a_grant_of_the_resource() -> None:
 
 def test_what_a_pod_needs() -> None:
     needs = [need_of(device_share(split=split), pod(7, cards=2)) for split in ("Even", "Each")]
-    assert needs == [Need(2, {MEM: 4}), Need(2, {MEM: 7})]
-    assert need_of(device_share(), pod(0.5)) == Need(1, {MEM: 1})
+    assert needs == [DeviceAsk("gpu", 2, {MEM: 4}), DeviceAsk("gpu", 2, {MEM: 7})]
+    assert need_of(device_share(), pod(0.5)) == DeviceAsk("gpu", 1, {MEM: 1})
 
 
 SHARES = [
@@ -373,11 +372,11 @@ def test_no_choice_makes_a_device_hold_more_than_it_has(data: st.DataObject) -> 
 
 def _is_sound(share: CompiledShare, wanted: Pod, found: Sequence[GrantedDevice], healthy: Mapping[str, bool]) -> None:
     need = need_of(share, wanted)
-    if not isinstance(need, Need):
+    if not isinstance(need, DeviceAsk):
         assert found == ()
         return
-    assert len({one.id for one in found}) == len(found) == need.cards
-    assert all(healthy[one.id] and one.amounts == need.amounts for one in found)
+    assert len({one.id for one in found}) == len(found) == need.devices
+    assert all(healthy[one.id] and one.amounts == need.each for one in found)
 
 
 def _says_the_same(share: CompiledShare, wanted: Pod, node: Node, found: Refusal | Unknown) -> None:
