@@ -330,3 +330,45 @@ def test_whoever_may_not_read_nodes_is_told_which_right_is_missing(
     assert err.startswith("fairlead explain: you may not list nodes, which this command needs: ")
     assert 'a ClusterRole of that user lacks the rule {apiGroups: [""], resources: [nodes], verbs: [list]}' in err
     assert err.count("\n") == 1
+
+
+def test_workloads_and_what_waits_are_explained_as_the_api_server_stores_them(
+    ground: Cluster, asked: str, kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Live and of what kubectl writes; of a Deployment with a pod, and of one that has none."""
+    api, apps = ground.api, f"/apis/apps/v1/namespaces/{asked}"
+    made = _pod("", asks={"cpu": "17"}, schedulerName="fairlead")
+    for name, replicas in (("web", 2), ("idle", 0)):
+        template_ = {"metadata": {"labels": {"app": name}}, "spec": made["spec"]}
+        spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template_}
+        api.create(f"{apps}/deployments", {"metadata": {"name": name}, "spec": spec})
+    pods = f"/api/v1/namespaces/{asked}/pods"
+    wait_for("the pods of the Deployment", lambda: len(api.items(pods)) == 3 or None)
+    web = {one["metadata"]["name"] for one in api.items(pods)} - {"train"}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(POLICY))
+    (tmp_path / "now.json").write_text(kubectl("get", "nodes,pods,namespaces,deployments", "-A", "-o", "json"))
+    files = ["--policies", str(tmp_path / "p.yaml"), "--snapshot", str(tmp_path / "now.json")]
+    live = ["--kubeconfig", str(ground.kubeconfig)]
+
+    def run(*asked_: str) -> str:
+        assert main(["explain", *asked_, "-n", asked]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    for where in (live, files):
+        first = run("deployment.apps/web", *where).splitlines()[0]
+        assert first.startswith(f"deployment {asked}/web: 2 of 2 pods, 2 waiting; this explains web-")
+        assert first.endswith(", as 1 more waits for the same reason.")
+        first = run("deploy/idle", *where).splitlines()[0]
+        assert first == f"deployment {asked}/idle has no pods (0 wanted): this explains its template."
+        waiting = json.loads(run("--pending", *where, "-o", "json"))
+        assert {pod["name"] for group in waiting["groups"] for pod in group["pods"]} == {"train", *web}
+    assert main(["explain", "deploy/wep", "-n", asked, *live]) == 2
+    assert f"there is no deployment {asked}/wep in the cluster: did you mean web?" in capsys.readouterr().err
+    strict = yaml.safe_load((tmp_path / "p.yaml").read_text())
+    strict["spec"]["filters"][0]["expression"] = "false"
+    (tmp_path / "edit.yaml").write_text(yaml.safe_dump(strict))
+    assert main(["diff", "--from", "live", "--to", str(tmp_path / "edit.yaml"), *live, "-o", "json"]) == 1
+    changed = json.loads(capsys.readouterr().out)["pods"]
+    assert [(one["name"], len(one["lost"])) for one in changed if one["namespace"] == asked] == [("train", 2)]

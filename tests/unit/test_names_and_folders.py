@@ -21,6 +21,7 @@ MANY_MODULES: Final = {
     "cli/commands": "one command a module",
     "cli/inputs": "one input of commands a module",
     "cli/reports": "the text or the data of one command a module",
+    "policy/lint": "one kind of checks a module",
     "strategies/builtin": "one strategy a module",
 }
 """Folders that may be larger, as they are lists of equals."""

@@ -141,7 +141,7 @@ class OperatorReplica:
         self.rejected = RejectedPods()
         self.admission = AdmissionServer(
             certificates.tls,
-            lambda body: review_steps(body, core.model, core.policies.options),
+            lambda body: review_steps(body, core.model, core.policies.options, core.policies.serving.policies),
             core.refuse,
             lambda: file.settings.admission.client_ca,
             observe=core.metrics.histogram(

@@ -20,14 +20,11 @@ from fairlead.policy.compile.device_rules import FILTER_PREFIX
 from fairlead.policy.compile.entry_limits import EntryLimits
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
-from fairlead.policy.evaluate.annotations import conflicts
-from fairlead.policy.evaluate.device_grants import ShareCollision, layout_conflicts, share_collisions
 from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
 from fairlead.policy.lint.codes import LintCode
 from fairlead.policy.lint.inspection import inspect
-from fairlead.policy.lint.match_checks import are_apart
+from fairlead.policy.lint.policy_set_checks import policy_set_conflicts
 from fairlead.policy.lint.rule_checks import why_on_engine
-from fairlead.policy.lint.symbolic import can_be_together
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.strategies.contract import Strategy
 from fairlead.strategies.registry import installed, policy_with
@@ -41,11 +38,11 @@ _NAME = ("metadata", "name")
 
 @dataclass(slots=True)
 class CrossPolicyChecks:
-    """Checks that span several policies: names used twice, and annotations that two policies write."""
+    """Checks that span several policies, with the places of what they find in files."""
 
     _names: dict[str, dict[str, int]] = field(default_factory=dict)
     """By name and file: the line of the first policy with that name."""
-    _writing: list[tuple[PolicyLocation, SchedulerExtenderPolicy, CompiledPolicy]] = field(default_factory=list)
+    _places: list[tuple[PolicyLocation, CompiledPolicy]] = field(default_factory=list)
 
     def same_name(self, place: PolicyLocation) -> Iterator[Finding]:
         """Yield an error for a name used twice in a file, a warning for two files: often only one is applied."""
@@ -63,70 +60,20 @@ class CrossPolicyChecks:
             yield place.finding(_NAME, said, hint, severity="warning", reason=LintCode.SAME_NAME.value)
         files.setdefault(place.file, line)
 
-    def remember(self, place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> None:
+    def remember(self, place: PolicyLocation, compiled: CompiledPolicy) -> None:
         """Record a policy that compiles."""
-        if compiled.annotations or compiled.device_shares:
-            self._writing.append((place, policy, compiled))
-
-    def layouts(self) -> Iterator[Finding]:
-        """Yield a warning for each resource to which two policies give different layouts, of whatever schedulers."""
-        ordered = sorted(self._writing, key=lambda one: one[2].order)
-        places = {compiled.name: place for place, _, compiled in reversed(ordered)}
-        shares = {compiled.name: compiled.device_shares for _, _, compiled in reversed(ordered)}
-        for one in layout_conflicts([compiled for _, _, compiled in ordered]):
-            at = [one.resource in rule.share.entry.resources for rule in shares[one.loser]].index(True)
-            earlier = places[one.winner]
-            line, _ = earlier.of(_NAME)
-            said = f"{shown(one.winner)} ({earlier.file}:{line}) gives {one.resource} another layout of devices"
-            hint = "both grant from the same devices: write the same layout, whatever schedulers and pods they are for"
-            path = ("spec", "binding", "deviceShare", at, "layout")
-            yield places[one.loser].finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
+        self._places.append((place, compiled))
 
     def conflicts(self) -> Iterator[Finding]:
-        """Yield a warning for each annotation that a policy loses to another one that may match the same pod.
-
-        And for each device share that cannot be granted beside one of another policy.
-        """
-        ordered = sorted(self._writing, key=lambda one: one[2].order)
-        for at, (place, policy, compiled) in enumerate(ordered):
-            told, colliding = set[str](), set[int]()
-            for earlier, its_policy, its_compiled in ordered[:at]:
-                new = {one.key for one in conflicts([its_compiled, compiled])} - told
-                shares = [one for one in _collisions(its_compiled, compiled) if one.at not in colliding]
-                if not (new or shares) or compiled.name == its_compiled.name:
-                    continue
-                if are_apart(policy.spec.match, its_policy.spec.match):
-                    continue
-                conditions = (*compiled.match.conditions, *its_compiled.match.conditions)
-                if can_be_together(condition.expression for condition in conditions):
-                    told |= new
-                    colliding |= {one.at for one in shares}
-                    yield from (_conflict(place, compiled, key, earlier, its_compiled) for key in sorted(new))
-                    yield from (_collision(place, one, earlier) for one in shares)
-
-
-def _conflict(
-    place: PolicyLocation, compiled: CompiledPolicy, key: str, earlier: PolicyLocation, winner: CompiledPolicy
-) -> Finding:
-    at = [rule.key for rule in compiled.annotations].index(key)
-    why = "its priority is higher" if winner.priority > compiled.priority else "its name comes first"
-    line, _ = earlier.of(_NAME)
-    said = f"{shown(winner.name)} ({earlier.file}:{line}) also writes {key} and wins where both match a pod: {why}"
-    hint = "write another key, or let no pod match both"
-    path = ("spec", "binding", "annotations", at, "key")
-    return place.finding(path, said, hint, severity="warning", reason=LintCode.CONFLICT.value)
-
-
-def _collisions(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[ShareCollision]:
-    if earlier.enforced and later.enforced and earlier.scheduler_name == later.scheduler_name:
-        yield from share_collisions(earlier, later)
-
-
-def _collision(place: PolicyLocation, one: ShareCollision, earlier: PolicyLocation) -> Finding:
-    line, _ = earlier.of(_NAME)
-    said = f"{shown(earlier.name)} ({earlier.file}:{line}) comes first and {one.why}"
-    path = ("spec", "binding", "deviceShare", one.at)
-    return place.finding(path, said, one.cure, severity="warning", reason=LintCode.CONFLICT.value)
+        """Yield a warning for each field of a policy that loses to another policy, with the place of that one."""
+        places = {id(compiled): place for place, compiled in self._places}
+        for one in policy_set_conflicts(compiled for _, compiled in self._places):
+            winner = places[id(one.winner)]
+            line, _ = winner.of(_NAME)
+            said = f"{shown(one.winner.name)} ({winner.file}:{line}) {one.message}"
+            yield places[id(one.loser)].finding(
+                one.path, said, one.hint, severity="warning", reason=LintCode.CONFLICT.value
+            )
 
 
 @dataclass(slots=True)
@@ -183,7 +130,7 @@ class Checker:
 
     def finish(self) -> LintReport:
         """Add the findings that span files, and return all findings in the order of the files."""
-        found = [*self._across.conflicts(), *self._across.layouts()]
+        found = self._across.conflicts()
         self.report.findings = [*with_accepted([*self.report.findings, *found], self._acceptances)]
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return self.report
@@ -230,7 +177,7 @@ class Checker:
                 if (beyond := self._entries.take(inspected.compiled)) is not None:
                     report.findings.append(_fault(place, beyond))
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
-                self._across.remember(place, inspected.policy, inspected.compiled)
+                self._across.remember(place, inspected.compiled)
         report.findings += self._across.same_name(place)
 
 

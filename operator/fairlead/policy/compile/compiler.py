@@ -159,6 +159,7 @@ class _Compiler:
                 _selector(spec.match.namespace_selector),
                 _selector(spec.match.pod_selector),
                 tuple(self.conditions),
+                spec.match,
             ),
             data=spec.data,
             filters=tuple(self.filters),

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal
 
 from fairlead.api.data import DataEntry
 from fairlead.api.mode import Mode
+from fairlead.api.rules import Match as WrittenMatch
 from fairlead.api.status import Evaluation
 from fairlead.cel.analysis.expression_reads import OF_PODS
 from fairlead.policy.compile.expression import CompiledExpression
@@ -87,6 +88,9 @@ Selector = Callable[[Mapping[str, str]], bool]
 """Reports whether an object with these labels is selected."""
 
 
+_EVERYTHING: Final = WrittenMatch()
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """Pods that a policy applies to."""
@@ -95,6 +99,8 @@ class Match:
     namespace_selector: Selector | None = None
     pod_selector: Selector | None = None
     conditions: tuple[ExpressionRule, ...] = ()
+    written: WrittenMatch = _EVERYTHING
+    """The same as it is written, for checks of which pods two policies can match."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy
+from fairlead.policy.compile.model import AnnotationRule
+from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import with_data
@@ -15,15 +16,6 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 
 MAX_BYTES: Final = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two policies that write the same annotation; the loser's is not written."""
-
-    key: str
-    winner: str
-    loser: str
 
 
 @dataclass(slots=True)
@@ -96,17 +88,3 @@ def _value(rule: AnnotationRule, pod: PodView, view: NodeView | None, now: int) 
     if len(value.encode()) > MAX_BYTES:
         return RuleError("the value", f"has more than {MAX_BYTES} bytes")
     return value
-
-
-def conflicts(policies: Sequence[CompiledPolicy]) -> list[Conflict]:
-    """Return the annotation keys that several policies of one scheduler write, whichever pods they match."""
-    found: list[Conflict] = []
-    owner: dict[tuple[str, str], str] = {}
-    for policy in sorted((policy for policy in policies if policy.enforced), key=lambda policy: policy.order):
-        for rule in policy.annotations:
-            key = (policy.scheduler_name, rule.key)
-            if key in owner:
-                found.append(Conflict(rule.key, owner[key], policy.name))
-            else:
-                owner[key] = policy.name
-    return found

@@ -1,13 +1,10 @@
-"""Devices that the policies of a pod grant when it is bound, and layouts of policies that contradict each other."""
+"""Devices that the policies of a pod grant when it is bound."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
 
-from fairlead.api.devices import RecordDevices
 from fairlead.grants.commit import Refused
 from fairlead.grants.entry import Grant, GrantedDevice
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.policy_conflicts import FOR_GPUSHARE, gpushare_too
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
@@ -15,9 +12,6 @@ from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.choice import Refusal, choose_grants
 from fairlead.strategies.devices.taken import Taken
 from fairlead.strategies.facts import Unknown
-
-GPUSHARE: Final[RecordDevices] = "Gpushare"
-FOR_GPUSHARE: Final = "also records for gpushare, whose annotations have room for one grant"
 
 
 def choose_devices(pod: PodView, matched: Sequence[Matched], node: NodeView) -> Grant | Refused:
@@ -76,57 +70,3 @@ def left_out(pod: PodView, matched: Sequence[Matched]) -> str | None:
                     why = f"because {others} {FOR_GPUSHARE}"
                 return f"policy {each.policy.name}, {rule.name}: {ungranted[0]} cannot be granted, {why}"
     return None
-
-
-def gpushare_too(earlier: Iterable[CompiledShare], later: CompiledShare) -> bool:
-    """Report whether a device share of other resources would overwrite what an earlier one records for gpushare."""
-    return later.entry.record == GPUSHARE and any(
-        one.entry.record == GPUSHARE and {*one.entry.resources}.isdisjoint(later.entry.resources) for one in earlier
-    )
-
-
-class ShareCollision(NamedTuple):
-    """Device share of a policy beside one of an earlier policy: a pod that asks for both is not bound."""
-
-    at: int
-    """Its index in the later policy."""
-    why: str
-    """What the earlier policy does, and what follows."""
-    cure: str
-
-
-def share_collisions(earlier: CompiledPolicy, later: CompiledPolicy) -> Iterator[ShareCollision]:
-    """Yield the device shares of a later policy of which an earlier one grants a part, or that it would overwrite."""
-    before = [rule.share for rule in earlier.device_shares]
-    taken = {resource for share in before for resource in share.entry.resources}
-    for at, rule in enumerate(later.device_shares):
-        resources = rule.share.entry.resources
-        common, missing = ([one for one in resources if (one in taken) is want] for want in (True, False))
-        if common and missing:
-            why = f"grants {common[0]}, but not {missing[0]}: a pod that both match and that asks for both is not bound"
-            yield ShareCollision(at, why, "grant each resource by one of them, or let no pod match both")
-        elif gpushare_too(before, rule.share):
-            why = f"{FOR_GPUSHARE}: a pod that both match and that asks for the resources of both is not bound"
-            yield ShareCollision(at, why, "record Fairlead in one of them, or let no pod match both")
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutConflict:
-    """Two policies that read the devices with a resource in different ways; both grant from the same ledgers."""
-
-    resource: str
-    winner: str
-    loser: str
-
-
-def layout_conflicts(policies: Sequence[CompiledPolicy]) -> list[LayoutConflict]:
-    """Return the resources to which policies give different layouts, whatever schedulers and pods they are for."""
-    found = list[LayoutConflict]()
-    owner: dict[str, tuple[CompiledPolicy, CompiledShare]] = {}
-    for policy in sorted((policy for policy in policies if policy.enforced), key=lambda policy: policy.order):
-        for rule in policy.device_shares:
-            for resource in rule.share.entry.resources:
-                first, its_share = owner.setdefault(resource, (policy, rule.share))
-                if its_share.entry.layout != rule.share.entry.layout:
-                    found.append(LayoutConflict(resource, first.name, policy.name))
-    return found

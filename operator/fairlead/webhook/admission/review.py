@@ -5,7 +5,7 @@ must be removable whatever is wrong with the policy. So is an edit that turns a 
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -13,12 +13,15 @@ import msgspec
 from fairlead.api.errors import render_path
 from fairlead.api.mode import mode_of
 from fairlead.api.names import GROUP, KIND
+from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, finish, released
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.policy.lint.acceptances import ACCEPT, LENGTH_MAX
-from fairlead.policy.lint.codes import LintWarning
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.lint.acceptances import ACCEPT, ACROSS_POLICIES, LENGTH_MAX
+from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps
+from fairlead.policy.lint.policy_set_checks import conflicts_with
 
 PIECE: Final = 120
 PIECES: Final = 8
@@ -83,13 +86,26 @@ VALUES_MAX: Final = 10_000
 _SMALL: Final = 1024
 
 
-def review(body: bytes, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> bytes:
+def review(
+    body: bytes,
+    model: type[SchedulerExtenderPolicy],
+    rules: CompileOptions,
+    serving: Sequence[CompiledPolicy] = (),
+) -> bytes:
     """Return the answer without pausing. Raises NoReviewError."""
-    return finish(review_steps(body, model, rules))
+    return finish(review_steps(body, model, rules, serving))
 
 
-def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Steps[bytes]:
-    """Return the answer, pausing so that others are served meanwhile. Raises NoReviewError."""
+def review_steps(
+    body: bytes,
+    model: type[SchedulerExtenderPolicy],
+    rules: CompileOptions,
+    serving: Sequence[CompiledPolicy] = (),
+) -> Steps[bytes]:
+    """Return the answer, pausing so that others are served meanwhile; `serving` are the policies that serve.
+
+    Raises NoReviewError.
+    """
     try:
         request = _decode(body).request
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -120,7 +136,8 @@ def review_steps(body: bytes, model: type[SchedulerExtenderPolicy], rules: Compi
         pieces = [piece for fault in found.faults for piece in textwrap.wrap(str(fault), PIECE)]
         answer = _answer(request.uid, warnings=_limited([_TURNED_OFF, *pieces]))
     else:
-        answer = _answer(request.uid, _message(found), _warnings(found.warnings))
+        across = (yield from _across(found, serving)) if found.compiled is not None else []
+        answer = _answer(request.uid, _message(found), _limited([*_warnings(found.warnings), *across]))
     expressions = found.compiled.expressions if found.compiled is not None else []
     del found
     yield from released(expressions)
@@ -182,7 +199,27 @@ def _message(found: Inspected) -> str:
 
 def _warnings(warnings: Iterable[LintWarning]) -> list[str]:
     """Return the warnings in pieces that the API server does not truncate."""
-    return _limited([piece for one in warnings if one.severity == "warning" for piece in _pieces(one)])
+    return [piece for one in warnings if one.severity == "warning" for piece in _pieces(one)]
+
+
+def _across(found: Inspected, serving: Sequence[CompiledPolicy]) -> Steps[list[str]]:
+    """Return the warnings of lint about the policy and those that serve, as many as are shown."""
+    new, pieces = found.compiled, list[str]()
+    accepted = [each for each in found.acceptances if each.reason in ACROSS_POLICIES]
+    if new is None:
+        return pieces
+    for one in conflicts_with(new, serving):
+        if one is None:
+            yield
+            continue
+        if one.loser is new and any(each.covers(LintCode.CONFLICT, one.rule) for each in accepted):
+            continue
+        of = "" if one.loser is new else f"policy {shown(one.loser.name)}: "
+        winner = shown(one.winner.name)
+        pieces += textwrap.wrap(f"{of}{render_path(one.path)}: {winner} {one.message}; {one.hint}", PIECE)
+        if len(pieces) > PIECES:
+            break
+    return pieces
 
 
 def _limited(pieces: list[str]) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fairlead.policy.evaluate.annotations import Annotations, Conflict, annotations
+from fairlead.policy.compile.policy_conflicts import Conflict
+from fairlead.policy.evaluate.annotations import Annotations, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.device_grants import left_out, requests_share, shares_for_pod
 from fairlead.policy.evaluate.matching import Matched

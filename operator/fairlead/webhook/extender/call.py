@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
 
 from fairlead.grants.entry import Grant
-from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.webhook.extender.circuit_breaker import Scope

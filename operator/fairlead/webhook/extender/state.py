@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.class_cache import CacheCounts, Classes
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet

@@ -9,7 +9,7 @@ from typing import Final
 
 from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
-from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
 from fairlead.webhook.binding.binder import Binder

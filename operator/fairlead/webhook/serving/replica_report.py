@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.annotations import Conflict, conflicts
-from fairlead.policy.evaluate.device_grants import layout_conflicts
+from fairlead.policy.compile.policy_conflicts import Conflict, conflicts, layout_conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 from fairlead.webhook.extender.circuit_breaker import OpenCircuit, version

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.evaluate.annotations import Conflict, annotations, conflicts
+from fairlead.policy.compile.policy_conflicts import Conflict, conflicts
+from fairlead.policy.evaluate.annotations import annotations
 from support.policy import NOW, Evaluation, node, pod, policy
 
 X, Y = "fairlead.dev/x", "fairlead.dev/y"

@@ -8,13 +8,8 @@ from fairlead.api.parse import parse_policy
 from fairlead.cel.values.structs import from_json
 from fairlead.grants.commit import Refused
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.device_grants import (
-    LayoutConflict,
-    choose_devices,
-    layout_conflicts,
-    left_out,
-    shares_for_pod,
-)
+from fairlead.policy.compile.policy_conflicts import LayoutConflict, layout_conflicts
+from fairlead.policy.evaluate.device_grants import choose_devices, left_out, shares_for_pod
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally

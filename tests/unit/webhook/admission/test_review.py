@@ -1,15 +1,18 @@
 """What is said of a policy that somebody applies."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import RULES_MAX
-from fairlead.policy.compile.compiler import CompileOptions
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.webhook.admission import review as admission
 from fairlead.webhook.admission.admission_server import MAX_BODY
 from fairlead.webhook.admission.review import MESSAGE_MAX, PIECE, PIECES, NoReviewError, review, review_steps
+from policies.good import device_share
 from support.policy import obj
 from support.policy.building import INSTALLED, MODEL
 
@@ -226,3 +229,75 @@ def test_what_takes_too_long_is_denied() -> None:
 
     reply = json.loads(review(asked(obj(filters={"f": "true"})), MODEL, CompileOptions(INSTALLED, clock=clock)))
     assert "takes too long to compile" in reply["response"]["status"]["message"]
+
+
+# Other policies.
+
+KEY = "fairlead.dev/a"
+
+
+def writing(name: str, *, priority: int = 0, namespaces: tuple[str, ...] = (), accept: str = "") -> dict[str, Any]:
+    """A policy that writes an annotation."""
+    match = {"namespaces": [*namespaces]} if namespaces else {}
+    binding = {"annotations": [{"key": KEY, "expression": "node.metadata.name"}]}
+    made = obj(name, binding=binding, match=match, priority=priority)
+    if accept:
+        made["metadata"]["annotations"] = {"fairlead.dev/accept": accept}
+    return made
+
+
+def compiled(one: dict[str, Any]) -> CompiledPolicy:
+    return compile_policy(parse_policy(one, MODEL), CompileOptions(INSTALLED))
+
+
+def warned(new: dict[str, Any], *serving: dict[str, Any]) -> str:
+    """Warnings of the answer about a policy beside those that serve, as one text."""
+    others = [compiled(one) for one in serving]
+    reply = json.loads(review(asked(new), MODEL, CompileOptions(INSTALLED), others))["response"]
+    assert reply["allowed"]
+    return " ".join(reply.get("warnings", ()))
+
+
+LOSES: Final = (
+    "spec.binding.annotations[0].key: 'first' also writes fairlead.dev/a and wins where both match a pod: "
+    "its name comes first; write another key, or let no pod match both"
+)
+BESIDE: Final[dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]]] = {
+    "nothing else": (writing("new"), [], ""),
+    "it loses": (writing("new"), [writing("first")], LOSES),
+    "the other one loses": (
+        writing("new", priority=1),
+        [writing("first")],
+        (
+            "policy 'first': spec.binding.annotations[0].key: 'new' also writes fairlead.dev/a and wins where both "
+            "match a pod: its priority is higher; write another key, or let no pod match both"
+        ),
+    ),
+    "its own earlier generation": (writing("first"), [writing("first")], ""),
+    "no pod matches both": (writing("new", namespaces=("a",)), [writing("first", namespaces=("b",))], ""),
+    "it is accepted": (writing("new", accept=f"Conflict/{KEY}: meant so"), [writing("first")], ""),
+    "another rule is accepted": (writing("new", accept="Conflict/x: meant so"), [writing("first")], LOSES),
+}
+
+
+@pytest.mark.parametrize(("new", "serving", "want"), BESIDE.values(), ids=BESIDE)
+def test_conflicts_with_policies_that_serve_are_warned_of_as_lint_warns(
+    new: dict[str, Any], serving: list[dict[str, Any]], want: str
+) -> None:
+    assert warned(new, *serving) == want
+
+
+def test_of_many_conflicts_the_first_are_shown_and_others_are_served_between() -> None:
+    others = [compiled(writing(f"a{at}")) for at in range(40)]
+    body, options = asked(writing("new", priority=1)), CompileOptions(INSTALLED)
+    reply = json.loads(review(body, MODEL, options, others))["response"]
+    assert (len(reply["warnings"]), reply["warnings"][-1]) == (PIECES, "there are more: run fairlead lint")
+    alone = sum(1 for _ in review_steps(body, MODEL, options))
+    assert sum(1 for _ in review_steps(body, MODEL, options, others)) > alone
+
+
+def test_layouts_of_devices_that_differ_are_warned_of() -> None:
+    grants = {"deviceShare": [device_share()]}
+    other = {"deviceShare": [device_share(layout={"count": "example.com/n"})]}
+    said = warned(obj("new", binding=grants), obj("first", binding=other))
+    assert "'first' gives aliyun.com/gpu-mem another layout of devices; both grant from the same devices" in said

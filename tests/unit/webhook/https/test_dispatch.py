@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead import logs
 from fairlead.cel.values.structs import from_json
 from fairlead.metrics import Metrics
-from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.webhook.binding.api_calls import Posted
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.placeholder import placeholder_policy
-from fairlead.policy.evaluate.annotations import Conflict
+from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleFailures
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState, decode, encode
