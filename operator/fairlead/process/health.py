@@ -126,11 +126,21 @@ class Components:
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
-        """All reflectors, by name."""
+        """Reflectors without which no call can be answered, by name."""
         found = {**self.mirror_feed.reflectors, **self.background}
         for capability in self.capabilities:
             found |= capability.reflectors
         return found
+
+    @property
+    def on_demand(self) -> Mapping[str, Reflector[Any]]:
+        """Reflectors that policies ask for, by name."""
+        return {name: one for capability in self.capabilities for name, one in capability.on_demand.items()}
+
+    @property
+    def all_reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """All reflectors, which have metrics and are verified, by name."""
+        return {**self.reflectors, **self.on_demand}
 
 
 def checks(parts: Components) -> Iterator[Check]:
@@ -138,11 +148,7 @@ def checks(parts: Components) -> Iterator[Check]:
     why_not = "stopping" if parts.server.draining else parts.server.aside
     yield Check("serving", ok=not why_not, text=why_not)
     for name, one in parts.reflectors.items():
-        text = one.state.last_error
-        if one.state.synced:
-            behind = f", {lag:.0f} s behind" if (lag := one.staleness()) else ""
-            text = f"{len(one.objects)}{behind}" + (f"; {text}" if text else "")
-        yield Check(name, one.state.synced, text or "not listed yet")
+        yield Check(name, one.state.synced, _watched(one))
     state = parts.reloader.state
     generation = "none yet" if state is None else f"generation {state.policies.generation}"
     yield Check("policies", state is not None, generation)
@@ -150,10 +156,21 @@ def checks(parts: Components) -> Iterator[Check]:
         yield from capability.checks()
     for status in parts.policies.states.values():
         yield Check("policy", ok=True, text=str(status))
+    for name, one in parts.on_demand.items():
+        yield Check(name, ok=True, text=_watched(one))
     for capability in parts.capabilities:
         yield from capability.remarks()
     for name, text in _remarks(parts):
         yield Check(name, ok=True, text=text)
+
+
+def _watched(reflector: Reflector[Any]) -> str:
+    """Return how many objects a reflector has, and what is wrong with it."""
+    text = reflector.state.last_error
+    if reflector.state.synced:
+        behind = f", {lag:.0f} s behind" if (lag := reflector.staleness()) else ""
+        text = f"{len(reflector.objects)}{behind}" + (f"; {text}" if text else "")
+    return text or "not listed yet"
 
 
 def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
@@ -177,7 +194,7 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
 def gauges(parts: Components) -> Iterator[Gauges]:
     """Yield the gauges that all replicas have, which are computed at each scrape."""
     yield Gauges("fairlead_build_info", "Version of the operator.", ("version",), lambda: {(__version__,): 1})
-    yield from reflector_gauges(lambda: parts.reflectors)
+    yield from reflector_gauges(lambda: parts.all_reflectors)
     yield Gauges(
         "fairlead_certificate_expiration_timestamp_seconds",
         "Time at which a certificate expires, in seconds since 1970.",

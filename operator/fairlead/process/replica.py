@@ -206,7 +206,7 @@ class Replica:
 
     async def verify(self) -> None:
         """Compare the caches with the API server; count the differences, and list those kinds again."""
-        for one in self.parts.reflectors.values():
+        for one in self.parts.all_reflectors.values():
             try:
                 await one.check()
             except ClusterError as error:

@@ -38,7 +38,12 @@ class Capability:
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
-        """Watches by the name that /readyz and metrics show; the hourly verification compares them, too."""
+        """Watches without which no call can be answered, by their names in /readyz and metrics."""
+        return {}
+
+    @property
+    def on_demand(self) -> Mapping[str, Reflector[Any]]:
+        """Watches that policies ask for: an author must not be able to keep a replica from being ready."""
         return {}
 
     def use_settings(self, settings: OperatorSettings) -> None:

@@ -53,11 +53,17 @@ class Quotas(Capability):
         self.names = sink.names
         self.log = list[str]()
         where = ObjectRef(Resource("", "v1", "resourcequotas"))
-        self._reflector = Reflector(core.client, where, decode=msgspec.json.Decoder(Quota).decode, sink=sink)
+        decode = msgspec.json.Decoder(Quota).decode
+        self._reflector = Reflector(core.client, where, decode=decode, sink=sink)
+        self._never_run = Reflector(core.client, where, decode=decode, sink=sink)
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
         return {"quotas": self._reflector}
+
+    @property
+    def on_demand(self) -> Mapping[str, Reflector[Any]]:
+        return {"wanted quotas": self._never_run}
 
     async def begin(self) -> None:
         self.log.append("begins")
@@ -92,8 +98,16 @@ class Quotas(Capability):
 
 
 @in_loop
-async def test_a_replica_watches_runs_checks_counts_and_shows_it(tmp_path: Path) -> None:
-    made = list[Quotas]()
+async def test_a_replica_watches_runs_checks_counts_and_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, verified = list[Quotas](), list[Reflector[Any]]()
+
+    async def check(reflector: Reflector[Any]) -> int:
+        verified.append(reflector)
+        return 0
+
+    monkeypatch.setattr(Reflector, "check", check)
 
     def quotas(core: ServingCore) -> Quotas:
         made.append(Quotas(core))
@@ -106,13 +120,17 @@ async def test_a_replica_watches_runs_checks_counts_and_shows_it(tmp_path: Path)
         status, text = await one.probe("/readyz")
         assert (status, "[-] quota: there is none" in text, "[+] quotas: 0" in text) == (503, True, True)
         world.objects["resourcequotas"].append(node("small"))
-        await one.app.replica.verify()
+        one.app.replica.parts.all_reflectors["quotas"].relist()
         await one.until(lambda: made[0].names == ["small"])
         status, text = await one.probe("/readyz")
         assert (status, "[+] quota: there is one" in text, "[+] quota names: small" in text) == (200, True, True)
+        assert "[+] wanted quotas: not listed yet" in text, "it keeps no replica from being ready"
         metrics = (await one.probe("/metrics"))[1]
+        assert 'fairlead_mirror_objects{kind="wanted quotas"} 0.0' in metrics
         assert "fairlead_quotas 1.0" in metrics
-        assert 'fairlead_mirror_differences_total{kind="quotas"} 1.0' in metrics
+        assert 'fairlead_mirror_relists_total{kind="quotas",reason="asked"} 1.0' in metrics
+        await one.app.replica.verify()
+        assert {made[0].reflectors["quotas"], made[0].on_demand["wanted quotas"]} < {*verified}
         reader = await one.connect(OPERATOR)
         page = await reader.call("/quotas/all", b"", "GET")
         assert (page.status, json.loads(page.body)) == (200, ["small"])

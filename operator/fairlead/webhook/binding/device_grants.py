@@ -1,7 +1,7 @@
 """Device grants: ledgers and lists of unhealthy devices are watched, and binds of pods that ask for devices decided."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.kube.http.client import Client
@@ -19,7 +19,7 @@ from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.mirror_views import MirrorViews
 from fairlead.webhook.binding.pods_with_grants import PodDecoder
 from fairlead.webhook.binding.unhealthy_devices_feed import UnhealthyFeed
-from fairlead.webhook.capability import Capability, Check, FindPage
+from fairlead.webhook.capability import Capability, FindPage
 
 
 class DeviceGrants(Capability):
@@ -52,6 +52,11 @@ class DeviceGrants(Capability):
         """Watch of the ledgers, once a policy grants devices."""
         return self._ledgers.reflectors
 
+    @property
+    def on_demand(self) -> Mapping[str, Reflector[Any]]:
+        """Watches of the namespaces that have lists of unhealthy devices."""
+        return self._unhealthy.reflectors
+
     async def run(self) -> None:
         """Watch, and survey the devices now and then, until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -65,11 +70,6 @@ class DeviceGrants(Capability):
     async def tend(self) -> None:
         """Delete the ledgers of nodes that are gone."""
         await self._ledgers.delete_unused()
-
-    def remarks(self) -> Iterator[Check]:
-        """Yield why lists of unhealthy devices are not read, or are behind."""
-        for text in self._unhealthy.remarks():
-            yield Check("unhealthy devices", ok=True, text=text)
 
     def register(self, metrics: Metrics) -> None:
         """Register the metrics of grants and devices."""

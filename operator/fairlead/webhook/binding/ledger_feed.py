@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -15,6 +15,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import EventSink, Key, Meta
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.node_devices import DevicesOfNodes
@@ -72,29 +73,30 @@ class LedgerFeed:
         self._server, self._views, self._nodes = server, views, mirror.nodes
         self._devices = mirror.devices
         self.sink: Final = LedgerSink(views, mirror.devices)
-        self._wanted = asyncio.Event()
-        self.reflectors: Final[dict[str, Reflector[Any]]] = {}
-        """The watch by its name in /readyz and in metrics, once a policy that serves, or has served, grants devices."""
-        self.reflector: Final[Reflector[ListedLedger]] = Reflector(
+        self._watches = ReflectorSet()
+        self._reflector: Final[Reflector[ListedLedger]] = Reflector(
             client, where, decode=_listed, sink=self.sink, query={"labelSelector": LABEL}
         )
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Return the watch by its name, once a policy that serves, or has served, grants devices."""
+        return self._watches.reflectors
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Watch if one of these policies grants devices; return once the ledgers are listed, or after a while."""
         shares = [rule.share.entry for one in policies for rule in one.device_shares]
         self._devices.set_shares(shares)
         if shares:
-            self._wanted.set()
-            self.reflectors["ledgers"] = self.reflector
+            self._watches.want({"ledgers": lambda: self._reflector})
             try:
-                await asyncio.wait_for(self.reflector.listed(), LISTED_S)
+                await asyncio.wait_for(self._reflector.listed(), LISTED_S)
             except TimeoutError:
-                LOG.warning("ledgers.not_listed", extra={"error": self.reflector.state.last_error})
+                LOG.warning("ledgers.not_listed", extra={"error": self._reflector.state.last_error})
 
-    async def run(self) -> None:
+    async def run(self) -> NoReturn:
         """Watch until cancelled."""
-        await self._wanted.wait()
-        await self.reflector.run()
+        await self._watches.run()
 
     async def delete_unused(self) -> None:
         """Delete the ledgers of nodes that are gone, once nothing in them holds.

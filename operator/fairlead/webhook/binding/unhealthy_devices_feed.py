@@ -1,9 +1,9 @@
 """Watch of the ConfigMaps that name the unhealthy devices of nodes, of the policies that serve."""
 
 import asyncio
-import logging
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -11,13 +11,13 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.config_maps import CONFIG_MAPS, ConfigMap
 from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import Key
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.views.device_facts import UnhealthySource
 from fairlead.strategies.devices.layout import unhealthy_source
 
-LOG: Final = logging.getLogger(__name__)
 LISTED_S: Final = 5.0
 """How long a policy set waits until the ConfigMaps are listed."""
 _decode: Final = msgspec.json.Decoder(ConfigMap).decode
@@ -83,14 +83,12 @@ class UnhealthyFeed:
     def __init__(self, client: Client, mirror: Mirror) -> None:
         self._client, self._mirror = client, mirror
         self._sinks: dict[str, UnhealthySink] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._reflectors: dict[str, Reflector[ConfigMap]] = {}
+        self._watches = ReflectorSet()
 
-    def remarks(self) -> Iterator[str]:
-        """Yield why lists of unhealthy devices are not read, or are behind."""
-        for namespace, one in self._reflectors.items():
-            if why := one.state.last_error or ("" if one.state.synced else "not listed yet"):
-                yield f"ConfigMaps of {namespace}: {why}"
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Return the watches, by their names in /readyz and metrics."""
+        return self._watches.reflectors
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Watch for these policies from now on; return once all is listed, or after a while."""
@@ -99,29 +97,28 @@ class UnhealthyFeed:
             if (source := unhealthy_source(share.entry)) is not None:
                 wanted.setdefault(source[0], set()).add(source)
         for namespace, sources in wanted.items():
-            if namespace not in self._tasks:
-                sink = self._sinks[namespace] = UnhealthySink(self._mirror)
-                where = ObjectRef(CONFIG_MAPS.resource, namespace)
-                self._reflectors[namespace] = made = Reflector(self._client, where, decode=_decode, sink=sink)
-                self._tasks[namespace] = asyncio.get_running_loop().create_task(made.run())
             # Until the new policies serve, those before them read what they did.
-            self._sinks[namespace].set_sources(self._sinks[namespace].sources | sources)
+            sink = self._sinks.setdefault(namespace, UnhealthySink(self._mirror))
+            sink.set_sources(sink.sources | sources)
+        self._want(self._sinks)
         waiting = [asyncio.ensure_future(one.listed.wait()) for one in self._sinks.values() if not one.listed.is_set()]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=LISTED_S)
             for one in late:
                 one.cancel()
-        for namespace in self._tasks.keys() - wanted.keys():
-            self._tasks.pop(namespace).cancel()
-            del self._reflectors[namespace]
+        for namespace in self._sinks.keys() - wanted.keys():
             self._sinks.pop(namespace).set_sources(())
+        self._want(self._sinks)
         for namespace, sources in wanted.items():
             self._sinks[namespace].set_sources(sources)
 
-    async def run(self) -> None:
+    async def run(self) -> NoReturn:
         """Watch until cancelled."""
-        try:
-            await asyncio.Event().wait()
-        finally:
-            for task in self._tasks.values():
-                task.cancel()
+        await self._watches.run()
+
+    def _want(self, namespaces: Iterable[str]) -> None:
+        self._watches.want({f"unhealthy devices in {one}": partial(self._reflector, one) for one in namespaces})
+
+    def _reflector(self, namespace: str) -> Reflector[ConfigMap]:
+        where = ObjectRef(CONFIG_MAPS.resource, namespace)
+        return Reflector(self._client, where, decode=_decode, sink=self._sinks[namespace])

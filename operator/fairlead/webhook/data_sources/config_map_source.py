@@ -4,7 +4,6 @@ The data of others are not kept. Who may write there decides on the values, so t
 other namespaces.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, NoReturn
@@ -12,10 +11,13 @@ from typing import Any, Final, NamedTuple, NoReturn
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.watch.config_maps import ConfigMap, follow_config_maps
 from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import EventSink, Key
 from fairlead.policy.nodes.polls import ConfigMapPoll
 from fairlead.webhook.data_sources.config_map_values import EXAMPLE, ValuesDocument, read_document
 from fairlead.webhook.data_sources.poll_error import PollError
+
+_NAME: Final = "ConfigMaps"
 
 
 class DocumentState(NamedTuple):
@@ -142,13 +144,12 @@ class ConfigMapSource:
         """Call `changed` with the name of a ConfigMap when one of its documents, or what is wrong with it, changes."""
         self._client, self._namespace, self._changed, self._clock = client, namespace, changed, clock
         self._named = NamedConfigMaps()
-        self._reflector: Reflector[ConfigMap] | None = None
-        self._wake = asyncio.Event()
+        self._watches = ReflectorSet()
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
-        """Return the watch, if there is one, by what it watches."""
-        return {} if self._reflector is None else {"ConfigMaps": self._reflector}
+        """Return the watch, if there is one, by its name in /readyz and metrics."""
+        return self._watches.reflectors
 
     def want(self, polls: Iterable[ConfigMapPoll]) -> None:
         """Set which documents are read; others are forgotten."""
@@ -158,37 +159,26 @@ class ConfigMapSource:
         before = self._named.by_name
         self._named.by_name = {name: before.get(name) or self._config_map(name) for name in keys}
         are_new = [one.want(frozenset(keys[name])) for name, one in self._named.by_name.items()]
-        if not keys:
-            self._reflector = None
-        elif self._reflector is None:
-            self._reflector = follow_config_maps(
-                self._client, self._namespace, self._is_wanted, self._named, clock=self._clock
-            )
-        elif any(are_new):
-            self._reflector.relist()
-        self._wake.set()
+        before_watches = self.reflectors
+        self._watches.want({_NAME: self._follow} if keys else {})
+        if _NAME in before_watches and any(are_new):
+            before_watches[_NAME].relist()
 
     def state(self, poll: ConfigMapPoll) -> DocumentState:
         """Return the document of a poll, and why it is not up to date."""
-        if (one := self._named.by_name.get(poll.config_map)) is None or self._reflector is None:
+        if (one := self._named.by_name.get(poll.config_map)) is None or _NAME not in self.reflectors:
             return NOT_READ
-        found, watch = one.state(poll.key), self._reflector.state
+        found, watch = one.state(poll.key), self.reflectors[_NAME].state
         # A watch that has begun is resumed by itself; what keeps it from beginning, or will not pass, is an error.
         lost = watch.missing_permission or ("" if found.is_answered else watch.last_error)
         return found._replace(error=found.error or lost)
 
     async def run(self) -> NoReturn:
         """Watch what is wanted until cancelled."""
-        running: dict[Reflector[ConfigMap], asyncio.Task[NoReturn]] = {}
-        async with asyncio.TaskGroup() as group:
-            while True:
-                self._wake.clear()
-                wanted = {*filter(None, [self._reflector])}
-                for reflector in wanted - running.keys():
-                    running[reflector] = group.create_task(reflector.run())
-                for reflector in running.keys() - wanted:
-                    running.pop(reflector).cancel()
-                await self._wake.wait()
+        await self._watches.run()
+
+    def _follow(self) -> Reflector[ConfigMap]:
+        return follow_config_maps(self._client, self._namespace, self._is_wanted, self._named, clock=self._clock)
 
     def _is_wanted(self, name: str) -> bool:
         return name in self._named.by_name

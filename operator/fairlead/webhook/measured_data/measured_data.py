@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from fairlead.kube.http.client import Client
+from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
@@ -39,6 +40,11 @@ class MeasuredData(Capability):
             serving, mirror.nodes, lambda: self.feed.poll_states, now, namespaces=mirror.namespace_sink.objects
         )
         self._is_synced = is_synced
+
+    @property
+    def on_demand(self) -> Mapping[str, Reflector[Any]]:
+        """Watch of the ConfigMaps that policies name."""
+        return self.feed.reflectors
 
     def use_settings(self, settings: OperatorSettings) -> None:
         """Ask the Prometheus servers of the settings."""

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from fairlead.kube.http.client import Client
+from fairlead.kube.watch.reflector import Reflector
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_of
@@ -52,6 +53,11 @@ class NodeDataFeed:
     def poll_states(self) -> Mapping[Poll, PollStatus]:
         """Return the state of each poll."""
         return self._poller.states
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Return the watch of documents, if one is wanted, by its name."""
+        return self._documents.reflectors
 
     def readiness(self) -> tuple[bool, str] | None:
         """Return whether the first values are there, or were waited for long enough; None if nothing is polled."""

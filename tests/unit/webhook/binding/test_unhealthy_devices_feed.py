@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from fairlead.kube.http.client import Client
@@ -86,10 +87,32 @@ async def test_what_may_not_be_listed_is_told() -> None:
 
     async with Server(refused) as server, Client(server.access()) as client:
         feed = UnhealthyFeed(client, mirror_of("n1"))
-        following = asyncio.ensure_future(feed.follow([served]))
-        while not any("may not list configmaps" in text for text in feed.remarks()):
+        running, following = asyncio.ensure_future(feed.run()), asyncio.ensure_future(feed.follow([served]))
+        while not any("may not list configmaps" in one.state.last_error for one in feed.reflectors.values()):
             await asyncio.sleep(0.01)
-        assert [one.partition(":")[0] for one in feed.remarks()] == ["ConfigMaps of kube-system"]
+        assert [*feed.reflectors] == ["unhealthy devices in kube-system"]
         following.cancel()
         await feed.follow([])
-        assert [*feed.remarks()] == []
+        assert [*feed.reflectors] == []
+        running.cancel()
+
+
+@in_loop
+async def test_a_fault_in_a_list_ends_the_run_and_freezes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = {"configMap": {"namespace": "kube-system", "prefix": "sick-", "key": "ids"}}
+    served = policy(binding={"deviceShare": [device_share(unhealthy=source)]})
+
+    def slip(*_: object) -> None:
+        raise ValueError("a slip")
+
+    async def listed(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
+
+    monkeypatch.setattr(UnhealthySink, "end", slip)
+    async with Server(listed) as server, Client(server.access()) as client:
+        feed = UnhealthyFeed(client, mirror_of("n1"))
+        following = asyncio.ensure_future(feed.follow([served]))
+        with pytest.raises(ExceptionGroup) as ended:
+            await feed.run()
+        assert ended.group_contains(ValueError, match="a slip")
+        following.cancel()
