@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
@@ -45,11 +46,34 @@ class Imported:
         return " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
 
 
+GOLDEN: Final = Path(__file__).parents[2] / "data" / "imports"
+"""Pairs of what is imported, `in.yaml`, and the policies that it becomes, `out.yaml`, by project."""
+
+
+def pairs() -> list[Path]:
+    """The folders of pairs."""
+    return sorted(one.parent for one in GOLDEN.glob("*/*/in.yaml"))
+
+
+def imported_pair(folder: Path) -> Imported:
+    """Return what the input of a pair becomes."""
+    return _imported({"in.yaml": (folder / "in.yaml").read_bytes()})
+
+
+def write() -> None:
+    """Write the outputs of all pairs anew."""
+    for folder in pairs():
+        (folder / "out.yaml").write_text(imported_pair(folder).text)
+
+
 def imported(*texts: str) -> Imported:
     """Return what files named a.yaml, b.yaml and so on become."""
+    return _imported({f"{chr(97 + at)}.yaml": text.encode() for at, text in enumerate(texts)})
+
+
+def _imported(files: Mapping[str, bytes]) -> Imported:
     found = ForeignDocuments()
-    for at, text in enumerate(texts):
-        assert found.read(File(f"{chr(97 + at)}.yaml", text.encode()))
+    assert all(found.read(File(name, data)) for name, data in files.items())
     drafts = found.import_all()
     return Imported(written_drafts(drafts), tuple(said(one) for one in found.findings))
 
