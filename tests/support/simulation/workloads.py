@@ -22,5 +22,6 @@ def owned(made: Object, kind: str, name: str, **labels: str) -> Object:
     """A pod that a workload has created."""
     owner = {"apiVersion": _GROUPS.get(kind, "apps/v1"), "kind": kind, "name": name, "uid": "o", "controller": True}
     made["metadata"]["ownerReferences"] = [owner]
-    made["metadata"]["labels"] |= {key.replace("_", "-"): value for key, value in labels.items()}
+    more = {key.replace("_", "-"): value for key, value in labels.items()}
+    made["metadata"]["labels"] = made["metadata"].get("labels", {}) | more
     return made
