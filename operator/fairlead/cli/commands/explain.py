@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_cluster, add_policies
-from fairlead.cli.console.output import TABLE, WIDE, add_output, dumped, output, wants_colour, with_progress
+from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, dumped, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -116,6 +116,8 @@ def _explain(given: argparse.Namespace, target: "ExplainTarget", found: "Explain
     out = output()
     done = exits.FAILED if judged.unevaluated else exits.DONE
     is_text, colour = given.output in (TABLE, WIDE), wants_colour(out)
+    if is_text and workload is None and pod.template_of:
+        out.write(f"This explains the template of the {clean(pod.template_of)}.\n\n")
     if is_text and workload is not None:
         out.writelines(f"{line}\n" for line in workload_lines(workload, colour=colour))
     if given.node:

@@ -170,7 +170,7 @@ def test_the_template_of_a_file_is_explained(run: Run) -> None:
     Path("web.yaml").write_text(yaml.safe_dump(workload(replicas=7)))
     code, out, err = run("-f", "web.yaml")
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "pod ml/web, scheduler fairlead, requests cpu 2"
+    assert out.startswith("This explains the template of the deployment ml/web.\n\npod ml/web, scheduler fairlead, ")
     assert "1 of 2 nodes is possible" in out
 
 
