@@ -27,7 +27,7 @@ from bench import page
 from bench.measure import MILLI, Measured
 from bench.report import Line, Target, judged
 from fairlead.control.loop.controller import AUTHORITY, LEASE, now
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import LEAF_LIFE, read

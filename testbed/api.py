@@ -44,7 +44,7 @@ class Api:
         from kubernetes import client, config
 
         settings = client.Configuration()
-        config.load_kube_config(str(kubeconfig), client_configuration=settings)  # type: ignore[no-untyped-call]
+        config.load_kube_config(str(kubeconfig), client_configuration=settings)
         self.url = str(settings.host)
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if token := settings.get_api_key_with_prefix("authorization"):

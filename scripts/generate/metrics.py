@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.metrics import BUCKETS, LONG_BUCKETS, Counter, Gauges, Histogram
 from fairlead.metrics import OwnMetric as Metric
@@ -13,6 +11,7 @@ from fairlead.process.leadership import Leadership
 from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
+from scripted.server import login_to
 
 PAGE = Path(__file__).parents[2] / "docs/reference/metrics.md"
 HEAD = """# Metrics
@@ -36,9 +35,7 @@ def registered() -> list[Metric]:
     """What a replica that may lead counts."""
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
-    operator = OperatorReplica(
-        settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None), Leadership
-    )
+    operator = OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None), Leadership)
     operator.core.metrics.add(*gauges(operator.replica.parts))
     return operator.core.metrics.own
 

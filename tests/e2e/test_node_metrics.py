@@ -10,7 +10,7 @@ import pytest
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading

@@ -16,7 +16,7 @@ import yaml
 
 from extender import Stage
 from fairlead.control.loop.waker import WakeState, wake
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.webhook.admission.admission_server import PATH as VALIDATE

@@ -13,7 +13,7 @@ import pytest
 import urllib3
 import yaml
 
-from fairlead.kube.access.access import Access, find_access, from_kubeconfig
+from fairlead.kube.access.login import Login, from_kubeconfig, log_in
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.resources import NODES, PODS, ObjectRef, Page, Resource
@@ -34,7 +34,7 @@ anything = msgspec.json.decode
 
 
 @pytest.fixture
-def access(control_plane: Cluster) -> Access:
+def access(control_plane: Cluster) -> Login:
     return from_kubeconfig([control_plane.kubeconfig])
 
 
@@ -43,7 +43,7 @@ def config_map(name: str, **data: str) -> Object:
 
 
 @in_loop
-async def test_an_object_from_its_beginning_to_its_end(access: Access, namespace: str) -> None:
+async def test_an_object_from_its_beginning_to_its_end(access: Login, namespace: str) -> None:
     some = CONFIG_MAPS.named(namespace, "some")
     async with Client(access) as client:
         made = await client.create(CONFIG_MAPS.named(namespace, ""), config_map("some", a="1"), anything)
@@ -66,7 +66,7 @@ async def test_an_object_from_its_beginning_to_its_end(access: Access, namespace
 
 
 @in_loop
-async def test_what_is_applied_has_owners(access: Access, namespace: str) -> None:
+async def test_what_is_applied_has_owners(access: Login, namespace: str) -> None:
     some = CONFIG_MAPS.named(namespace, "some")
     async with Client(access) as client:
         first = await client.apply(some, config_map("some", a="1"), anything, manager="fairlead")
@@ -79,7 +79,7 @@ async def test_what_is_applied_has_owners(access: Access, namespace: str) -> Non
 
 
 @in_loop
-async def test_the_status_is_written_by_merge_and_by_apply(access: Access, control_plane: Cluster) -> None:
+async def test_the_status_is_written_by_merge_and_by_apply(access: Login, control_plane: Cluster) -> None:
     node = NODES.named("", "some-node")
     status = NODES.named("", "some-node", "status")
     async with Client(access) as client:
@@ -120,7 +120,7 @@ def _has_account(api: Api, namespace: str) -> None:
 
 
 @in_loop
-async def test_a_pod_is_bound_once(access: Access, control_plane: Cluster, namespace: str) -> None:
+async def test_a_pod_is_bound_once(access: Login, control_plane: Cluster, namespace: str) -> None:
     await asyncio.to_thread(_has_account, control_plane.api, namespace)
     async with Client(access) as client:
         await client.create(PODS.named(namespace, ""), pod("some"), anything)
@@ -132,7 +132,7 @@ async def test_a_pod_is_bound_once(access: Access, control_plane: Cluster, names
 
 
 @in_loop
-async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespace: str) -> None:
+async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Login, namespace: str) -> None:
     wanted = {"requests": {"cpu": "1e309", "memory": "1" * 400}}
     spec = {"nodeName": "nobody", "containers": [{"name": "c", "image": "x", "resources": wanted}]}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"}, "spec": spec}
@@ -152,7 +152,7 @@ async def test_a_pod_may_ask_for_more_than_a_float_holds(access: Access, namespa
 
 
 @in_loop
-async def test_a_list_comes_in_pages(access: Access, namespace: str) -> None:
+async def test_a_list_comes_in_pages(access: Login, namespace: str) -> None:
     here = CONFIG_MAPS.named(namespace, "")
     pages = msgspec.json.Decoder(Page[PartialObject]).decode
     async with Client(access) as client:
@@ -165,7 +165,7 @@ async def test_a_list_comes_in_pages(access: Access, namespace: str) -> None:
 
 
 @pytest.fixture
-def account(control_plane: Cluster, namespace: str, tmp_path: Path) -> Iterator[Access]:
+def account(control_plane: Cluster, namespace: str, tmp_path: Path) -> Iterator[Login]:
     """As a pod of a service account that has no rights sees the API server."""
     api = control_plane.api
     api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "weak"}})
@@ -175,7 +175,7 @@ def account(control_plane: Cluster, namespace: str, tmp_path: Path) -> Iterator[
     (tmp_path / "namespace").write_text(namespace)
     address = urlsplit(config["server"])
     environment = {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
-    yield find_access(environment=environment, service_account=tmp_path)
+    yield log_in(environment=environment, service_account=tmp_path)
     for kind in ("clusterroles", "clusterrolebindings"):
         api.delete(f"/apis/rbac.authorization.k8s.io/v1/{kind}/{namespace}")
 
@@ -200,7 +200,7 @@ def _grant(api: Api, namespace: str, rules: list[Object]) -> None:
 
 @in_loop
 async def test_the_rule_that_an_error_names_is_the_one_that_is_missing(
-    account: Access, control_plane: Cluster, namespace: str
+    account: Login, control_plane: Cluster, namespace: str
 ) -> None:
     await asyncio.to_thread(_has_account, control_plane.api, namespace)
     control_plane.api.create(f"/api/v1/namespaces/{namespace}/pods", pod("some"))
@@ -251,7 +251,7 @@ def _who(client: Client) -> Any:
 
 @in_loop
 async def test_a_plugin_is_asked_again_when_what_it_said_was_refused(
-    account: Access, control_plane: Cluster, namespace: str, tmp_path: Path
+    account: Login, control_plane: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     answer = {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1"}
     for name, token in (("1", "no good"), ("2", (tmp_path / "token").read_text())):
@@ -272,7 +272,7 @@ async def test_a_plugin_is_asked_again_when_what_it_said_was_refused(
 
 
 @in_loop
-async def test_who_is_unknown_is_told_so(account: Access, tmp_path: Path) -> None:
+async def test_who_is_unknown_is_told_so(account: Login, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("no good")
     async with Client(account) as client:
         with pytest.raises(RequestError, match=r"^create selfsubjectreviews.authentication.k8s.io: 401 Unauthorized"):
@@ -325,7 +325,7 @@ def _forget(plane: Cluster) -> None:
 
 @in_loop
 async def test_what_is_held_is_what_there_is_after_the_api_server_has_died(
-    access: Access, control_plane: Cluster, namespace: str
+    access: Login, control_plane: Cluster, namespace: str
 ) -> None:
     here = CONFIG_MAPS.named(namespace, "")
     may_go_on = asyncio.Event()

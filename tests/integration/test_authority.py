@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.control.certificates.issuer import SchedulerCertificates
-from fairlead.kube.access.access import Access, from_kubeconfig
+from fairlead.kube.access.login import Login, from_kubeconfig
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
@@ -26,7 +26,7 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def access(control_plane: Cluster) -> Access:
+def access(control_plane: Cluster) -> Login:
     return from_kubeconfig([control_plane.kubeconfig])
 
 
@@ -35,7 +35,7 @@ def certificates(client: Client, namespace: str) -> SchedulerCertificates:
 
 
 @in_loop
-async def test_of_many_replicas_that_start_at_once_one_makes_the_authority(access: Access, namespace: str) -> None:
+async def test_of_many_replicas_that_start_at_once_one_makes_the_authority(access: Login, namespace: str) -> None:
     async with Client(access) as one, Client(access) as other:
         starting = [certificates(client, namespace).ensure() for client in (one, other) * 5]
         found = await asyncio.gather(*starting)
@@ -44,7 +44,7 @@ async def test_of_many_replicas_that_start_at_once_one_makes_the_authority(acces
 
 
 @in_loop
-async def test_two_leaders_do_not_both_rotate_it(access: Access, namespace: str, control_plane: Cluster) -> None:
+async def test_two_leaders_do_not_both_rotate_it(access: Login, namespace: str, control_plane: Cluster) -> None:
     async with Client(access) as client:
         leader = certificates(client, namespace)
         await leader.ensure()
@@ -61,7 +61,7 @@ async def test_two_leaders_do_not_both_rotate_it(access: Access, namespace: str,
 
 @in_loop
 async def test_a_rotation_to_its_end_and_an_authority_that_is_deleted(
-    access: Access, namespace: str, control_plane: Cluster
+    access: Login, namespace: str, control_plane: Cluster
 ) -> None:
     async with Client(access) as client:
         leader = certificates(client, namespace)

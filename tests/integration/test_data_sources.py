@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.kube.access.access import Access, from_kubeconfig
+from fairlead.kube.access.login import Login, from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll
@@ -29,7 +29,7 @@ GRANTS = [RoleGrant("own", (RbacRule("those of the namespace", "", ("configmaps"
 
 
 @pytest.fixture
-def account(control_plane: Cluster, namespace: str, tmp_path: Path) -> Iterator[Access]:
+def account(control_plane: Cluster, namespace: str, tmp_path: Path) -> Iterator[Login]:
     """Who may read the ConfigMaps of the namespace, and nothing else."""
     api = control_plane.api
     api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": ACCOUNT}})
@@ -78,7 +78,7 @@ class Following:
 
 
 @asynccontextmanager
-async def following(access: Access, namespace: str) -> AsyncIterator[Following]:
+async def following(access: Login, namespace: str) -> AsyncIterator[Following]:
     async with Client(access) as client:
         one = Following(client, namespace)
         running = asyncio.create_task(one.source.run())
@@ -93,7 +93,7 @@ def _document(**values: float) -> ValuesDocument:
 
 @in_loop
 async def test_a_config_map_from_its_beginning_to_its_end(
-    account: Access, control_plane: Cluster, namespace: str
+    account: Login, control_plane: Cluster, namespace: str
 ) -> None:
     prices = Prices(control_plane.api, namespace)
     async with following(account, namespace) as one:
@@ -128,7 +128,7 @@ async def test_a_config_map_from_its_beginning_to_its_end(
 
 
 @in_loop
-async def test_without_the_right_to_list_config_maps_it_is_named(account: Access) -> None:
+async def test_without_the_right_to_list_config_maps_it_is_named(account: Login) -> None:
     async with following(account, "default") as one:
         one.source.want([PRICES])
         refused = await one.until(lambda state: state.error)
@@ -137,7 +137,7 @@ async def test_without_the_right_to_list_config_maps_it_is_named(account: Access
         assert refused.error.endswith('lacks the rule {apiGroups: [""], resources: [configmaps], verbs: [list]}')
 
 
-async def _failed_poll(access: Access) -> str:
+async def _failed_poll(access: Login) -> str:
     async with Client(access) as client:
         with pytest.raises(PollError) as error:
             await NodeMetricsSource(client, Nodes()).read([NodeMetricsPoll("cpu", "Base", 30)], within_s=5)
@@ -152,7 +152,7 @@ async def test_without_a_metrics_api_the_poll_says_what_to_install(control_plane
 
 
 @in_loop
-async def test_without_the_right_the_poll_names_it(account: Access) -> None:
+async def test_without_the_right_the_poll_names_it(account: Login) -> None:
     said = await _failed_poll(account)
     assert said.startswith("the permission to list nodes.metrics.k8s.io is missing: ")
     assert said.endswith('the rule {apiGroups: ["metrics.k8s.io"], resources: [nodes], verbs: [list]}')

@@ -17,7 +17,7 @@ from testbed.fixtures import Cluster
 _REPLICA = """
 import sys, threading, time
 from pathlib import Path
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector
 

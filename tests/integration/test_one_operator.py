@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.uninstaller import Uninstaller

@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from kubernetes.aio.client import Configuration
 
-from fairlead.kube.access.access import Access, Trust
-from fairlead.kube.access.credentials import StaticCredentials
+from fairlead.kube.access.login import Connection, Login, one_line
+from fairlead.kube.access.secret_files import FileSecret
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -61,9 +62,9 @@ class Server:
         """Its address."""
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
-    def access(self, kept: StaticCredentials | None = None, trust: Trust | None = None) -> Access:
+    def login(self, token: FileSecret | None = None) -> Login:
         """How it is reached."""
-        return Access(self.url, kept or StaticCredentials(), trust)
+        return login_to(self.url, token)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
@@ -72,3 +73,17 @@ class Server:
             return await self.script.pop(0)(request)
         assert self.handler, f"the script does not foresee {request.method} {request.path_qs}"
         return await self.handler(request)
+
+
+def login_to(server: str, token: FileSecret | None = None) -> Login:
+    """A login at an address, with what a file says now."""
+
+    def load() -> Connection:
+        key = {"BearerToken": f"Bearer {_token(token)}"} if token else {}
+        return Connection(Configuration(host=server, api_key=key))
+
+    return Login(server, load)
+
+
+def _token(file: FileSecret) -> str:
+    return one_line(file.read().decode(), file.file, file.field)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.api.names import GROUP, PLURAL
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.login import Login
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, LeaderTask
 
@@ -28,7 +28,7 @@ class ClusterClaim:
 
     def __init__(
         self,
-        access: Callable[[], Access],
+        access: Callable[[], Login],
         namespace: str,
         task: LeaderTask,
         ended: Callable[[], object],

@@ -8,7 +8,7 @@ from fairlead.control.loop.controller import LEASE, LeaderContext, leader_contro
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.status.lint_cache import LintCache
-from fairlead.kube.access.access import Access, find_access
+from fairlead.kube.access.login import Login, log_in
 from fairlead.kube.http.client import Client
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, identity
@@ -25,8 +25,8 @@ class Leadership:
         own, core = operator.own, operator.core
         settings, me = operator.settings, operator.settings.pod or socket.gethostname()
 
-        def access() -> Access:
-            return find_access(settings.kubeconfig, settings.context)
+        def access() -> Login:
+            return log_in(settings.kubeconfig, settings.context)
 
         known = LeaderContext(
             client=lambda: Client(

@@ -20,7 +20,7 @@ import msgspec
 from fairlead import replica_state
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink, watch_managed_schedulers
-from fairlead.kube.access.access import find_access
+from fairlead.kube.access.login import log_in
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.documents import write_document
@@ -288,5 +288,5 @@ async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     """Serve until a signal. Raises SettingsError if the settings cannot be used."""
     sys.setswitchinterval(SWITCH_S)
     file = loaded_settings(settings.settings)
-    async with Client(find_access(settings.kubeconfig, settings.context)) as client:
+    async with Client(log_in(settings.kubeconfig, settings.context)) as client:
         await OperatorReplica(settings, client, file, lead).replica.run(told_to_stop())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
-from fairlead.kube.access.access import find_access
+from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
 from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles
@@ -74,5 +74,5 @@ class StandaloneReplica:
 async def serve(settings: Settings) -> None:
     """Serve until a signal. Raises SettingsError if the settings cannot be used."""
     file = loaded_settings(settings.settings)
-    async with Client(find_access(settings.kubeconfig, settings.context)) as client:
+    async with Client(log_in(settings.kubeconfig, settings.context)) as client:
         await StandaloneReplica(settings, client, file).replica.run(told_to_stop())

@@ -18,7 +18,7 @@ from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.loop.controller import AUTHORITY, LeaderContext, leader_controller, now
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.metrics import Metrics

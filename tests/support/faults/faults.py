@@ -14,7 +14,7 @@ from fairlead.kube.http.transport import Request, Transport
 from support.faults.api import WRITES, Api, Happened, chosen, refused
 
 if TYPE_CHECKING:
-    from fairlead.kube.access.access import Access
+    from fairlead.kube.access.login import Login
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Wire:
     def client(self) -> Client:
         """Client that asks once: a retry is for its caller."""
         time = asyncio.get_running_loop().time
-        client = _Client(cast("Access", _Anybody()), clock=Clock(time), deadline_s=0.0)
+        client = _Client(cast("Login", _Anybody()), clock=Clock(time), deadline_s=0.0)
         client.wire = self
         return client
 

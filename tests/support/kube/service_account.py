@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from fairlead.kube.access.access import Access, from_kubeconfig
+from fairlead.kube.access.login import Login, from_kubeconfig
 from fairlead.render.rbac import RoleGrant, named
 from testbed.api import Api
 from testbed.fixtures import Cluster
@@ -24,7 +24,7 @@ def kubeconfig_of(cluster: Cluster, namespace: str, account: str, folder: Path) 
     return file
 
 
-def access_of(cluster: Cluster, namespace: str, account: str, folder: Path) -> Access:
+def access_of(cluster: Cluster, namespace: str, account: str, folder: Path) -> Login:
     """As our own client asks."""
     return from_kubeconfig([kubeconfig_of(cluster, namespace, account, folder)])
 

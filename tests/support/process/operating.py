@@ -17,7 +17,7 @@ import psutil
 
 import fairlead
 from fairlead.control.loop.controller import now
-from fairlead.kube.access.access import from_kubeconfig
+from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import LEAF_LIFE, Authority, read

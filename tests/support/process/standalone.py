@@ -165,7 +165,7 @@ async def running(
         drain_s=drain_s,
         custom=custom or {},
     )
-    async with Server(world.serve) as server, Client(server.access()) as client:
+    async with Server(world.serve) as server, Client(server.login()) as client:
         app, stop = StandaloneReplica(settings, client, file), asyncio.Event()
         for capability in capabilities:
             app.core.add(capability(app.core))

@@ -9,8 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
@@ -25,6 +23,7 @@ from fairlead.process.settings_file import SettingsFile
 from fairlead.replica_state import ReplicaState
 from fairlead.webhook.capability import Capability, Check, FindPage
 from scripted.loop import in_loop
+from scripted.server import login_to
 from support.process.standalone import GOOD, World, node, running, waiting
 
 
@@ -144,7 +143,7 @@ async def test_a_replica_watches_runs_checks_counts_and_shows_it(
 def operator() -> OperatorReplica:
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere)
-    return OperatorReplica(settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None))
+    return OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None))
 
 
 def test_its_part_is_in_the_report(operator: OperatorReplica) -> None:

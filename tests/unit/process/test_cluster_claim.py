@@ -92,7 +92,7 @@ class Scene:
         namespace = replica.partition("/")[0]
         work = self.works[replica] = Work()
         over = lambda: self.overs.append(replica)  # noqa: E731
-        made = self.claims[replica] = ClusterClaim(self.server.access, namespace, work, over, terms=QUICK)
+        made = self.claims[replica] = ClusterClaim(self.server.login, namespace, work, over, terms=QUICK)
         made.start()
         return made
 

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from fairlead.api.params import Params
-from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
@@ -16,6 +14,7 @@ from fairlead.process.settings_file import SettingsFile
 from fairlead.strategies.contract import Filter, Strategy, Use, Verdict
 from fairlead.strategies.template import STRATEGY
 from scripted.loop import in_loop
+from scripted.server import login_to
 from support.process.standalone import running
 from support.webhook import body
 
@@ -54,7 +53,7 @@ def test_the_operator_compiles_with_them_whatever_its_settings_are(
     caplog.set_level("INFO")
     nowhere, file = Address("", 0), tmp_path / "settings.yaml"
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, custom=_CUSTOM)
-    operator = OperatorReplica(settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(file))
+    operator = OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(file))
     options = operator.core.policies.options
     assert [*options.custom] == [*_CUSTOM]
     assert options.custom == operator.core.custom
@@ -67,7 +66,7 @@ def test_the_operator_compiles_with_them_whatever_its_settings_are(
 async def test_so_it_does_after_its_settings_have_changed(tmp_path: Path) -> None:
     nowhere, file = Address("", 0), tmp_path / "settings.yaml"
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, custom=_CUSTOM)
-    operator = OperatorReplica(settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(file))
+    operator = OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(file))
     file.write_text("annotationPrefixes: [example.com/]\n")
     await operator.settings_reloader.reload()
     options = operator.core.policies.options

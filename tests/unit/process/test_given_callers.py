@@ -75,7 +75,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
     settings = OperateSettings(
         listen=local, probes=local, admission=local, tls=one.ground.files, settings=file, drain_s=0.0, namespace="x"
     )
-    async with Server(one.world.serve) as server, Client(server.access()) as client:
+    async with Server(one.world.serve) as server, Client(server.login()) as client:
         one.server = server
         one.operator, stop = OperatorReplica(settings, client, told), asyncio.Event()
         task = asyncio.create_task(one.operator.replica.run(stop))

@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 
 from fairlead.control.loop.controller import LeaderContext
-from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.process import leadership
 from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
+from scripted.server import login_to
 
-NOWHERE = Access("https://nowhere", StaticCredentials())
+NOWHERE = login_to("https://nowhere")
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> tuple[LeaderContext, leadership.Le
         return told[-1]
 
     monkeypatch.setattr(leadership, "LeaderContext", keep)
-    monkeypatch.setattr(leadership, "find_access", lambda *_: NOWHERE)
+    monkeypatch.setattr(leadership, "log_in", lambda *_: NOWHERE)
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
     made = leadership.Leadership(OperatorReplica(settings, Client(NOWHERE), SettingsFile(None)))

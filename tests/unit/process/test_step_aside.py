@@ -2,8 +2,6 @@
 
 import pytest
 
-from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.process.health import checks
@@ -12,6 +10,7 @@ from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.replica_state import ASIDE_PATH, PATH, DataEntryState, FaultState
 from fairlead.webhook.capability import Check
+from scripted.server import login_to
 
 CUT = DataEntryState(
     name="load", source="prometheus default", nodes=1, error="refused", faults=(FaultState(why="is stale", nodes=1),)
@@ -24,7 +23,7 @@ def operator(monkeypatch: pytest.MonkeyPatch) -> OperatorReplica:
     monkeypatch.setattr(OperatorReplica, "_measured", lambda _: iter([CUT]))
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere)
-    return OperatorReplica(settings, Client(Access("https://nowhere", StaticCredentials())), SettingsFile(None))
+    return OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None))
 
 
 def serving(operator: OperatorReplica) -> Check:

@@ -74,12 +74,12 @@ async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
     from fairlead.cli.inputs.operator_survey import measured
     from fairlead.cli.reports.data_text import data_of
     from fairlead.control.reconcile.object_client import ObjectClient
-    from fairlead.kube.access.access import find_access
+    from fairlead.kube.access.login import log_in
     from fairlead.kube.errors import NotFoundError
     from fairlead.kube.http.client import Client
     from fairlead.kube.resources import POLICIES
 
-    access = find_access(given.kubeconfig, given.context)
+    access = log_in(given.kubeconfig, given.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
         try:
             policies = await ObjectClient(client).all(POLICIES)
@@ -93,12 +93,12 @@ async def _read(given: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.operator_survey import measured
     from fairlead.cli.reports.data_text import data_of
-    from fairlead.kube.access.access import find_access
+    from fairlead.kube.access.login import log_in
     from fairlead.kube.errors import NotFoundError
     from fairlead.kube.http.client import Client
     from fairlead.kube.resources import POLICIES, decode_object
 
-    access = find_access(given.kubeconfig, given.context)
+    access = log_in(given.kubeconfig, given.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
         try:
             policy = await client.get(POLICIES.named("", given.policy), decode_object)
@@ -118,13 +118,13 @@ async def _read(given: argparse.Namespace) -> "dict[str, Any]":
 async def _values(given: argparse.Namespace, entries: "Sequence[str]") -> "dict[str, Any]":
     """Return the values of entries by node as a replica has them, or why no replica can be asked."""
     from fairlead.cli.inputs.replica_values import SilentError, ask_replica, page_of
-    from fairlead.kube.access.access import find_access
+    from fairlead.kube.access.login import log_in
     from fairlead.kube.errors import ClusterError
     from fairlead.kube.http.client import Client
 
     paths = {entry: page_of(given.policy, entry) for entry in entries}
     try:
-        async with Client(find_access(given.kubeconfig, given.context), deadline_s=_WITHIN_S) as client:
+        async with Client(log_in(given.kubeconfig, given.context, use_proxy=True), deadline_s=_WITHIN_S) as client:
             replica, pages = await ask_replica(client, [*paths.values()])
     except (SilentError, ClusterError) as error:
         return {"values": None, "valuesFrom": None, "valuesUnknown": str(error)}

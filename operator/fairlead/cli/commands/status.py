@@ -64,9 +64,9 @@ def run(given: argparse.Namespace) -> int:
 async def _look(given: argparse.Namespace) -> "tuple[Survey, Sequence[StrayPods]]":
     from fairlead.cli.inputs.operator_survey import survey
     from fairlead.cli.installation.scheduler_names import add_strays
-    from fairlead.kube.access.access import find_access
+    from fairlead.kube.access.login import log_in
     from fairlead.kube.http.client import Client
 
-    access = find_access(given.kubeconfig, given.context)
+    access = log_in(given.kubeconfig, given.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
         return await add_strays(client, await survey(client, given.namespace))

@@ -88,10 +88,10 @@ def run(given: argparse.Namespace) -> int:
 
 async def _find(given: argparse.Namespace, lasts_s: float) -> "tuple[Installation, str]":
     """Return what is installed, and where that was looked for; print it if that is all that is to be done."""
-    from fairlead.kube.access.access import find_access
+    from fairlead.kube.access.login import log_in
     from fairlead.kube.http.client import Client
 
-    async with Client(find_access(given.kubeconfig, given.context), deadline_s=lasts_s) as client:
+    async with Client(log_in(given.kubeconfig, given.context, use_proxy=True), deadline_s=lasts_s) as client:
         work = _uninstaller(given, client, lasts_s)
         found = await work.find()
         if given.dry_run and found.is_there:
@@ -105,16 +105,16 @@ async def _uninstall(given: argparse.Namespace, lasts_s: float) -> str:
     """Delete everything; return why it is not finished."""
     import asyncio
 
-    from fairlead.kube.access.access import find_access
+    from fairlead.kube.access.login import log_in
     from fairlead.kube.http.client import Client
 
-    async with Client(find_access(given.kubeconfig, given.context)) as client:
+    async with Client(log_in(given.kubeconfig, given.context, use_proxy=True)) as client:
         work = _uninstaller(given, client, lasts_s)
         try:
             async with asyncio.timeout(lasts_s):
                 await work.run()
         except TimeoutError:
-            why = work.doing or f"{client.access.server} does not answer or is slow"
+            why = work.doing or f"{client.login.server} does not answer or is slow"
             return f"not finished within {given.within}: {why}; run it again"
     return ""
 
@@ -125,7 +125,7 @@ def _uninstaller(given: argparse.Namespace, client: "Client", lasts_s: float) ->
 
     return Uninstaller(
         objects=ObjectClient(client),
-        namespace=given.namespace or client.access.namespace,
+        namespace=given.namespace or client.login.namespace,
         operator=given.operator,
         lasts_s=lasts_s,
         report=_say,

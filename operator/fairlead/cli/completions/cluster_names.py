@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.cli.inputs.explain_target import POD_KINDS
 from fairlead.cli.inputs.operator_survey import measured
-from fairlead.kube.access.access import find_access
+from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object
 from fairlead.simulation.workloads import kind_spelt
@@ -48,7 +48,7 @@ def _names(read: Reader, given: Given, placed: Sequence[str]) -> list[str]:
 
     async def collect() -> None:
         file = given.get("kubeconfig")
-        access = find_access(Path(file) if file else None, given.get("context", ""))
+        access = log_in(Path(file) if file else None, given.get("context", ""), use_proxy=True)
         async with asyncio.timeout(WITHIN_S), Client(access, deadline_s=WITHIN_S, tries=1) as client:
             async for name in read(client, given, placed):
                 found.append(name)
@@ -64,7 +64,7 @@ def _reader_of(resource: Resource) -> Reader:
     """Return a reader of the objects in the namespace of the options."""
 
     async def read(client: Client, given: Given, _: Sequence[str]) -> AsyncIterator[str]:
-        async for name in _listed(client, ObjectRef(resource, given.get("namespace") or client.access.namespace)):
+        async for name in _listed(client, ObjectRef(resource, given.get("namespace") or client.login.namespace)):
             yield name
 
     return read

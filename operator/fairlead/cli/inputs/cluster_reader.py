@@ -17,7 +17,7 @@ from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.grants.ledger import LABEL
-from fairlead.kube.access.access import Access, find_access
+from fairlead.kube.access.login import Login, log_in
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
@@ -55,7 +55,7 @@ class ClusterAccess:
 
     given: argparse.Namespace
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _access: Access | None = None
+    _access: Login | None = None
     _client: Client | None = None
 
     async def __aenter__(self) -> Self:
@@ -67,10 +67,10 @@ class ClusterAccess:
         await self._stack.aclose()
 
     @property
-    def access(self) -> Access:
+    def access(self) -> Login:
         """The cluster and the user that the kubeconfig names. Raises ClusterError."""
         if self._access is None:
-            self._access = find_access(self.given.kubeconfig, self.given.context)
+            self._access = log_in(self.given.kubeconfig, self.given.context, use_proxy=True)
         return self._access
 
     async def client(self) -> Client:
@@ -81,7 +81,7 @@ class ClusterAccess:
         return self._client
 
 
-async def reach(access: Access) -> None:
+async def reach(access: Login) -> None:
     """Check with a short deadline that the API server answers: lists get a longer one. Raises ClusterError."""
     async with Client(access, deadline_s=REACHED_S) as client:
         with suppress(ForbiddenError):  # it answers

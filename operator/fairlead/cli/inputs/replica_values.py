@@ -122,7 +122,7 @@ async def ask_replica(client: Client, paths: Sequence[str]) -> tuple[str, Pages]
     for pod in ready:
         name, port = pod["metadata"]["name"], _port(pod)
         try:
-            async with port_forward(client.access, home, name, port, within_s=_WITHIN_S) as forwarded:
+            async with port_forward(client.login, home, name, port, within_s=_WITHIN_S) as forwarded:
                 return name, await asyncio.to_thread(_fetch, forwarded, context, host, paths)
         except (RequestError, OSError, http.client.HTTPException, msgspec.DecodeError) as error:
             why = why or f"{name}: {error}"

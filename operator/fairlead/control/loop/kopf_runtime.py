@@ -16,7 +16,7 @@ import aiohttp
 import kopf
 
 from fairlead.api.names import GROUP, PLURAL, VERSION
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.login import Login as ApiLogin
 from fairlead.render.object_names import SCHEDULER_LABEL
 
 LOG: Final = logging.getLogger(__name__)
@@ -191,12 +191,13 @@ class Runtime:
                     task.result()
 
 
-async def session(access: Access) -> kopf.AiohttpSession:
+async def session(login: ApiLogin) -> kopf.AiohttpSession:
     """Return a session with the current credentials; kopf logs in again when they are refused."""
-    connection = await access.connection()
-    shown = connection.credential.authorization
-    connector = aiohttp.TCPConnector(ssl=connection.tls) if connection.tls is not None else aiohttp.TCPConnector()
+    connection = await login.connection()
+    shown = connection.authorization
     made = aiohttp.ClientSession(
-        connector=connector, headers={"Authorization": shown} if shown else {}, proxy=access.proxy or None
+        connector=aiohttp.TCPConnector(ssl=connection.api_client().rest_client.ssl_context),
+        headers={"Authorization": shown} if shown else {},
+        proxy=connection.configuration.proxy or None,
     )
-    return kopf.AiohttpSession(server=access.server, aiohttp_session=made)
+    return kopf.AiohttpSession(server=login.server, aiohttp_session=made)

@@ -1,149 +1,94 @@
-"""Exec plugins: programs that provide credentials (client.authentication.k8s.io, v1 and v1beta1)."""
+"""Exec plugins, run by the official client: a plugin that fails is an error, and one that asks has the terminal."""
 
-import asyncio
 import base64
 import os
-import signal
-from asyncio.subprocess import Process
+import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.exec_provider import ExecProvider
+from kubernetes.config.kube_config import ConfigNode
 
-from fairlead.kube.access.kubeconfig import EXEC_EXTENSION, Cluster, ConfigLocation, Exec
-from fairlead.kube.access.secret_files import SecretSource
+from fairlead.kube.access.kubeconfig import Entry
 from fairlead.kube.errors import AccessError
 
-_V1: Final = "client.authentication.k8s.io/v1"
-_V1BETA1: Final = "client.authentication.k8s.io/v1beta1"
-_WITHIN_S: Final = 60.0
-_ENDED_S: Final = 5.0
-_ANSWER_BYTES_MAX: Final = 1 << 20
 _OUTPUT_MAX: Final = 500
 
 
-class PluginCredential(msgspec.Struct, frozen=True, rename="camel"):
+@dataclass(frozen=True, slots=True)
+class PluginAnswer:
     """Credential that a plugin printed."""
 
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
-    expiration_timestamp: datetime | None = None
+    token: str = field(repr=False)
+    certificate: str = field(repr=False)
+    key: str = field(repr=False)
+    expires: datetime
 
 
-class _Credential(msgspec.Struct, frozen=True, rename="camel"):
-    kind: str = ""
-    api_version: str = ""
-    status: PluginCredential | None = None
+def run_plugin(config: Mapping[str, Any], user: Entry, cluster: Entry, authority: bytes) -> PluginAnswer:
+    """Run the plugin of a user, without a time limit: it may wait for a person. Raises AccessError."""
+    command = str(config["command"])
+    if os.sep in command:
+        command = str(user.folder / command)
+    interactive = config.get("interactiveMode") != "Never" and sys.stdin.isatty() and sys.stderr.isatty()
+    if config.get("interactiveMode") == "Always" and not interactive:
+        raise user.wrong("exec.interactiveMode", "is Always, and there is no terminal", "log in at a terminal")
+    provider = ExecProvider(
+        ConfigNode("exec", {**config, "command": command}), None, ConfigNode("cluster", _described(cluster, authority))
+    )
+    try:
+        # The library hands the terminal to a plugin if stdout is one. kubectl does if stdin is: a device code must be
+        # seen in `fairlead status | grep gpu` too.
+        with redirect_stdout(sys.stderr) if interactive else nullcontext():
+            status = provider.run()
+    except OSError as error:
+        hint = str(config.get("installHint") or "").strip() or "install it, or name it with its folder"
+        raise _wrong(user, f"{command}: {(error.strerror or str(error)).lower()}", hint) from error
+    except ConfigException as error:
+        text = str(error).removeprefix("exec: ").removeprefix("process ")
+        raise _wrong(user, f"{command}: {text[:40] + text[40:][-_OUTPUT_MAX:]}", "run it by hand") from error
+    except AttributeError as error:  # the library looks for text that has gone to the terminal
+        raise _wrong(user, f"{command} failed", "its own message stands above") from error
+    except (TypeError, KeyError) as error:
+        raise _wrong(user, f"{command} printed something else", _hint(config)) from error
+    return _answer(status, user, command, _hint(config))
 
 
-_decoder: Final = msgspec.json.Decoder(_Credential)
+def _answer(status: object, user: Entry, command: str, hint: str) -> PluginAnswer:
+    """Return the credential; it is a secret, so that no error repeats it."""
+    fields = status if isinstance(status, dict) else {}
+    names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
+    texts = [fields.get(name) or "" for name in names]
+    if not all(isinstance(text, str) for text in texts):
+        raise _wrong(user, f"{command} printed something else", hint)
+    token, certificate, key, until = texts
+    if bool(certificate) != bool(key):
+        raise _wrong(user, f"{command} printed a certificate or a key without the other", hint)
+    if not token.isprintable():
+        raise _wrong(user, f"{command} printed a token with more than one line", hint)
+    if not token and not key:
+        raise _wrong(user, f"{command} printed neither a token nor a certificate", hint)
+    try:
+        expires = datetime.fromisoformat(until) if until else datetime.max.replace(tzinfo=UTC)
+    except ValueError as error:
+        raise _wrong(user, f"{command} printed an expirationTimestamp that is no time", hint) from error
+    return PluginAnswer(token, certificate, key, expires if expires.tzinfo else expires.replace(tzinfo=UTC))
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
-    """An exec plugin with its arguments and environment."""
-
-    command: str
-    arguments: tuple[str, ...] = field(repr=False)
-    environment: Mapping[str, str] = field(repr=False)
-    """Variables added to those of this process."""
-    api_version: str
-    hint: str
-    file: str
-    field: str
-
-    async def ask(self) -> PluginCredential:
-        """Run the plugin. Raises AccessError."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                self.command,
-                *self.arguments,
-                env={**os.environ, **self.environment},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,  # so that it can be killed with all processes that it started
-            )
-        except OSError as error:
-            hint = self.hint.strip() or "install it, or name it with its folder"
-            raise self._wrong(f"{self.command}: {(error.strerror or str(error)).lower()}", hint) from error
-        try:
-            async with asyncio.timeout(_WITHIN_S):
-                stdout, stderr = await process.communicate()
-        except TimeoutError as error:
-            raise self._wrong(f"{self.command} did not end within {_WITHIN_S:g} s", "run it by hand") from error
-        finally:
-            if process.returncode is None:
-                await _end(process)
-        if process.returncode:
-            output = stderr[-_OUTPUT_MAX:].decode(errors="replace").strip()
-            raise self._wrong(f"{self.command} failed with {process.returncode}: {output}", "run it by hand")
-        return self._read(stdout)
-
-    def _read(self, stdout: bytes) -> PluginCredential:
-        """Return the credential in the output; it is a secret, so that no error repeats it."""
-        hint = f"it must print an ExecCredential of {self.api_version}"
-        try:
-            found = _decoder.decode(stdout[:_ANSWER_BYTES_MAX])
-        except msgspec.ValidationError as error:
-            raise self._wrong(f"{self.command} printed something else: {error}", hint) from error
-        except msgspec.DecodeError:
-            raise self._wrong(f"{self.command} did not print JSON", hint) from None
-        if found.kind != "ExecCredential" or found.api_version != self.api_version:
-            raise self._wrong(f"{self.command} printed a {found.kind or 'nothing'} of {found.api_version!r}", hint)
-        answer = found.status or PluginCredential()
-        if bool(answer.client_certificate_data) != bool(answer.client_key_data):
-            raise self._wrong(f"{self.command} printed a certificate or a key without the other", hint)
-        if not answer.token.isprintable():
-            raise self._wrong(f"{self.command} printed a token with more than one line", hint)
-        if not answer.token and not answer.client_key_data:
-            raise self._wrong(f"{self.command} printed neither a token nor a certificate", hint)
-        return answer
-
-    def _wrong(self, what: str, hint: str) -> AccessError:
-        return AccessError(self.file, self.field, what, hint)
+def _described(cluster: Entry, authority: bytes) -> dict[str, Any]:
+    described = {name: value for name, value in cluster.fields.items() if name != "certificate-authority"}
+    if authority:
+        described["certificate-authority-data"] = base64.b64encode(authority).decode()
+    return described
 
 
-async def _end(process: Process) -> None:
-    """Kill the plugin with all processes that it started: they keep its output open, and we would wait for them."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_ENDED_S):
-            await process.wait()
+def _hint(config: Mapping[str, Any]) -> str:
+    return f"it must print an ExecCredential of {config['apiVersion']}"
 
 
-def plugin(wanted: Exec, at: ConfigLocation, cluster: Cluster, authority: SecretSource | None) -> Plugin:
-    """Return the exec plugin of a kubeconfig's user. Raises AccessError."""
-    field = f"{at.field}.exec"
-    if wanted.api_version not in (_V1, _V1BETA1):
-        hint = f"it must be {_V1} or {_V1BETA1}; a newer version of the program has it"
-        raise AccessError(at.file, f"{field}.apiVersion", f"{wanted.api_version!r} is not known", hint)
-    mode = wanted.interactive_mode or ("IfAvailable" if wanted.api_version == _V1BETA1 else "")
-    if mode not in ("Never", "IfAvailable"):
-        what = "there is no terminal" if mode == "Always" else f"{mode!r} is not known"
-        raise AccessError(at.file, f"{field}.interactiveMode", what, "it must be Never or IfAvailable")
-    info: dict[str, Any] = {"interactive": False}
-    if wanted.provide_cluster_info:
-        info["cluster"] = _described(cluster, authority)
-    exec_info = {"kind": "ExecCredential", "apiVersion": wanted.api_version, "spec": info}
-    environment = {one.name: one.value for one in wanted.env}
-    environment["KUBERNETES_EXEC_INFO"] = msgspec.json.encode(exec_info).decode()
-    command = str(at.folder / wanted.command) if os.sep in wanted.command else wanted.command
-    return Plugin(command, tuple(wanted.args), environment, wanted.api_version, wanted.install_hint, at.file, field)
-
-
-def _described(cluster: Cluster, authority: SecretSource | None) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "server": cluster.server,
-        "tls-server-name": cluster.tls_server_name,
-        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-        "certificate-authority-data": base64.b64encode(authority.read()).decode() if authority else "",
-        "proxy-url": cluster.proxy_url,
-        "config": next((one.extension for one in cluster.extensions if one.name == EXEC_EXTENSION), None),
-    }
-    return {name: value for name, value in described.items() if value}
+def _wrong(user: Entry, what: str, hint: str) -> AccessError:
+    return user.wrong("exec", what, hint)

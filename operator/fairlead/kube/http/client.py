@@ -12,7 +12,7 @@ from typing import Final, Self, TypeVar
 
 import msgspec
 
-from fairlead.kube.access.access import Access, Connection
+from fairlead.kube.access.login import Connection, Login
 from fairlead.kube.errors import NotLeadingError, RequestError, UnreachableError
 from fairlead.kube.http.retry import wait_s
 from fairlead.kube.http.transport import JSON, OnResponse, Request, Transport
@@ -73,7 +73,7 @@ class Client:
 
     def __init__(
         self,
-        access: Access,
+        login: Login,
         *,
         clock: Clock | None = None,
         deadline_s: float = _DEADLINE_S,
@@ -85,7 +85,7 @@ class Client:
 
         `writes_for_s` is called before each attempt of a write: for how long writes are allowed, 0 for not at all.
         """
-        self.access = access
+        self.login = login
         self._clock = clock or Clock()
         self._deadline_s = deadline_s
         self._tries = tries
@@ -95,7 +95,7 @@ class Client:
         self._open_transport: Transport | None = None
 
     async def __aenter__(self) -> Self:
-        self._open_transport = Transport(self.access, self._count)
+        self._open_transport = Transport(self.login, self._count)
         return self
 
     async def __aexit__(
@@ -109,7 +109,7 @@ class Client:
     @property
     def _transport(self) -> Transport:
         if self._open_transport is None:
-            raise RuntimeError("use the client as a context manager: `async with Client(access) as client`")
+            raise RuntimeError("use the client as a context manager: `async with Client(login) as client`")
         return self._open_transport
 
     async def get(self, where: ObjectRef, decode: Decode[T], query: Mapping[str, str] = _NONE) -> T:
@@ -212,12 +212,12 @@ class Client:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         """Provide the credentials for one attempt; after a 401 the next attempt gets newer ones."""
-        connection = await self.access.connection()
+        connection = await self.login.connection()
         try:
             yield connection
         except RequestError as error:
             if error.status == 401:
-                self.access.renew(connection)
+                self.login.renew(connection)
             raise
 
     async def _decoded(self, ask: Request, decode: Decode[T]) -> T:
@@ -232,12 +232,12 @@ class Client:
         end = clock.now() + self._deadline_s
         attempt, renewed = 0, False
         while True:
-            connection = await self.access.connection()
+            connection = await self.login.connection()
             left = min(end - clock.now(), self._writable_s(ask))
             try:
                 return await self._transport.once(ask, connection, within_s=max(left, 0.001))
             except RequestError as error:
-                if error.status == 401 and not renewed and self.access.renew(connection):
+                if error.status == 401 and not renewed and self.login.renew(connection):
                     renewed = True  # after a 401 nothing was carried out
                     continue
                 wait = wait_s(error, attempt, clock.random, idempotent=ask.idempotent)

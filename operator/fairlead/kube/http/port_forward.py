@@ -10,7 +10,7 @@ from weakref import WeakSet
 import aiohttp
 from yarl import URL
 
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.login import Login
 from fairlead.kube.errors import ERROR_BYTES_MAX, UnreachableError, refusal
 from fairlead.kube.resources import PODS
 
@@ -48,28 +48,30 @@ class _Connections(aiohttp.TCPConnector):
 
 @asynccontextmanager
 async def port_forward(
-    access: Access, namespace: str, pod: str, port: int, *, within_s: float
+    login: Login, namespace: str, pod: str, port: int, *, within_s: float
 ) -> AsyncIterator[socket.socket]:
     """Provide a blocking socket whose other end is a port of a pod. Raises RequestError; the socket ends on errors."""
     at = PODS.named(namespace, pod, "portforward")
-    connection = await access.connection()
-    authorization = connection.credential.authorization
+    connection = await login.connection()
+    authorization = connection.authorization
+    configuration = connection.configuration
+    tls = connection.api_client().rest_client.ssl_context
     timeout = aiohttp.ClientTimeout(sock_connect=within_s)
     async with aiohttp.ClientSession(trust_env=False, timeout=timeout, connector=_Connections()) as session:
         try:
             async with asyncio.timeout(within_s):
                 channel = await session.ws_connect(
-                    URL(f"{access.server}{at.path}?ports={port}", encoded=True),
+                    URL(f"{login.server}{at.path}?ports={port}", encoded=True),
                     protocols=(_PROTOCOL,),
                     headers={"Authorization": authorization} if authorization else None,
-                    ssl=connection.tls or True,
-                    server_hostname=access.server_name or None,
-                    proxy=access.proxy or None,
+                    ssl=tls,
+                    server_hostname=configuration.tls_server_name or None,
+                    proxy=configuration.proxy or None,
                 )
         except aiohttp.WSServerHandshakeError as error:
             raise refusal("get", at, error.status, str(error.message).encode()[:ERROR_BYTES_MAX]) from error
         except (aiohttp.ClientError, OSError) as error:  # also TimeoutError
-            message = f"{access.server} forwards no port: {str(error) or type(error).__name__}"
+            message = f"{login.server} forwards no port: {str(error) or type(error).__name__}"
             raise UnreachableError("get", at, message) from error
         async with channel:
             ours, theirs = socket.socketpair()

@@ -8,10 +8,12 @@ from typing import Final
 from urllib.parse import urlencode
 
 import aiohttp
+import msgspec
+from kubernetes.aio.client import ApiClient
 from yarl import URL
 
 from fairlead import __version__
-from fairlead.kube.access.access import Access, Connection
+from fairlead.kube.access.login import Connection, Login
 from fairlead.kube.errors import ERROR_BYTES_MAX, RequestError, UnreachableError, refusal
 from fairlead.kube.resources import ObjectRef
 
@@ -51,26 +53,42 @@ OnResponse = Callable[[str, str], None]
 """Called with the verb of each request and its status, or `unreachable`."""
 
 
-class Transport:
-    """Connections to one API server. Proxies from the environment are ignored: only a kubeconfig's own is used."""
+@dataclass(slots=True)
+class _Pool:
+    """Connections of one TLS configuration."""
 
-    def __init__(self, access: Access, on_response: OnResponse = lambda _verb, _code: None) -> None:
-        self._access = access
+    api: ApiClient
+    made_for: Connection
+    users: int = 0
+
+
+class Transport:
+    """The official client's connections to one API server. The environment is ignored: the login names the proxy."""
+
+    def __init__(self, login: Login, on_response: OnResponse = lambda _verb, _code: None) -> None:
+        self._login = login
         self._on_response = on_response
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={
-                "User-Agent": f"fairlead/{__version__}",
-                # the API server compresses replies over 128 KiB, which costs both sides more than it saves
-                "Accept-Encoding": "identity",
-            },
-            trust_env=False,
-        )
+        self._pool: _Pool | None = None
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._session.close()
+        if self._pool is not None:
+            await self._pool.api.close()
+
+    async def _pool_for(self, connection: Connection) -> _Pool:
+        """Return the connections with the TLS configuration of this one: a token alone needs no new ones."""
+        pool = self._pool
+        if pool is not None and pool.made_for.tls == connection.tls:
+            return pool
+        made = self._pool = _Pool(_api_client(connection), connection)
+        if pool is not None and not pool.users:
+            await pool.api.close()
+        return made
+
+    async def _leave(self, pool: _Pool) -> None:
+        pool.users -= 1
+        if pool is not self._pool and not pool.users:
+            await pool.api.close()
 
     async def once(
         self, ask: Request, connection: Connection, *, within_s: float, bytes_max: int | None = None
@@ -102,50 +120,87 @@ class Transport:
     async def _answer(
         self, ask: Request, connection: Connection, limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        access, credential = self._access, connection.credential
+        server = self._login.server
         headers = {"Accept": ask.accept}
-        if credential.authorization:
-            headers["Authorization"] = credential.authorization
+        if authorization := connection.authorization:
+            headers["Authorization"] = authorization
         if ask.body is not None:
             headers["Content-Type"] = ask.content_type
         query = f"?{urlencode(ask.query)}" if ask.query else ""
+        body = None if ask.body is None else msgspec.json.decode(ask.body)  # the library encodes bodies itself
+        pool = await self._pool_for(connection)
+        pool.users += 1
+        answer: aiohttp.ClientResponse | None = None
         try:
-            async with self._session.request(
-                _METHODS[ask.verb],
-                URL(f"{access.server}{ask.where.path}{query}", encoded=True),
-                data=ask.body,
-                headers=headers,
-                ssl=connection.tls or True,
-                server_hostname=access.server_name or None,
-                proxy=access.proxy or None,
-                timeout=limits,
-                allow_redirects=False,  # our credentials are for this server only
-            ) as answer:
-                self._on_response(ask.verb, str(answer.status))
-                if answer.status >= 300:
-                    body = await answer.content.read(ERROR_BYTES_MAX)
-                    after = answer.headers.get("Retry-After")
-                    raise refusal(ask.verb, ask.where, answer.status, body, retry_after=after)
-                yield answer
+            url = URL(f"{server}{ask.where.path}{query}", encoded=True)
+            reply = await pool.api.call_api(_METHODS[ask.verb], url, headers, body, _request_timeout=limits)
+            answer = reply.response
+            self._on_response(ask.verb, str(answer.status))
+            if answer.status >= 300:
+                text = await answer.content.read(ERROR_BYTES_MAX)
+                after = answer.headers.get("Retry-After")
+                raise refusal(ask.verb, ask.where, answer.status, text, retry_after=after)
+            yield answer
+        except _RedirectError as error:
+            self._on_response(ask.verb, str(error.status))
+            raise refusal(ask.verb, ask.where, error.status, error.body) from None
         except aiohttp.ClientConnectorCertificateError as error:
-            message = f"{access.server} is not trusted: {error.certificate_error}"
+            message = f"{server} is not trusted: {error.certificate_error}"
             raise self._unreachable(ask, message, not_sent=True) from error
         except (
             aiohttp.ClientConnectorError,
             aiohttp.ConnectionTimeoutError,
             aiohttp.ClientHttpProxyError,
         ) as error:
-            message = f"{access.server} cannot be reached: {os_reason(error)}"
+            message = f"{server} cannot be reached: {os_reason(error)}"
             raise self._unreachable(ask, message, not_sent=True) from error
         except TimeoutError as error:
-            raise self._unreachable(ask, f"{access.server} does not answer") from error
+            raise self._unreachable(ask, f"{server} does not answer") from error
         except (aiohttp.ClientError, OSError) as error:
-            message = f"the connection to {access.server} was lost: {str(error) or type(error).__name__}"
+            message = f"the connection to {server} was lost: {str(error) or type(error).__name__}"
             raise self._unreachable(ask, message) from error
+        finally:
+            if answer is not None:
+                answer.release()
+            await self._leave(pool)
 
     def _unreachable(self, ask: Request, message: str, *, not_sent: bool = False) -> UnreachableError:
         self._on_response(ask.verb, "unreachable")
         return UnreachableError(ask.verb, ask.where, message, not_sent=not_sent)
+
+
+class _RedirectError(Exception):
+    """A redirect, which is not followed."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"a redirect with {status}")
+        self.status = status
+        self.body = body
+
+
+def _api_client(connection: Connection) -> ApiClient:
+    redirects = aiohttp.TraceConfig()
+    redirects.on_request_redirect.append(_refuse)
+    configuration = connection.configuration
+    configuration.connection_pool_maxsize = 0
+    configuration.trace_configs = [redirects]
+    configuration.client_session_kwargs = {
+        "trust_env": False,
+        "cookie_jar": aiohttp.DummyCookieJar(),
+        "headers": {
+            "User-Agent": f"fairlead/{__version__}",
+            # the API server compresses replies over 128 KiB, which costs both sides more than it saves
+            "Accept-Encoding": "identity",
+        },
+    }
+    return connection.api_client()
+
+
+async def _refuse(_session: aiohttp.ClientSession, _context: object, seen: aiohttp.TraceRequestRedirectParams) -> None:
+    """Refuse a redirect: our credentials are for this server only."""
+    body = await seen.response.content.read(ERROR_BYTES_MAX)
+    seen.response.close()
+    raise _RedirectError(seen.response.status, body)
 
 
 def os_reason(error: aiohttp.ClientError) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.login import Login
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.leader_election.election import (
@@ -90,7 +90,7 @@ class Elector:
 
     def __init__(
         self,
-        access: Callable[[], Access],
+        access: Callable[[], Login],
         where: ObjectRef,
         me: str,
         task: LeaderTask,

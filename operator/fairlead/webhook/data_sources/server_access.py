@@ -1,17 +1,77 @@
 """Access to a Prometheus server: what requests present, from files that are read again at each poll."""
 
 import base64
+import ssl
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from fairlead.kube.access.access import Trust
-from fairlead.kube.access.credentials import Credential
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.errors import AccessError
+from fairlead.pki.tls_context import load_pair
 from fairlead.render.prometheus_settings import PrometheusServer
 
 FOLDER: Final = "prometheus"
 """Folder beside the settings file that has one folder of files for each server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """Authorization header and client certificate; both may be empty."""
+
+    authorization: str = field(default="", repr=False)
+    certificate: bytes = b""
+    key: bytes = field(default=b"", repr=False)
+
+
+@dataclass(slots=True)
+class Trust:
+    """Trusted authority (None: those of the system), and where the client certificate comes from, for errors."""
+
+    authority: FileSecret | None = None
+    verify: bool = True
+    certificate_at: tuple[str, str] = ("", "")
+    _made_of: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
+    _context: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def context(self, credential: Credential) -> ssl.SSLContext:
+        """Return the TLS context for the current files; a new context means a new connection. Raises AccessError."""
+        authority = self.authority.read() if self.authority else b""
+        wanted = (authority, credential.certificate, credential.key)
+        if self._context is None or wanted != self._made_of:
+            self._context, self._made_of = self._make(*wanted), wanted
+        return self._context
+
+    def _make(self, authority: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
+        # not create_default_context: since 3.13 it rejects authorities without a key identifier, which clusters have
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in kubectl: an intermediate authority suffices
+        if not self.verify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        elif self.authority:
+            try:
+                # ignore other text: bundles have names of authorities between the certificates
+                context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
+            except (ssl.SSLError, ValueError) as error:
+                where = self.authority.file, self.authority.field
+                raise AccessError(
+                    *where, "holds no certificate", "it must be PEM: -----BEGIN CERTIFICATE-----"
+                ) from error
+        else:
+            context.load_default_certs()
+        if certificate:
+            self._load_certificate(context, certificate, key)
+        return context
+
+    def _load_certificate(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+        try:
+            load_pair(context, certificate, key)
+        except ssl.SSLError as error:
+            what = f"the certificate and the key do not match: {error.reason or error}"
+            raise AccessError(
+                *self.certificate_at, what, "both must be PEM, and the key must have no password"
+            ) from error
 
 
 class ServerAccess:

@@ -3,25 +3,27 @@
 import asyncio
 import json
 import os
+import pty
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from fairlead.kube.access import exec_plugin
-from fairlead.kube.access.credentials import Credentials, ExecCredentials
-from fairlead.kube.access.exec_plugin import Plugin, plugin
-from fairlead.kube.access.kubeconfig import Cluster, ConfigLocation, Exec, Extension, Variable
-from fairlead.kube.access.secret_files import InlineSecret
+from fairlead.kube.access import login
+from fairlead.kube.access.login import Login, from_kubeconfig
 from fairlead.kube.errors import AccessError
 from scripted.loop import in_loop
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
-Make = Callable[..., Plugin]
+Make = Callable[..., Login]
 
 
 def credential(version: str = V1, /, **status: object) -> str:
@@ -30,19 +32,29 @@ def credential(version: str = V1, /, **status: object) -> str:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """A plugin that is this shell script, and leaves in `log` what it was told."""
+    """A login with a plugin that is this shell script, and leaves in `log` what it was told."""
 
-    def make(script: str, *, version: str = V1, cluster: Cluster | None = None, **fields: Any) -> Plugin:
+    def make(script: str, *, cluster: dict[str, Any] | None = None, **fields: Any) -> Login:
         file = tmp_path / "bin" / "me"
         file.parent.mkdir(exist_ok=True)
         file.write_text(f'#!/bin/sh\necho "$@ $GIVEN $KUBERNETES_EXEC_INFO" >> {tmp_path}/log\n{script}\n')
         file.chmod(0o755)
-        mode = fields.pop("interactive_mode", "Never")
-        wanted = Exec(command="bin/me", api_version=version, interactive_mode=mode, **fields)
-        authority = InlineSecret("f", "ca", b"PEM")
-        return plugin(wanted, ConfigLocation("config", "users[me].user", tmp_path), cluster or Cluster(), authority)
+        plugin = {"command": "bin/me", "apiVersion": V1, "interactiveMode": "Never"} | fields
+        document = {
+            "clusters": [{"name": "x", "cluster": {"server": "https://x"} | (cluster or {})}],
+            "users": [{"name": "me", "user": {"exec": plugin}}],
+            "contexts": [{"name": "x", "context": {"cluster": "x", "user": "me"}}],
+            "current-context": "x",
+        }
+        config = tmp_path / "config"
+        config.write_text(yaml.safe_dump(document))
+        return from_kubeconfig([config])
 
     return make
+
+
+async def _shown(asked: Login) -> str:
+    return (await asked.connection()).authorization
 
 
 def told(tmp_path: Path) -> list[str]:
@@ -50,85 +62,101 @@ def told(tmp_path: Path) -> list[str]:
 
 
 def test_a_program_is_told_what_it_asked_for(make: Make, tmp_path: Path) -> None:
-    cluster = Cluster(
-        server="https://x", extensions=[Extension("client.authentication.k8s.io/exec", {"a": 1}), Extension("other", 2)]
-    )
-    told_cluster = {"server": "https://x", "certificate-authority-data": "UEVN", "config": {"a": 1}}
-    answers = f"echo '{credential(token='t')}'"
+    (tmp_path / "ca.crt").write_text("PEM")
+    extensions = [{"name": "client.authentication.k8s.io/exec", "extension": {"a": 1}}]
     asking = make(
-        answers, cluster=cluster, args=["get", "token"], env=[Variable("GIVEN", "v")], provide_cluster_info=True
+        f"echo '{credential(token='t')}'",
+        cluster={"certificate-authority": "ca.crt", "extensions": extensions},
+        args=["get", "token"],
+        env=[{"name": "GIVEN", "value": "v"}],
+        provideClusterInfo=True,
     )
-    assert asyncio.run(asking.ask()).token == "t"
+    assert asyncio.run(_shown(asking)) == "Bearer t"
     (line,) = told(tmp_path)
     given, info = line.split(" {", 1)
     assert given == "get token v"
-    assert json.loads("{" + info) == {
-        "kind": "ExecCredential",
-        "apiVersion": V1,
-        "spec": {"interactive": False, "cluster": told_cluster},
-    }
+    spec = json.loads("{" + info)["spec"]
+    assert spec["interactive"] is False
+    shown = spec["cluster"]
+    assert (shown["server"], shown["certificate-authority-data"], shown["config"]) == ("https://x", "UEVN", {"a": 1})
 
 
 def test_of_the_cluster_it_is_told_nothing_that_it_did_not_ask_for(make: Make, tmp_path: Path) -> None:
-    asyncio.run(make(f"echo '{credential(V1BETA1, token='t')}'", version=V1BETA1, interactive_mode="").ask())
-    assert told(tmp_path)[0].endswith('"spec":{"interactive":false}}')
-
-
-def test_there_is_nobody_to_ask(make: Make) -> None:
-    answers = f"read line && exit 1; echo '{credential(token='t')}'"
-    assert asyncio.run(make(answers, interactive_mode="IfAvailable").ask()).token == "t"
+    asking = make(f"echo '{credential(V1BETA1, token='t')}'", apiVersion=V1BETA1, interactiveMode="")
+    assert asyncio.run(_shown(asking)) == "Bearer t"
+    assert json.loads(told(tmp_path)[0])["spec"] == {"interactive": False}
 
 
 WRONG = {
-    "fails": ("echo 'log in first' >&2; exit 3", "/bin/me failed with 3: log in first; run it by hand"),
-    "says nothing": ("true", "/bin/me did not print JSON; it must print an ExecCredential of " + V1),
-    "prints a secret that is not JSON": ("echo s3cret", "/bin/me did not print JSON; it must"),
-    "prints another version": (
-        f"echo '{credential(V1BETA1, token='s3cret')}'",
-        "printed a ExecCredential of '" + V1BETA1,
-    ),
-    "prints another kind": ('echo \'{"kind": "Pod"}\'', "/bin/me printed a Pod of ''; it must"),
-    "prints no status": (
-        f'echo \'{{"kind":"ExecCredential","apiVersion":"{V1}"}}\'',
-        "neither a token nor a certificate",
-    ),
-    "prints a wrong type": (f"echo '{credential(token=5)}'", "printed something else: Expected `str"),
+    "fails": ("echo 'log in first' >&2; exit 3", "/bin/me: returned 3. log in first; run it by hand"),
+    "says nothing": ("true", "/bin/me: failed to decode"),
+    "prints a secret that is not JSON": ("echo s3cret", "/bin/me: failed to decode"),
+    "prints another version": (f"echo '{credential(V1BETA1, token='s3cret')}'", "does not match " + V1),
+    "prints no status": (f'echo \'{{"kind":"ExecCredential","apiVersion":"{V1}"}}\'', "missing key 'status'"),
+    "prints a wrong type": (f"echo '{credential(token=5)}'", "printed something else; it must print"),
+    "prints a list": ("echo '[1]'", "malformed response"),
     "prints two lines for a token": (
         f"printf %s '{credential(token='s3' + chr(10) + 'cret')}'",
         "printed a token with more than one line; it must",
     ),
+    "prints nothing of use": (f"echo '{credential()}'", "neither a token nor a certificate"),
     "prints half a pair": (f"echo '{credential(clientKeyData='s3cret')}'", "a certificate or a key without the other"),
+    "prints no time": (f"echo '{credential(token='t', expirationTimestamp='soon')}'", "that is no time"),
 }
 
 
 @pytest.mark.parametrize(("script", "want"), WRONG.values(), ids=WRONG)
-def test_a_program_that(make: Make, script: str, want: str) -> None:
+def test_a_program_that_fails_is_an_error_and_nobody_goes_on_without(make: Make, script: str, want: str) -> None:
     with pytest.raises(AccessError) as error:
-        asyncio.run(make(script).ask())
-    assert str(error.value).startswith("config: users[me].user.exec: ")
+        asyncio.run(_shown(make(script)))
+    assert "config: users[me].user.exec: " in str(error.value)
     assert want in str(error.value)
     assert "s3cret" not in str(error.value)
 
 
 def test_a_program_that_is_not_there_is_told_how_to_be_had(make: Make, tmp_path: Path) -> None:
-    asking = make("true", install_hint="brew install me\n")
+    asking = make("true", installHint="brew install me\n")
     shutil.rmtree(tmp_path / "bin")
     with pytest.raises(AccessError, match=r"/bin/me: no such file or directory; brew install me$"):
-        asyncio.run(asking.ask())
+        asyncio.run(_shown(asking))
 
 
-def test_a_program_that_does_not_end_is_ended_with_what_it_has_started(
-    make: Make, monkeypatch: pytest.MonkeyPatch
+def test_a_program_that_must_ask_needs_a_terminal(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        with pytest.raises(AccessError, match="interactiveMode: is Always, and there is no terminal"):
+            asyncio.run(_shown(make("true", interactiveMode="Always")))
+
+
+_AT_A_TERMINAL = """
+import asyncio, sys
+from pathlib import Path
+from fairlead.kube.access.login import from_kubeconfig
+async def main():
+    print((await from_kubeconfig([Path(sys.argv[1])]).connection()).authorization)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("mode", ["Always", "IfAvailable"])
+def test_a_program_may_ask_at_a_terminal_though_the_output_goes_elsewhere(
+    make: Make, tmp_path: Path, mode: str
 ) -> None:
-    monkeypatch.setattr(exec_plugin, "_WITHIN_S", 0.2)
-    monkeypatch.setattr(exec_plugin, "_ENDED_S", 3600)
-
-    @in_loop
-    async def ask() -> None:
-        await make("sleep 600; true").ask()
-
-    with pytest.raises(AccessError, match=r"/bin/me did not end within 0.2 s; run it by hand$"):
-        ask()
+    answers = credential(token="N")
+    make(f"echo 'enter code' >&2; read line; echo '{answers}' | sed s/N/$line/", interactiveMode=mode)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", _AT_A_TERMINAL, str(tmp_path / "config")]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True) as process:
+        os.close(theirs)
+        shown = b""
+        while b"enter code" not in shown:
+            shown += os.read(ours, 1024)
+        os.write(ours, b"1234\n")
+        output, _ = process.communicate(timeout=60)
+        with suppress(OSError):
+            os.read(ours, 1024)
+        os.close(ours)
+    assert output == "Bearer 1234\n"
 
 
 def _counting(tmp_path: Path, **status: str) -> str:
@@ -136,15 +164,12 @@ def _counting(tmp_path: Path, **status: str) -> str:
     return f"""echo '{credential(token="N", **status)}' | sed "s/N/$(wc -l < {tmp_path}/log | tr -d ' ')/" """
 
 
-async def _shown(credentials: Credentials) -> str:
-    return (await credentials.current()).authorization
-
-
 @in_loop
-async def test_an_answer_is_kept_until_it_runs_out(make: Make, tmp_path: Path) -> None:
+async def test_an_answer_is_kept_until_it_runs_out(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
+    asked = make(_counting(tmp_path, expirationTimestamp="2026-01-01T01:00:00Z"))
     time = [start]
-    asked = ExecCredentials(make(_counting(tmp_path, expirationTimestamp="2026-01-01T01:00:00Z")), now=lambda: time[0])
+    monkeypatch.setattr(asked, "_now", lambda: time[0])
     assert [await _shown(asked), await _shown(asked)] == ["Bearer 1"] * 2
     time[0] = start + timedelta(minutes=59)
     assert await _shown(asked) == "Bearer 1"
@@ -154,17 +179,17 @@ async def test_an_answer_is_kept_until_it_runs_out(make: Make, tmp_path: Path) -
 
 @in_loop
 async def test_an_answer_without_an_end_is_kept_until_it_is_refused(make: Make, tmp_path: Path) -> None:
-    asked = ExecCredentials(make(_counting(tmp_path)))
-    first = await asked.current()
+    asked = make(_counting(tmp_path))
+    first = await asked.connection()
     assert asked.renew(first)
-    second = await asked.current()
+    second = await asked.connection()
     assert asked.renew(first), "somebody else was refused with the old one, and is late to say so"
     assert [first.authorization, second.authorization, await _shown(asked)] == ["Bearer 1", "Bearer 2", "Bearer 2"]
 
 
 @in_loop
 async def test_all_who_need_an_answer_wait_for_the_same_run(make: Make, tmp_path: Path) -> None:
-    asked = ExecCredentials(make(_counting(tmp_path)))
+    asked = make(_counting(tmp_path))
     assert {*await asyncio.gather(*(_shown(asked) for _ in range(20)))} == {"Bearer 1"}
     assert len(told(tmp_path)) == 1
 
@@ -173,7 +198,7 @@ async def test_all_who_need_an_answer_wait_for_the_same_run(make: Make, tmp_path
 async def test_who_cannot_wait_does_not_end_the_run_of_the_others(make: Make, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    asked = ExecCredentials(make(f"read line < {gate}; {_counting(tmp_path)}"))
+    asked = make(f"read line < {gate}; {_counting(tmp_path)}")
     impatient = asyncio.create_task(_shown(asked))
     while not (tmp_path / "log").exists():
         await asyncio.sleep(0.01)
@@ -187,8 +212,14 @@ async def test_who_cannot_wait_does_not_end_the_run_of_the_others(make: Make, tm
 
 @in_loop
 async def test_a_program_that_failed_is_asked_again(make: Make, tmp_path: Path) -> None:
-    asked = ExecCredentials(make(f"test -e {tmp_path}/in || exit 1; {_counting(tmp_path)}"))
-    failed = await asyncio.gather(*(asked.current() for _ in range(3)), return_exceptions=True)
+    asked = make(f"test -e {tmp_path}/in || exit 1; {_counting(tmp_path)}")
+    failed = await asyncio.gather(*(asked.connection() for _ in range(3)), return_exceptions=True)
     assert [type(one) for one in failed] == [AccessError] * 3
     (tmp_path / "in").touch()
     assert await _shown(asked) == "Bearer 2"
+
+
+def test_the_library_does_not_renew_beside_us(make: Make) -> None:
+    connection = asyncio.run(make(f"echo '{credential(token='t')}'").connection())
+    assert connection.configuration.refresh_api_key_hook is None
+    assert login.utc_now() < connection.expires

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
+from kubernetes.aio.client import Configuration
 
-from fairlead.kube.access.access import Access
-from fairlead.kube.access.credentials import Credential, StaticCredentials
+from fairlead.kube.access.login import Connection, Login
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.errors import (
     AccessError,
@@ -105,7 +105,7 @@ WIRE: dict[str, tuple[Call, str, dict[str, str], str, object]] = {
 @pytest.mark.parametrize(("call", "line", "query", "content_type", "body"), WIRE.values(), ids=WIRE)
 @in_loop
 async def test_a_request_is(call: Call, line: str, query: dict[str, str], content_type: str, body: object) -> None:
-    async with Server(answer({})) as server, Client(server.access()) as client:
+    async with Server(answer({})) as server, Client(server.login()) as client:
         await call(client)
         (seen,) = server.seen
         assert f"{seen.method} {seen.path}" == line
@@ -150,7 +150,7 @@ ONCE: dict[str, tuple[Call, Step, type[RequestError]]] = {
 @in_loop
 async def test_a_request_is_made_again(call: Call, script: list[Step], waits: list[float], asked: int) -> None:
     time = Wound()
-    async with Server(script=[*script]) as server, Client(server.access(), clock=time.clock) as client:
+    async with Server(script=[*script]) as server, Client(server.login(), clock=time.clock) as client:
         await call(client)
         assert time.waited == waits
         assert len(server.seen) == asked
@@ -165,7 +165,7 @@ _replace: Call = lambda client: client.replace(POD, {}, anything)  # noqa: E731
 @in_loop
 async def test_who_leads_no_more_writes_nothing_and_goes_on_reading(write: Call) -> None:
     left = [0.0]
-    async with Server(answer({})) as server, Client(server.access(), writes_for_s=lambda: left[0]) as client:
+    async with Server(answer({})) as server, Client(server.login(), writes_for_s=lambda: left[0]) as client:
         with pytest.raises(NotLeadingError, match="another replica may lead by now"):
             await write(client)
         assert server.seen == []
@@ -181,7 +181,7 @@ async def test_a_write_is_made_again_only_while_we_lead() -> None:
     script = [refuse(500), refuse(500)]
     async with (
         Server(script=script) as server,
-        Client(server.access(), clock=time.clock, writes_for_s=lambda: next(left)) as client,
+        Client(server.login(), clock=time.clock, writes_for_s=lambda: next(left)) as client,
     ):
         with pytest.raises(NotLeadingError):
             await _apply(client)
@@ -191,7 +191,7 @@ async def test_a_write_is_made_again_only_while_we_lead() -> None:
 @in_loop
 async def test_a_write_is_given_up_when_we_may_lead_no_more() -> None:
     left = iter([0.01, 0.0])
-    async with Server(_silent) as server, Client(server.access(), writes_for_s=lambda: next(left)) as client:
+    async with Server(_silent) as server, Client(server.login(), writes_for_s=lambda: next(left)) as client:
         with pytest.raises(NotLeadingError):
             await _apply(client)
 
@@ -204,7 +204,7 @@ async def _silent(_: web.BaseRequest) -> web.StreamResponse:
 @pytest.mark.parametrize(("call", "step", "kind"), ONCE.values(), ids=ONCE)
 @in_loop
 async def test_a_request_is_not_made_again(call: Call, step: Step, kind: type[RequestError]) -> None:
-    async with Server(script=[step]) as server, Client(server.access(), clock=Wound().clock) as client:
+    async with Server(script=[step]) as server, Client(server.login(), clock=Wound().clock) as client:
         with pytest.raises(kind) as error:
             await call(client)
         assert type(error.value) is kind
@@ -227,11 +227,11 @@ async def test_what_was_surely_not_sent_is_made_again() -> None:
             await server.__aenter__()
 
     clock = type(time.clock)(time.clock.now, sleep, time.clock.random)
-    async with Client(server.access(), clock=clock) as client:
+    async with Client(server.login(), clock=clock) as client:
         await _create(client)
         assert raised
     await server.__aexit__(None, None, None)
-    async with Client(server.access()) as client:
+    async with Client(server.login()) as client:
         with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:\d+ cannot be reached: Connection refused$") as error:
             await _post(client)
         assert error.value.not_sent
@@ -241,7 +241,7 @@ async def test_what_was_surely_not_sent_is_made_again() -> None:
 async def test_it_gives_up_when_time_is_up() -> None:
     time = Wound()
     away = Server(refuse(503, "ServiceUnavailable", "starting"))
-    async with away as server, Client(server.access(), clock=time.clock, deadline_s=10) as client:
+    async with away as server, Client(server.login(), clock=time.clock, deadline_s=10) as client:
         with pytest.raises(RequestError, match="get pods default/web-1: 503 ServiceUnavailable: starting"):
             await _get(client)
         assert time.waited == [0.25, 0.5, 1, 2, 4], "another 8 s would be too long"
@@ -253,7 +253,7 @@ async def test_it_gives_up_when_time_is_up() -> None:
 @in_loop
 async def test_a_body_that_stays_away_is_not_waited_for() -> None:
     slow = watch(b'{"half":', then="hold")
-    async with Server(slow) as server, Client(server.access(), deadline_s=0.05) as client:
+    async with Server(slow) as server, Client(server.login(), deadline_s=0.05) as client:
         with pytest.raises(UnreachableError, match="does not answer") as error:
             await client.post(POD, b"{}", within_s=0.05)
         assert not error.value.not_sent
@@ -269,7 +269,7 @@ async def test_a_long_refusal_is_not_read_to_its_end() -> None:
         while True:
             await response.write(b"x" * 10_000)
 
-    async with Server(endless) as server, Client(server.access()) as client:
+    async with Server(endless) as server, Client(server.login()) as client:
         with pytest.raises(RequestError) as error:
             await _get(client)
         assert len(str(error.value)) < 1000
@@ -278,7 +278,7 @@ async def test_a_long_refusal_is_not_read_to_its_end() -> None:
 @in_loop
 async def test_a_list_comes_in_pages_of_one_version() -> None:
     script = page(thing("a", 1), version=7, more="x/+="), refuse(500), page(thing("b", 2), version=7)
-    async with Server(script=[*script]) as server, Client(server.access(), clock=Wound().clock) as client:
+    async with Server(script=[*script]) as server, Client(server.login(), clock=Wound().clock) as client:
         query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
         got = [one async for one in client.pages(PODS, things, query=query, limit=1)]
         assert [item["metadata"]["name"] for one in got for item in one.items or ()] == ["a", "b"]
@@ -291,14 +291,14 @@ async def test_a_list_comes_in_pages_of_one_version() -> None:
 
 @in_loop
 async def test_an_empty_list_of_go_is_a_list() -> None:
-    async with Server(answer({"metadata": {}, "items": None})) as server, Client(server.access()) as client:
+    async with Server(answer({"metadata": {}, "items": None})) as server, Client(server.login()) as client:
         assert [one.items async for one in client.pages(PODS, things)] == [None]
 
 
 @in_loop
 async def test_lines_of_a_watch_may_be_long_but_not_endless() -> None:
     long = line("ADDED", {"x": "y" * 2_000_000})
-    async with Server(watch(long, b"{}\n", b"half")) as server, Client(server.access()) as client:
+    async with Server(watch(long, b"{}\n", b"half")) as server, Client(server.login()) as client:
         async with aclosing(client.watch(PODS, {"resourceVersion": "1"})) as lines:
             assert [one async for one in lines] == [long[:-1], b"{}"]
         with pytest.raises(UnreachableError, match="a line is longer than 1000 bytes"):
@@ -316,7 +316,7 @@ async def test_a_watch_that_is_closed_gives_its_connection_up() -> None:
         finally:
             gone.set()
 
-    async with Server(step) as server, Client(server.access()) as client:
+    async with Server(step) as server, Client(server.login()) as client:
         async with aclosing(client.watch(PODS, {})) as lines:
             assert await anext(lines) == b"{}"
         await gone.wait()
@@ -334,8 +334,8 @@ def _bearer(good: str) -> Step:
 async def test_a_token_is_read_again_when_it_was_replaced(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("one\n")
-    kept = StaticCredentials(FileSecret(file, "tokenFile", "mend it"))
-    async with Server(_bearer("one")) as server, Client(server.access(kept)) as client:
+    kept = FileSecret(file, "tokenFile", "mend it")
+    async with Server(_bearer("one")) as server, Client(server.login(kept)) as client:
         await _get(client)
         file.write_text("second")
         server.handler = _bearer("second")
@@ -343,7 +343,10 @@ async def test_a_token_is_read_again_when_it_was_replaced(tmp_path: Path) -> Non
         await _post(client)
         file.unlink()
         await _get(client)  # it is just being replaced
-        assert [one.headers["Authorization"] for one in server.seen] == ["Bearer one", *["Bearer second"] * 3]
+        assert [one.headers["Authorization"] for one in server.seen] == [
+            *["Bearer one"] * 2,  # a refusal is the reason to read it
+            *["Bearer second"] * 3,
+        ]
 
 
 @in_loop
@@ -352,7 +355,7 @@ async def test_a_token_of_two_lines_is_no_token(tmp_path: Path) -> None:
     file.write_text("one\r\ntwo\n")
     async with (
         Server() as server,
-        Client(server.access(StaticCredentials(FileSecret(file, "tokenFile", "mend it")))) as client,
+        Client(server.login(FileSecret(file, "tokenFile", "mend it"))) as client,
     ):
         for call in (_get, _post, _watch):
             with pytest.raises(AccessError, match=r"tokenFile: has more than one line; a token is one line$"):
@@ -368,8 +371,8 @@ async def test_a_token_that_was_replaced_while_we_asked_is_another_try(tmp_path:
         file.write_text("second")
         return await refuse(401)(request)
 
-    kept = StaticCredentials(FileSecret(file, "tokenFile", "mend it"))
-    async with Server(_bearer("second"), script=[replace]) as server, Client(server.access(kept)) as client:
+    kept = FileSecret(file, "tokenFile", "mend it")
+    async with Server(_bearer("second"), script=[replace]) as server, Client(server.login(kept)) as client:
         await _create(client)
         server.handler = refuse(401, "Unauthorized", "who are you")
         with pytest.raises(RequestError, match="get pods default/web-1: 401 Unauthorized: who are you"):
@@ -377,18 +380,14 @@ async def test_a_token_that_was_replaced_while_we_asked_is_another_try(tmp_path:
         assert len(server.seen) == 3, "the same token is not shown twice"
 
 
-class _Endless:
+def _endless(server: str, loaded: list[str]) -> Login:
     """Credentials that are always new, and never any good."""
 
-    def __init__(self) -> None:
-        self.refused: list[Credential] = []
+    def load() -> Connection:
+        loaded.append(f"Bearer {len(loaded)}")
+        return Connection(Configuration(host=server, api_key={"BearerToken": loaded[-1]}))
 
-    async def current(self) -> Credential:
-        return Credential(f"Bearer {len(self.refused)}")
-
-    def renew(self, refused: Credential) -> bool:
-        self.refused.append(refused)
-        return True
+    return Login(server, load)
 
 
 async def _watch(client: Client) -> None:
@@ -402,16 +401,17 @@ REFUSED = {"read": (_get, 2), "posted": (_post, 1), "watched": (_watch, 1)}
 @pytest.mark.parametrize(("call", "asked"), REFUSED.values(), ids=REFUSED)
 @in_loop
 async def test_credentials_that_are_refused_are_renewed_for_whoever_comes_next(call: Call, asked: int) -> None:
-    endless = _Endless()
-    async with Server(refuse(401)) as server, Client(Access(server.url, endless)) as client:
+    loaded: list[str] = []
+    async with Server(refuse(401)) as server, Client(_endless(server.url, loaded)) as client:
         with pytest.raises(RequestError, match="401"):
             await call(client)
         assert len(server.seen) == asked
-        assert [one.authorization for one in endless.refused] == ["Bearer 0"]
+        assert len(loaded) == 2, "and once only"
+        assert (await client.login.connection()).authorization == "Bearer 1"
 
 
 @in_loop
 async def test_a_client_is_a_context() -> None:
     async with Server() as server:
         with pytest.raises(RuntimeError, match="as a context manager"):
-            await _get(Client(server.access()))
+            await _get(Client(server.login()))

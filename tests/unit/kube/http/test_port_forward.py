@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from aiohttp import WSMsgType, web
+from kubernetes.aio.client import Configuration
 
-from fairlead.kube.access.access import Access, Trust
-from fairlead.kube.access.credentials import StaticCredentials
-from fairlead.kube.access.secret_files import InlineSecret
+from fairlead.kube.access.login import Connection, Login
 from fairlead.kube.errors import ForbiddenError, NotFoundError, UnreachableError
 from fairlead.kube.http.port_forward import port_forward
+from scripted.server import login_to
 from support.webhook.tls import Ground
 
 _PORT = bytes([8443 & 255, 8443 >> 8])
@@ -26,7 +26,7 @@ Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def _server(handle: Handle) -> AsyncIterator[Access]:
+async def _server(handle: Handle) -> AsyncIterator[Login]:
     app = web.Application()
     app.router.add_get("/api/v1/namespaces/ns/pods/p/portforward", handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -35,7 +35,7 @@ async def _server(handle: Handle) -> AsyncIterator[Access]:
     await site.start()
     host, port = runner.addresses[0][:2]
     try:
-        yield Access(f"http://{host}:{port}", StaticCredentials())
+        yield login_to(f"http://{host}:{port}")
     finally:
         await runner.cleanup()
 
@@ -66,7 +66,7 @@ def _said(forwarded: socket.socket, data: bytes) -> bytes:
 
 def test_bytes_go_to_the_port_and_back() -> None:
     async def run() -> None:
-        async with _server(_echo) as access, port_forward(access, "ns", "p", 8443, within_s=5) as forwarded:
+        async with _server(_echo) as login, port_forward(login, "ns", "p", 8443, within_s=5) as forwarded:
             assert await asyncio.to_thread(_said, forwarded, b"hello") == b"HELLO"
             assert await asyncio.to_thread(_said, forwarded, b"\x00\x01") == b"\x00\x01"
             assert await asyncio.to_thread(_said, forwarded, b"fail") == b"", "the port is closed"
@@ -80,7 +80,7 @@ def test_a_refusal_is_that_of_the_api_server(status: int) -> None:
         return web.Response(status=status)
 
     async def run() -> None:
-        async with _server(refuse) as access, port_forward(access, "ns", "p", 8443, within_s=5):
+        async with _server(refuse) as login, port_forward(login, "ns", "p", 8443, within_s=5):
             pass
 
     with pytest.raises(ForbiddenError if status == 403 else NotFoundError, match="get pods/portforward ns/p: "):
@@ -93,9 +93,9 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
             await asyncio.sleep(60)
             return web.Response()
 
-        async with _server(hang) as access:
+        async with _server(hang) as login:
             with pytest.raises(UnreachableError, match="forwards no port"):
-                async with port_forward(access, "ns", "p", 8443, within_s=0.2):
+                async with port_forward(login, "ns", "p", 8443, within_s=0.2):
                     pass
 
     asyncio.run(run())
@@ -124,8 +124,8 @@ def test_a_connection_is_closed_when_the_command_ends(tmp_path: Path) -> None:
             channel.sendall(b"\x88\x02\x03\xe8")  # its close frame
             ended.wait()
 
-    async def run(access: Access) -> None:
-        async with port_forward(access, "ns", "p", 8443, within_s=5):
+    async def run(login: Login) -> None:
+        async with port_forward(login, "ns", "p", 8443, within_s=5):
             pass
 
     listener = socket.create_server(("127.0.0.1", 0))
@@ -133,8 +133,9 @@ def test_a_connection_is_closed_when_the_command_ends(tmp_path: Path) -> None:
     server.start()
     try:
         address = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        authority = InlineSecret("kubeconfig", "certificate-authority-data", ground.ca.certificate)
-        asyncio.run(run(Access(address, StaticCredentials(), Trust(authority))))
+        (tmp_path / "ca.crt").write_bytes(ground.ca.certificate)
+        configuration = Configuration(host=address, ssl_ca_cert=str(tmp_path / "ca.crt"))
+        asyncio.run(run(Login(address, lambda: Connection(configuration))))
         gc.collect()  # a transport that was left open warns here
     finally:
         ended.set()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fairlead.kube.access.access import Access
+from fairlead.kube.access.login import Login
 from fairlead.kube.errors import AccessError
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, identity
@@ -104,11 +104,11 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    leases: Leases | None = None, access: Callable[[Access], Access] = lambda given: given
+    leases: Leases | None = None, access: Callable[[Login], Login] = lambda given: given
 ) -> AsyncIterator[Scene]:
     leases, work = leases or Leases(), Work()
     async with Server(leases.serve) as server:
-        elector = Elector(lambda: access(server.access()), HERE, ME, work, terms=QUICK)
+        elector = Elector(lambda: access(server.login()), HERE, ME, work, terms=QUICK)
         elector.start()
         try:
             yield Scene(server, leases, work, elector)
@@ -255,9 +255,9 @@ async def test_a_namespace_that_is_not_there_is_asked_for_at_its_pace() -> None:
 
 @in_loop
 async def test_who_cannot_tell_where_the_api_server_is_asks_again() -> None:
-    tries: list[Access] = []
+    tries: list[Login] = []
 
-    def found(given: Access) -> Access:
+    def found(given: Login) -> Login:
         tries.append(given)
         if len(tries) < 3:
             raise AccessError("config", "", "is not there", "write it")

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Resource
@@ -67,7 +66,7 @@ def _asked(seen: Seen) -> str:
 async def scene(*script: Step, query: dict[str, str] | None = None) -> AsyncIterator[Scene]:
     """A reflector that runs against a script; what comes after the script is silence."""
     time, sink = Wound(), Kept()
-    async with Server(HOLD, script=[*script]) as server, Client(server.access(), clock=time.clock) as client:
+    async with Server(HOLD, script=[*script]) as server, Client(server.login(), clock=time.clock) as client:
         reflector = Reflector(client, THINGS, decode=decode, sink=sink, query=query or {}, clock=time.clock)
         running = asyncio.create_task(reflector.run())
         try:
@@ -432,9 +431,9 @@ async def test_other_tasks_have_their_turn_within_a_page() -> None:
 @in_loop
 async def test_a_token_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     token, time, sink = tmp_path / "token", Wound(), Kept()
-    access = StaticCredentials(FileSecret(token, "tokenFile", "mend it"))
+    access = FileSecret(token, "tokenFile", "mend it")
     script = [page(A, version=1)]
-    async with Server(HOLD, script=script) as server, Client(server.access(access), clock=time.clock) as client:
+    async with Server(HOLD, script=script) as server, Client(server.login(access), clock=time.clock) as client:
         reflector = Reflector(client, THINGS, decode=decode, sink=sink, clock=time.clock)
         running = asyncio.create_task(reflector.run())
         while reflector.state.failures["access"] < 3:
@@ -448,7 +447,7 @@ async def test_a_token_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> No
 
 @in_loop
 async def test_what_goes_wrong_in_the_sink_is_not_hidden() -> None:
-    async with Server(script=[page(A, version=1)]) as server, Client(server.access()) as client:
+    async with Server(script=[page(A, version=1)]) as server, Client(server.login()) as client:
         sink = Kept()
         empty: dict[str, None] = {}
         sink.end = lambda: empty["no such key"]  # type: ignore[method-assign]

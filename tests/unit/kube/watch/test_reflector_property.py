@@ -45,7 +45,7 @@ def test_what_is_held_is_what_there_is(happenings: list[Any]) -> None:
 
 async def _live(happenings: list[Any]) -> None:
     time, world, sink = Wound(), World(), Kept()
-    async with Server(world.serve) as server, Client(server.access(), clock=time.clock) as client:
+    async with Server(world.serve) as server, Client(server.login(), clock=time.clock) as client:
         reflector = Reflector(client, THINGS, decode=decode, sink=sink, clock=time.clock)
 
         def is_true() -> bool:

@@ -51,7 +51,7 @@ def follow(client: Client, where: ObjectRef, sink: Kept) -> Reflector[ConfigMap]
 
 @in_loop
 async def test_what_is_wanted_runs_and_what_is_not_ends() -> None:
-    async with Server(serve) as server, Client(server.access()) as client:
+    async with Server(serve) as server, Client(server.login()) as client:
         watches, sink = ReflectorSet(), Kept()
         running = asyncio.ensure_future(watches.run())
         wanted = {name: partial(follow, client, where, sink) for name, where in (("pods", PODS), ("nodes", NODES))}
@@ -72,7 +72,7 @@ async def test_what_is_wanted_runs_and_what_is_not_ends() -> None:
 
 @in_loop
 async def test_a_fault_of_a_sink_ends_the_run() -> None:
-    async with Server(serve) as server, Client(server.access()) as client:
+    async with Server(serve) as server, Client(server.login()) as client:
         watches = ReflectorSet()
         watches.want({"bad": partial(follow, client, PODS, Faulty())})
         with pytest.raises(ExceptionGroup) as ended:

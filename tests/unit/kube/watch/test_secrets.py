@@ -35,7 +35,7 @@ def wire(value: bytes = b"a", version: str = "1", **annotations: str) -> dict[st
 
 @in_loop
 async def test_the_one_that_is_there_is_taken() -> None:
-    async with Server(script=[answer(wire())]) as server, Client(server.access()) as client:
+    async with Server(script=[answer(wire())]) as server, Client(server.login()) as client:
         found = await Secrets(client, "here").ensure("ca", lambda: {"k": b"b"})
         assert found.data == {"k": b"a"}
         assert [(one.method, one.path) for one in server.seen] == [("GET", f"{PATH}/ca")]
@@ -44,7 +44,7 @@ async def test_the_one_that_is_there_is_taken() -> None:
 @in_loop
 async def test_one_that_is_not_there_is_made() -> None:
     script = [refuse(404, "NotFound"), answer(wire(b"b"), 201)]
-    async with Server(script=script) as server, Client(server.access()) as client:
+    async with Server(script=script) as server, Client(server.login()) as client:
         found = await Secrets(client, "here").ensure("ca", lambda: {"k": b"b"}, labels={"l": "x"})
         assert found.data == {"k": b"b"}
         sent = server.seen[1].json
@@ -55,7 +55,7 @@ async def test_one_that_is_not_there_is_made() -> None:
 @in_loop
 async def test_who_comes_second_takes_what_the_first_has_made() -> None:
     script = [refuse(404, "NotFound"), refuse(409, "AlreadyExists"), answer(wire(b"theirs"))]
-    async with Server(script=script) as server, Client(server.access()) as client:
+    async with Server(script=script) as server, Client(server.login()) as client:
         found = await Secrets(client, "here").ensure("ca", lambda: {"k": b"ours"})
         assert found.data == {"k": b"theirs"}
 
@@ -63,7 +63,7 @@ async def test_who_comes_second_takes_what_the_first_has_made() -> None:
 @in_loop
 async def test_a_refusal_is_one() -> None:
     script = [refuse(404, "NotFound"), refuse(403, "Forbidden")]
-    async with Server(script=script) as server, Client(server.access()) as client:
+    async with Server(script=script) as server, Client(server.login()) as client:
         with pytest.raises(ForbiddenError):
             await Secrets(client, "here").ensure("ca", dict)
 
@@ -71,7 +71,7 @@ async def test_a_refusal_is_one() -> None:
 @in_loop
 async def test_it_is_replaced_as_it_was_seen() -> None:
     script = [answer(wire(version="7", drop="x", keep="y")), answer(wire(b"b", "8"))]
-    async with Server(script=script) as server, Client(server.access()) as client:
+    async with Server(script=script) as server, Client(server.login()) as client:
         secrets = Secrets(client, "here")
         seen = await secrets.get("ca")
         assert seen is not None
@@ -110,7 +110,7 @@ class Told:
 async def test_one_alone_is_followed() -> None:
     lines = [line("MODIFIED", wire(b"b", "2")), line("DELETED", wire(b"b", "3"))]
     script = [page(wire(), version=1), watch(*lines, then="hold")]
-    async with Server(script=script) as server, Client(server.access()) as client:
+    async with Server(script=script) as server, Client(server.login()) as client:
         told = Told()
         running = asyncio.create_task(Secrets(client, "here").follow("ca", told).run())
         while len(told.said) < 3:

@@ -89,7 +89,7 @@ OUTCOMES: list[tuple[str, Step, object]] = [
 @in_loop
 async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -> None:
     call, line = CALLS[name]
-    async with Server(script=[step]) as server, Client(server.access()) as client:
+    async with Server(script=[step]) as server, Client(server.login()) as client:
         bindings = BindingClient(client)
         found = await call(LedgerClient(bindings, "ops", PodDecoder(list, lambda _: None).read), bindings)
     (seen,) = server.seen
@@ -99,7 +99,7 @@ async def test_an_answer_is_an_outcome(name: str, step: Step, outcome: object) -
 
 @in_loop
 async def test_what_never_left_is_certain() -> None:
-    async with Server() as server, Client(server.access()) as client:
+    async with Server() as server, Client(server.login()) as client:
         await server.__aexit__(None, None, None)
         found = await BindingClient(client).post_binding(BINDING, 5)
     assert isinstance(found, Failed)
@@ -107,7 +107,7 @@ async def test_what_never_left_is_certain() -> None:
 
 @in_loop
 async def test_a_deletion_names_the_version_that_was_judged() -> None:
-    async with Server(answer({})) as server, Client(server.access()) as client:
+    async with Server(answer({})) as server, Client(server.login()) as client:
         await LedgerClient(BindingClient(client), "ops", PodDecoder(list, lambda _: None).read).delete_ledger(
             Ledger("n", "u", "7")
         )

@@ -52,7 +52,7 @@ async def test_what_is_gone_and_over_is_deleted(pod: PodState | Gone | Failed, i
     told.mirror.node_sink.put(decode.node(written(node("here"))))
     views = MirrorViews(told.mirror, list)
     views.ledgers.update({one: Ledger(one, "u", "7", {"u-p": ENTRY}) for one in ("here", "gone")})
-    async with Server() as server, Client(server.access()) as client:
+    async with Server() as server, Client(server.login()) as client:
         api = Api(client, pod)
         await LedgerFeed(client, api, "ops", views, told.mirror).delete_unused()
     assert api.deleted == (["gone"] if is_deleted else [])

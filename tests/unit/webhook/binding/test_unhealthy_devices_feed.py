@@ -85,7 +85,7 @@ async def test_what_may_not_be_listed_is_told() -> None:
     async def refused(_: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"kind": "Status", "message": "may not list configmaps"}, status=403)
 
-    async with Server(refused) as server, Client(server.access()) as client:
+    async with Server(refused) as server, Client(server.login()) as client:
         feed = UnhealthyFeed(client, mirror_of("n1"))
         running, following = asyncio.ensure_future(feed.run()), asyncio.ensure_future(feed.follow([served]))
         while not any("may not list configmaps" in one.state.last_error for one in feed.reflectors.values()):
@@ -109,7 +109,7 @@ async def test_a_fault_in_a_list_ends_the_run_and_freezes_nothing(monkeypatch: p
         return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
 
     monkeypatch.setattr(UnhealthySink, "end", slip)
-    async with Server(listed) as server, Client(server.access()) as client:
+    async with Server(listed) as server, Client(server.login()) as client:
         feed = UnhealthyFeed(client, mirror_of("n1"))
         following = asyncio.ensure_future(feed.follow([served]))
         with pytest.raises(ExceptionGroup) as ended:

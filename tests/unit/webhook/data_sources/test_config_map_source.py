@@ -197,7 +197,7 @@ class Following:
 
 @asynccontextmanager
 async def following(server: Server) -> AsyncIterator[Following]:
-    async with Client(server.access()) as client:
+    async with Client(server.login()) as client:
         one = Following(client)
         running = asyncio.create_task(one.source.run())
         yield one
@@ -239,7 +239,7 @@ def test_the_data_of_others_are_not_decoded() -> None:
                 raise AssertionError
 
         world = World(config_map({KEY: text(1)}), config_map({KEY: text(2)}, name="secret"))
-        async with Server(handler=world.handle()) as server, Client(server.access()) as client:
+        async with Server(handler=world.handle()) as server, Client(server.login()) as client:
             one = follow_config_maps(client, "here", "prices".__eq__, Putting())
             running = asyncio.create_task(one.run())
             await one.listed()

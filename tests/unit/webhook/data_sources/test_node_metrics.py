@@ -8,7 +8,6 @@ import pytest
 from aiohttp import web
 
 from fairlead.cooperative import finish
-from fairlead.kube.access.credentials import StaticCredentials
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.http.client import Client
 from fairlead.policy.nodes.node_table import Nodes
@@ -56,7 +55,7 @@ async def endless(request: web.BaseRequest) -> web.StreamResponse:
 
 
 async def read(server: Server, *polls: NodeMetricsPoll, within_s: float = 5) -> dict[NodeMetricsPoll, Reading]:
-    async with Client(server.access()) as client:
+    async with Client(server.login()) as client:
         return finish(await NodeMetricsSource(client, Nodes()).read(polls, within_s=within_s))
 
 
@@ -134,6 +133,6 @@ async def test_a_connection_that_breaks_fails_the_poll() -> None:
 @in_loop
 async def test_credentials_that_cannot_be_read_fail_the_poll(tmp_path: Path) -> None:
     token = FileSecret(tmp_path / "token", "tokenFile", "write it again")
-    async with Server() as server, Client(server.access(StaticCredentials(token))) as client:
+    async with Server() as server, Client(server.login(token)) as client:
         with pytest.raises(PollError, match=r"/token: tokenFile: .*; write it again$"):
             await NodeMetricsSource(client, Nodes()).read([CPU], within_s=1)

@@ -86,7 +86,7 @@ async def feeding(folder: Path, **servers: Step) -> AsyncIterator[Fed]:
     nodes = Nodes()
     nodes.put(node("a", created="2020-01-01T00:00:00Z"))
     running = {name: Server(step) for name, step in servers.items()}
-    async with Server(config_maps) as api, Client(api.access()) as client:
+    async with Server(config_maps) as api, Client(api.login()) as client:
         for one in running.values():
             await one.__aenter__()
         feed = NodeDataFeed(client, nodes, "here", folder, now=time_ns, is_synced=lambda: True)
