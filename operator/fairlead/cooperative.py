@@ -60,10 +60,10 @@ def seldom(steps: Steps[T], every: int = NODES) -> Steps[T]:
     return pauses.result
 
 
-def gathered(found: Iterable[T | None], every: int = 1) -> Steps[list[T]]:
+def gathered(results: Iterable[T | None], every: int = 1) -> Steps[list[T]]:
     """Return the items that are not None, pausing once for every `every` items that are None."""
     left, items = every, list[T]()
-    for one in found:
+    for one in results:
         if one is not None:
             items.append(one)
             continue

@@ -63,7 +63,7 @@ class RateLimiter:
     clock: Callable[[], float] = monotonic
     _kinds: dict[str, tuple[float, int]] = field(default_factory=dict)  # since when, and how often since then
 
-    def about(self, kind: str) -> dict[str, int] | None:
+    def allow(self, kind: str) -> dict[str, int] | None:
         """Return the fields to add to a line of this kind; None to suppress the line."""
         now, suppressed = self.clock(), 0
         since, count = self._kinds.get(kind, (now, 0))
@@ -84,7 +84,7 @@ class RateLimitFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to write the line."""
-        more = self._limiter.about(record.levelname)
+        more = self._limiter.allow(record.levelname)
         if more:
             record.__dict__.update(more)
         return more is not None

@@ -115,8 +115,8 @@ def _scalar(loader: Any, node: Any) -> object:
     return found
 
 
-def _error(said: str, node: Any) -> Exception:
-    error: Exception = yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+def _error(text: str, node: Any) -> Exception:
+    error: Exception = yaml.constructor.ConstructorError(None, None, text, node.start_mark)
     return error
 
 

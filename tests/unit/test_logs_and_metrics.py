@@ -71,10 +71,10 @@ def test_levels() -> None:
 def test_what_happens_again_and_again_is_ten_lines_a_minute_and_a_count() -> None:
     time = [0.0]
     seldom = logs.RateLimiter(lambda: time[0])
-    assert sum(seldom.about("x") is not None for _ in range(100)) == 10
-    assert seldom.about("y") == {}
+    assert sum(seldom.allow("x") is not None for _ in range(100)) == 10
+    assert seldom.allow("y") == {}
     time[0] = 61
-    assert [seldom.about("x"), seldom.about("x")] == [{"suppressed": 90}, {}]
+    assert [seldom.allow("x"), seldom.allow("x")] == [{"suppressed": 90}, {}]
 
 
 def test_the_exposition() -> None:

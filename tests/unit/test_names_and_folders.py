@@ -44,6 +44,8 @@ NAMES_NOTHING: Final = re.compile(
     r"(?:What|Who|Whose|Whom|How|Why|Where|When|Whether|It|They|Those|That|(?:Some|Every|Any|No)(?:body|one|thing))\b"
 )
 """First words of a docstring that leave open what the thing is; ruff's D401 looks after the verbs of functions."""
+SAYS_NOTHING: Final = {"one", "found", "held", "said", "told", "made", "given", "sight", "world", "about", "asked"}
+"""Names that say nothing where they are read without their type, as parameters are."""
 DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
 
 
@@ -117,6 +119,17 @@ def test_docstrings_say_what_a_thing_is_or_does(module: Path) -> None:
 @pytest.mark.parametrize("module", MODULES, ids=_path)
 def test_durations_carry_their_unit(module: Path) -> None:
     assert [*_without_unit(ast.parse(module.read_text()))] == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=_path)
+def test_parameters_say_what_they_are(module: Path) -> None:
+    functions = [
+        one
+        for one in ast.walk(ast.parse(module.read_text()))
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    names = [(one.name, arg.arg) for one in functions for arg in (*one.args.args, *one.args.kwonlyargs)]
+    assert [(function, name) for function, name in names if name in SAYS_NOTHING] == []
 
 
 def test_what_is_vague_or_without_unit_is_found() -> None:

@@ -23,6 +23,6 @@ def mode_of(obj: Mapping[str, Any]) -> Mode | None:
     return mode if isinstance(mode, str) and mode in MODES else None
 
 
-def weaker(one: Mode, other: Mode) -> Mode:
+def weaker(first: Mode, second: Mode) -> Mode:
     """Return the one of two modes under which less is in force."""
-    return max(one, other, key=MODES.index)
+    return max(first, second, key=MODES.index)

@@ -111,10 +111,10 @@ class Spec(Params):
         )
 
 
-def _names_differ(one: str, other: str) -> Check:
+def _names_differ(left: str, right: str) -> Check:
     """Return a check that no rule of one kind has the name of a rule of another."""
-    first, second = _KINDS[one], _KINDS[other]
-    message = f"rule names are unique within a policy: give the {other} another name than the {one} has"
+    first, second = _KINDS[left], _KINDS[right]
+    message = f"rule names are unique within a policy: give the {right} another name than the {left} has"
 
     def common(spec: Spec) -> dict[int, str]:
         taken = {rule.name for rule in first.of(spec)}

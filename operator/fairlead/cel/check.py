@@ -51,9 +51,9 @@ VALUE: Final = Want("a value", (), "end it with orValue(...)")
 class ExpressionError(Exception):
     """Diagnostics of a rejected expression."""
 
-    def __init__(self, found: list[Diagnostic]) -> None:
-        super().__init__("\n".join(map(str, found)))
-        self.diagnostics = found
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        super().__init__("\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics
 
 
 @dataclass(frozen=True)

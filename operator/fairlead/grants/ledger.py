@@ -68,15 +68,15 @@ def decode_ledger(config_map: Mapping[str, Any]) -> Ledger:
     return Ledger(node, metadata["uid"], metadata["resourceVersion"], entries, unreadable, newer, marked)
 
 
-def merge_ledgers(one: Ledger, other: Ledger) -> Ledger:
+def merge_ledgers(first: Ledger, second: Ledger) -> Ledger:
     """Return the entries of both ledgers of a node that has them in two namespaces. It is to be read, never written."""
     return Ledger(
-        one.node,
-        one.uid,
-        one.rv,
-        {**one.entries, **other.entries},
-        {**one.unreadable, **other.unreadable},
-        {**one.newer, **other.newer},
+        first.node,
+        first.uid,
+        first.rv,
+        {**first.entries, **second.entries},
+        {**first.unreadable, **second.unreadable},
+        {**first.newer, **second.newer},
     )
 
 

@@ -174,9 +174,9 @@ def _with(name: str, base: type[S], **fields: tuple[Any, Any]) -> type[S]:
     return cast("type[S]", msgspec.defstruct(name, changed, bases=(base,), frozen=True, gc=False))
 
 
-def annotations_of(one: WirePod) -> Mapping[str, str]:
+def annotations_of(pod: WirePod) -> Mapping[str, str]:
     """Return the wanted annotations that a pod has."""
-    found = one.metadata.annotations
+    found = pod.metadata.annotations
     if found is None:
         return NO_MAP
     texts = zip(found.__struct_encode_fields__, astuple(found), strict=True)

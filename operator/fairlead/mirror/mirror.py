@@ -141,14 +141,14 @@ class PlacedSink(_Sink):
         self._nodes, self._entries, self._devices = nodes, entries, devices
         self.objects: Final = objects
 
-    def put(self, one: decode.WirePod, /) -> None:
+    def put(self, pod: decode.WirePod, /) -> None:
         """Add or update a pod."""
-        before = self.objects.get((one.metadata.namespace, one.metadata.name))
-        if not one.spec.nodeName or one.status.phase in ENDED:
+        before = self.objects.get((pod.metadata.namespace, pod.metadata.name))
+        if not pod.spec.nodeName or pod.status.phase in ENDED:
             if before is not None:
                 self.remove(before.key)
             return
-        after = entry_of(one)
+        after = entry_of(pod)
         if before is not None and after.is_as(before):
             return
         self.objects[after.key] = after

@@ -210,14 +210,14 @@ class DevicesOfNodes:
         yield from ((str(one.pod.uid), key) for key, one in self._placed.items())
         yield from ((str(pod.metadata.uid), key) for key, pod in self._unplaced.items())
 
-    def _named(self, node: str, one: _KeptEntry) -> _KeptEntry:
+    def _named(self, node: str, kept: _KeptEntry) -> _KeptEntry:
         """Return an entry with the name of its pod, if that was seen."""
-        if one.pod != _NO_POD:
-            return one
-        if (key := self._names.get(one.uid)) is not None:
-            return one._replace(pod=key)
-        self._nameless.setdefault(one.uid, set()).add(node)
-        return one
+        if kept.pod != _NO_POD:
+            return kept
+        if (key := self._names.get(kept.uid)) is not None:
+            return kept._replace(pod=key)
+        self._nameless.setdefault(kept.uid, set()).add(node)
+        return kept
 
     def _see(self, key: Key) -> None:
         """Note the name of a pod if it is one whose entries do not tell it."""
@@ -238,7 +238,7 @@ class DevicesOfNodes:
         namespace = self._namespace(str(pod.metadata.namespace) or "default")
         return Nominated(PodView(pod, namespace, request), pod.metadata.creationTimestamp or 0)
 
-    def _granted(self, node: str, one: _KeptEntry) -> PodGrant | None:
+    def _granted(self, node: str, kept: _KeptEntry) -> PodGrant | None:
         """Return the grant by an entry; None if it is over, or if that is not clear here."""
-        state = judge(one.uid, one.entry, node, self.seen(one.uid, one.pod))
-        return self.in_force(one.uid, one.entry, one.pod) if state is EntryState.HOLDS else None
+        state = judge(kept.uid, kept.entry, node, self.seen(kept.uid, kept.pod))
+        return self.in_force(kept.uid, kept.entry, kept.pod) if state is EntryState.HOLDS else None

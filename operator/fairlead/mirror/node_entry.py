@@ -23,30 +23,30 @@ def node_changes(before: Any, after: Any) -> frozenset[Path]:
     return frozenset(found)
 
 
-def _compare(message: str, before: Any, after: Any, path: Path, found: set[Path]) -> None:
+def _compare(message: str, before: Any, after: Any, path: Path, paths: set[Path]) -> None:
     for field, type_ in messages()[message].items():
         one, other = getattr(before, field), getattr(after, field)
         if one is other:
             continue
         here = (*path, field)
         if here == CONDITIONS:
-            _compare_conditions(one, other, found)
+            _compare_conditions(one, other, paths)
         elif type_.startswith("map"):
-            found.update((*here, key) for key in one.keys() | other.keys() if one.get(key) != other.get(key))
+            paths.update((*here, key) for key in one.keys() | other.keys() if one.get(key) != other.get(key))
         elif element(type_) is not None or type_ not in messages():
             if one != other or is_present(one, type_) is not is_present(other, type_):
-                found.add(here)
+                paths.add(here)
         elif one is empty(type_) or other is empty(type_):
-            found.add(here)
+            paths.add(here)
         else:
-            _compare(type_, one, other, here, found)
+            _compare(type_, one, other, here, paths)
 
 
 _CONDITION: Final = "NodeCondition"
 _HEARTBEAT: Final = "lastHeartbeatTime"
 
 
-def _compare_conditions(before: Any, after: Any, found: set[Path]) -> None:
+def _compare_conditions(before: Any, after: Any, paths: set[Path]) -> None:
     one, other = ({condition.type: condition for condition in conditions} for conditions in (before, after))
     inner: set[Path] = set()
     for kind in one.keys() | other.keys():
@@ -56,9 +56,9 @@ def _compare_conditions(before: Any, after: Any, found: set[Path]) -> None:
         else:
             inner.add(here)
     # Heartbeats matter only to rules that read the conditions as a list: they do not change a condition.
-    found.update((*CONDITIONS, _HEARTBEAT) if path[-1] == _HEARTBEAT else path for path in inner)
+    paths.update((*CONDITIONS, _HEARTBEAT) if path[-1] == _HEARTBEAT else path for path in inner)
     if [*one] != [*other] or len(before) != len(one) or len(after) != len(other):
-        found.add(CONDITIONS)
+        paths.add(CONDITIONS)
 
 
 class _Stamp(NamedTuple):
@@ -95,9 +95,9 @@ class ChangeTimes:
                 stamps[where, key] = _Stamp(before and before.appeared, now)
         return ChangeTimes(node, stamps)
 
-    def get(self, asked: tuple[Stamped, str, str | None], /) -> int | None:
+    def get(self, stamped: tuple[Stamped, str, str | None], /) -> int | None:
         """Return when a key got this value; for value None, when the key appeared; None if it is not so now."""
-        where, key, value = asked
+        where, key, value = stamped
         metadata = self._node.metadata
         found = getattr(metadata, where).get(key)
         if found is None or value not in (None, found):
@@ -226,7 +226,7 @@ def _requested(allocatable: Amounts, totals: dict[str, int]) -> Amounts:
     return as_amounts({**dict.fromkeys(COUNTED, 0), **dict.fromkeys(allocatable, 0), **totals})
 
 
-def _differing(one: Amounts, other: Amounts) -> frozenset[str]:
-    if one == other:
+def _differing(first: Amounts, second: Amounts) -> frozenset[str]:
+    if first == second:
         return frozenset()
-    return frozenset(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return frozenset(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))

@@ -116,22 +116,22 @@ _label_maps: Final = Pool(_labels, _SMALL)
 _owner_lists: Final = Pool[bytes, Any](lambda text: tuple(_read_owners(text)), _SMALL)
 
 
-def _same(one: object, other: object) -> bool:
+def _same(first: object, second: object) -> bool:
     """Return whether two values are equal; an absent string equals "", but has a class of its own."""
-    return one is other or (one == other and one.__class__ is other.__class__)
+    return first is second or (first == second and first.__class__ is second.__class__)
 
 
-def _same_fields(one: Any, other: Any) -> bool:
-    return all(map(_same, astuple(one), astuple(other)))
+def _same_fields(first: Any, second: Any) -> bool:
+    return all(map(_same, astuple(first), astuple(second)))
 
 
-def entry_of(one: WirePod) -> PodEntry:
+def entry_of(wire_pod: WirePod) -> PodEntry:
     """Return the entry of a placed pod."""
-    metadata, spec, status = one.metadata, one.spec, one.status
-    made = _shapes(_shape(one))
+    metadata, spec, status = wire_pod.metadata, wire_pod.spec, wire_pod.status
+    made = _shapes(_shape(wire_pod))
     pod: Any = PlacedPod(
         metadata=_Meta(
-            annotations=decode.annotations_of(one),
+            annotations=decode.annotations_of(wire_pod),
             creationTimestamp=metadata.creationTimestamp,
             deletionTimestamp=metadata.deletionTimestamp,
             labels=_label_maps(bytes(metadata.labels)) if metadata.labels is not NOTHING else NO_MAP,
@@ -154,8 +154,8 @@ def entry_of(one: WirePod) -> PodEntry:
     return PodEntry(pod, made.request)
 
 
-def _shape(one: WirePod) -> bytes:
-    spec, status = one.spec, one.status
+def _shape(pod: WirePod) -> bytes:
+    spec, status = pod.spec, pod.status
     shape = _Shape(
         _ShapeSpec(spec.containers, spec.initContainers, spec.overhead, spec.resources),
         _ShapeStatus(

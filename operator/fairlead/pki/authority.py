@@ -164,12 +164,12 @@ def renewal_reason(
 
 
 def current_leaf(
-    authority: Authority, name: str, purpose: Purpose, hosts: frozenset[str], now: datetime, held: Pair | None
+    authority: Authority, name: str, purpose: Purpose, hosts: frozenset[str], now: datetime, pair: Pair | None
 ) -> Pair:
     """Return the certificate of a replica or of the operator: the held one while it is good, else a new one."""
-    leaf = read_certificate(held.certificate, [authority.client_ca_bundle]) if held is not None else None
-    if held is not None and not renewal_reason(leaf, authority, name, hosts, now):
-        return held
+    leaf = read_certificate(pair.certificate, [authority.client_ca_bundle]) if pair is not None else None
+    if pair is not None and not renewal_reason(leaf, authority, name, hosts, now):
+        return pair
     return issue_leaf(authority.signing, name, purpose, now, LEAF_LIFE, sorted(hosts))
 
 

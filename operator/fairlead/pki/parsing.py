@@ -44,10 +44,10 @@ def read_certificate(pem: bytes, authorities: Sequence[bytes] = ()) -> Certifica
     )
 
 
-def hosts_of(one: x509.Certificate) -> frozenset[str]:
+def hosts_of(certificate: x509.Certificate) -> frozenset[str]:
     """Return the hosts of a certificate: names and addresses."""
     try:
-        hosts = one.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        hosts = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return frozenset()
     addresses = (str(address) for address in hosts.get_values_for_type(x509.IPAddress))
@@ -88,43 +88,43 @@ def digest(pem: bytes) -> str:
     return hashlib.sha256(b"".join(found)).hexdigest()[:16]
 
 
-def _key(one: x509.Certificate) -> str:
-    written = one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+def _key(certificate: x509.Certificate) -> str:
+    written = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(written).hexdigest()[:16]
 
 
-def _issuer(one: x509.Certificate, authorities: Sequence[bytes]) -> str:
+def _issuer(certificate: x509.Certificate, authorities: Sequence[bytes]) -> str:
     for pem in authorities:
         for authority in x509.load_pem_x509_certificates(pem):
-            if _is_issuer(authority, one):
+            if _is_issuer(authority, certificate):
                 return _key(authority)
     return ""
 
 
-def _signed(one: x509.Certificate, issuer: x509.Certificate, depth: int, now: datetime) -> bool:
+def _signed(certificate: x509.Certificate, issuer: x509.Certificate, depth: int, now: datetime) -> bool:
     if not issuer.not_valid_before_utc <= now < issuer.not_valid_after_utc:
         return False
-    return _may_sign(issuer, depth) and _is_issuer(issuer, one)
+    return _may_sign(issuer, depth) and _is_issuer(issuer, certificate)
 
 
-def _may_sign(one: x509.Certificate, depth: int) -> bool:
+def _may_sign(certificate: x509.Certificate, depth: int) -> bool:
     """Return whether a certificate may sign at this depth above the leaf: path lengths limit that."""
-    if one.version is x509.Version.v1:  # version 1 has no extensions
-        return one.issuer == one.subject
+    if certificate.version is x509.Version.v1:  # version 1 has no extensions
+        return certificate.issuer == certificate.subject
     try:
-        limits = one.extensions.get_extension_for_class(x509.BasicConstraints).value
+        limits = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         if not limits.ca or (limits.path_length is not None and limits.path_length < depth):
             return False
-        return one.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+        return certificate.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
     except x509.ExtensionNotFound as missing:
         return missing.oid == x509.KeyUsage.oid
     except ValueError:
         return False
 
 
-def _is_issuer(issuer: x509.Certificate, one: x509.Certificate) -> bool:
+def _is_issuer(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:
     try:
-        one.verify_directly_issued_by(issuer)
+        certificate.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True

@@ -169,12 +169,16 @@ def _waits(
     signing = parsing.read_certificate(authority.signing.certificate).key
     phase = authority.phase
 
-    def has_taken(one: ReplicaTrust | None) -> bool:
-        return one is not None and one.trusts == trusted and (phase is Phase.INTRODUCED or one.issuer == signing)
+    def has_taken(replica: ReplicaTrust | None) -> bool:
+        return (
+            replica is not None
+            and replica.trusts == trusted
+            and (phase is Phase.INTRODUCED or replica.issuer == signing)
+        )
 
-    def has_rolled(one: SchedulerTrust) -> bool:
-        shows = one.leaf is not None and one.leaf.issuer == signing
-        return (phase is Phase.SWITCHED or one.started_with_ca == known) and (phase is Phase.INTRODUCED or shows)
+    def has_rolled(scheduler: SchedulerTrust) -> bool:
+        shows = scheduler.leaf is not None and scheduler.leaf.issuer == signing
+        return (phase is Phase.SWITCHED or scheduler.started_with_ca == known) and (phase is Phase.INTRODUCED or shows)
 
     late = tuple(sorted(name for name, one in replicas.items() if not has_taken(one)))
     behind = tuple(sorted(name for name, one in schedulers.items() if not has_rolled(one)))

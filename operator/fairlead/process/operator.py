@@ -209,7 +209,7 @@ class OperatorReplica:
         try:
             await write_document(self.core.client, PREVIOUS, document, obj, where)
         except ClusterError as error:  # retried soon
-            if (more := self.core.rate_limiter.about(PREVIOUS_SECRET)) is not None:
+            if (more := self.core.rate_limiter.allow(PREVIOUS_SECRET)) is not None:
                 extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}
                 LOG.warning("certificates_before.write_failed", extra=extra)
 

@@ -227,8 +227,8 @@ class Replica:
         seen = -1
         while core.state() is None:
             await asyncio.sleep(_IDLE_S)
-            if seen != core.mirror_feed.held:  # still being listed
-                seen = core.mirror_feed.held
+            if seen != core.mirror_feed.object_count:  # still being listed
+                seen = core.mirror_feed.object_count
                 gc.freeze()
         LOG.info("server.ready", extra={"nodes": len(core.mirror.nodes.slots)})
         gc.collect()
@@ -257,7 +257,7 @@ class Replica:
             try:
                 idle.use(serving, when)
             except Exception as error:  # the call that fails gets an error; the others must still be answered
-                if (more := core.rate_limiter.about("idle")) is not None:
+                if (more := core.rate_limiter.allow("idle")) is not None:
                     LOG.exception("precompute.fault", exc_info=FaultError(error), extra=more)
 
 

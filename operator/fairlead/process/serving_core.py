@@ -139,7 +139,7 @@ class ServingCore:
         """Count, remember and log a connection or a call that is refused."""
         self._refused.add(reason)
         self.refused_connections.add(peer, reason, perf_counter_ns())
-        if (more := self.rate_limiter.about(reason)) is not None:
+        if (more := self.rate_limiter.allow(reason)) is not None:
             # the API server trusts the admission check only once the first leader has told it the authority
             is_early = reason == f"admission: {DISTRUSTED}" and monotonic() - self._started < _TRUSTED_AFTER_S
             LOG.log(

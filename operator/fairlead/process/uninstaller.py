@@ -259,9 +259,9 @@ class Uninstaller:
             self.report(message)
         self.report("policies: their statuses say that nothing enforces them")
 
-    async def report_pods(self, found: Installation) -> None:
+    async def report_pods(self, installation: Installation) -> None:
         """Report the pods that name its schedulers."""
-        for scheduler in found.scheduler_names:
+        for scheduler in installation.scheduler_names:
             selector = f"spec.schedulerName={scheduler},{NOT_ENDED}"
             if pods := await self.objects.all(PODS, fieldSelector=selector):
                 self._report_pods(scheduler, pods)

@@ -95,6 +95,6 @@ def _written(obj: Mapping[str, Any]) -> str:
     return to_yaml(obj, sort_keys=True, blocks=True, width=_WIDE)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\U{code:08x}" if code > 0xFFFF else f"\\u{code:04x}"

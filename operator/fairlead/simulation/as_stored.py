@@ -27,11 +27,11 @@ def with_default_requests(pod: Object) -> Object:
     return {**pod, "spec": {**spec, **{name: [_container(one) for one in spec[name]] for name in fields}}}
 
 
-def _container(one: Any) -> Any:
-    resources = one.get("resources") if isinstance(one, Mapping) else None
+def _container(value: Any) -> Any:
+    resources = value.get("resources") if isinstance(value, Mapping) else None
     if not isinstance(resources, Mapping):
-        return one
+        return value
     limits, requests = resources.get("limits"), resources.get("requests")
     if not isinstance(limits, Mapping) or not isinstance(requests, Mapping | None):
-        return one
-    return {**one, "resources": {**resources, "requests": {**limits, **(requests or {})}}}
+        return value
+    return {**value, "resources": {**resources, "requests": {**limits, **(requests or {})}}}

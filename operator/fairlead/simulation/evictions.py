@@ -54,24 +54,24 @@ class Eviction:
         return bool(self.victims) and self.given_up is None
 
 
-def evictions(world: Simulation, raw: Raw, judged: PodResult) -> list[Eviction]:
+def evictions(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Eviction]:
     """Return the evictions on nodes that lack room for a pod of `Simulation.judge`; none if a node is left for it."""
     spec = judged.pod.pod.spec
     if judged.left or judged.unanswered or spec.nodeName or str(spec.preemptionPolicy) == "Never":
         return []
-    with world.asking(raw) as (view, _):
-        return [*_evictions(world, view, judged)]
+    with simulation.asking(raw) as (view, _):
+        return [*_evictions(simulation, view, judged)]
 
 
-def _evictions(world: Simulation, pod: PodView, judged: PodResult) -> Iterator[Eviction]:
+def _evictions(simulation: Simulation, pod: PodView, judged: PodResult) -> Iterator[Eviction]:
     asked = [one for one in checks(pod) if one.of_pods]
     lacking = [node for node in judged.nodes if _lacks_room(node)]
     for node in lacking[:NODES_MAX]:
-        view = world.mirror.nodes.view_of(node.name)
+        view = simulation.mirror.nodes.view_of(node.name)
         lower = [] if view is None else [one for one in view.pods if one.spec.priority < pod.priority]
         if view is None or not lower:
             continue
-        victims = _victims(world, asked, view, lower)
+        victims = _victims(simulation, asked, view, lower)
         uids = [one.uid for one in victims]
         tally = RuleErrorTally()
         given_up = None
@@ -79,14 +79,14 @@ def _evictions(world: Simulation, pod: PodView, judged: PodResult) -> Iterator[E
             given_up = dropped(
                 pod,
                 judged.matched,
-                world.mirror.nodes,
+                simulation.mirror.nodes,
                 node.name,
                 uids,
-                requests=world.mirror.requests_of_placed,
-                now=world.now,
+                requests=simulation.mirror.requests_of_placed,
+                now=simulation.now,
                 tally=tally,
             )
-        protected = [*_protected(world, pod, judged, view, lower)]
+        protected = [*_protected(simulation, pod, judged, view, lower)]
         yield Eviction(node.name, len(lower), [*map(_named, victims)], protected, given_up)
 
 
@@ -94,12 +94,14 @@ def _lacks_room(node: NodeResult) -> bool:
     return bool(node.unfit) and all(one.what.startswith(_BY_EVICTION) for one in node.unfit)
 
 
-def _victims(world: Simulation, asked: Sequence[Check], view: NodeView, lower: Sequence[PlacedPod]) -> list[PlacedPod]:
+def _victims(
+    simulation: Simulation, reviewed: Sequence[Check], view: NodeView, lower: Sequence[PlacedPod]
+) -> list[PlacedPod]:
     """Return the pods that go; none if even without all of lower priority there is no room."""
 
     def has_room(gone: Sequence[PlacedPod]) -> bool:
-        left = view.without([one.uid for one in gone], [world.mirror.requests_of_placed(one) for one in gone])
-        return not any(one.judge(left) for one in asked)
+        left = view.without([one.uid for one in gone], [simulation.mirror.requests_of_placed(one) for one in gone])
+        return not any(one.judge(left) for one in reviewed)
 
     gone = sorted(lower, key=lambda one: -one.spec.priority)
     if not has_room(gone):
@@ -111,15 +113,15 @@ def _victims(world: Simulation, asked: Sequence[Check], view: NodeView, lower: S
 
 
 def _protected(
-    world: Simulation, pod: PodView, judged: PodResult, view: NodeView, lower: Sequence[PlacedPod]
+    simulation: Simulation, pod: PodView, judged: PodResult, view: NodeView, lower: Sequence[PlacedPod]
 ) -> Iterator[Protected]:
     for each in judged.matched:
         policy = each.policy
-        seen = with_data(view, policy.data, world.now, world.mirror.nodes) if policy.protections else view
+        seen = with_data(view, policy.data, simulation.now, simulation.mirror.nodes) if policy.protections else view
         for rule in policy.protections:
             for one in lower:
                 if each.undecided is not None or protects(
-                    rule, policy.name, pod, seen.with_victim(one), world.now, RuleErrorTally()
+                    rule, policy.name, pod, seen.with_victim(one), simulation.now, RuleErrorTally()
                 ):
                     yield Protected(_named(one), policy.name, rule.name)
 

@@ -73,19 +73,19 @@ class Explanation:
     """Evictions on nodes that lack room, if no node is left."""
 
 
-def explanation(world: Simulation, raw: Raw, judged: PodResult) -> Explanation:
+def explanation(simulation: Simulation, raw: Raw, judged: PodResult) -> Explanation:
     """Return the explanation of a pod of `Simulation.judge`."""
     scheduler = scheduler_of(judged.pod)
-    others = (unmatched(policy, judged.pod, scheduler, world.now) for policy in world.policies.policies)
+    others = (unmatched(policy, judged.pod, scheduler, simulation.now) for policy in simulation.policies.policies)
     return Explanation(
         judged,
         groups(judged),
-        _rejecting(world, raw, judged),
-        None if judged.unanswered or judged.is_open else _closest(world, raw, judged),
+        _rejecting(simulation, raw, judged),
+        None if judged.unanswered or judged.is_open else _closest(simulation, raw, judged),
         _as_good(judged),
         [one for one in others if one is not None],
-        {one.name: one.scheduler_name for one in world.policies.policies if one.scheduler_name != scheduler},
-        evictions(world, raw, judged),
+        {one.name: one.scheduler_name for one in simulation.policies.policies if one.scheduler_name != scheduler},
+        evictions(simulation, raw, judged),
     )
 
 
@@ -132,10 +132,10 @@ class OneNode:
     """None if the node does not fit or is rejected: the scheduler gets no score."""
 
 
-def one_node(world: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> OneNode:
+def one_node(simulation: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> OneNode:
     """Return everything about one node."""
-    [explained] = world.explain(raw, judged, [node.name])
-    scored = next((one for one in world.explain_scores(raw, judged) if one.node == node.name), None)
+    [explained] = simulation.explain(raw, judged, [node.name])
+    scored = next((one for one in simulation.explain_scores(raw, judged) if one.node == node.name), None)
     return OneNode(node, verdicts_of(judged)(node), explained, None if judged.unevaluated else scored)
 
 
@@ -143,7 +143,7 @@ def _worse(node: NodeResult) -> float:
     return -(node.score or 0.0)
 
 
-def _rejecting(world: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting]:
+def _rejecting(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting]:
     """Return each rule with each of its reasons and the first node it rejects for it, in the order of rules."""
     counts: Counter[Rejected] = Counter()
     first: dict[Rejected, str] = {}
@@ -153,7 +153,7 @@ def _rejecting(world: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting
             counts[said] += 1
             first.setdefault(said, node.name)
     names = [*dict.fromkeys(first.values())][:ASKED_MAX]
-    explained = {one.node: one.filters for one in world.explain(raw, judged, names)}
+    explained = {one.node: one.filters for one in simulation.explain(raw, judged, names)}
     found = [
         Rejecting(counts[said], name, one)
         for said, name in first.items()
@@ -164,10 +164,10 @@ def _rejecting(world: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting
     return sorted(found, key=lambda one: (order[one.explained.policy], one.explained.rule))
 
 
-def _closest(world: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
+def _closest(simulation: Simulation, raw: Raw, judged: PodResult) -> Closest | None:
     away = [node for node in judged.nodes if not node.is_candidate]
     near = nsmallest(LOOKED_AT, away, key=_far)
-    explained = world.explain(raw, judged, [node.name for node in near])
+    explained = simulation.explain(raw, judged, [node.name for node in near])
     found = [Closest(node, [*_rejections(one)]) for node, one in zip(near, explained, strict=True)]
     return min(found, key=_far_in_all, default=None)
 

@@ -20,21 +20,21 @@ _NODES_MAX: Final = 50_000
 class FlatScores:
     """Scores of policies on the possible nodes of the pods so far."""
 
-    world: Simulation
+    simulation: Simulation
     _left: int = _NODES_MAX
     _flat: dict[str, str] = field(default_factory=dict)
     """By the score that told no nodes apart: its points for the first pod."""
     _telling: set[str] = field(default_factory=set)
 
     def add(self, raw: Any, judged: PodResult) -> None:
-        """Look at the scores of a pod that `world` judged."""
+        """Look at the scores of a pod that `simulation` judged."""
         rules = {f"{each.policy.name}/{rule.name}" for each in judged.matched for rule in each.policy.scores}
         count = len(judged.left)
         if rules <= self._telling or not 1 < count <= self._left:
             return
         self._left -= count
         by_rule: dict[str, list[ScoreExplained]] = {}
-        for node in self.world.explain_scores(raw, judged):
+        for node in self.simulation.explain_scores(raw, judged):
             for score in node.scores:
                 by_rule.setdefault(f"{score.policy}/{score.rule}", []).append(score)
         for rule, scores in by_rule.items():

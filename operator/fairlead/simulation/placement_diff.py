@@ -36,19 +36,19 @@ class Changed:
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores])]
 
 
-def changed(one: Simulation, other: Simulation, raw: Raw, file: str = "") -> Changed | None:
+def changed(first: Simulation, second: Simulation, raw: Raw, file: str = "") -> Changed | None:
     """Return how a pod's placement differs between simulations of the same nodes; None if it does not."""
-    before, after = one.judge(raw, file), other.judge(raw, file)
+    before, after = first.judge(raw, file), second.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
     lost = [Moved(was.name, now.rejections) for was, now in pairs if was.is_candidate and not now.is_candidate]
     gained = [Moved(was.name, was.rejections) for was, now in pairs if now.is_candidate and not was.is_candidate]
     if not lost and not gained and before.preferred == after.preferred:
         return None
-    by_scores = [] if before.preferred == after.preferred else [*_scores(one, other, raw, before, after)]
+    by_scores = [] if before.preferred == after.preferred else [*_scores(first, second, raw, before, after)]
     return Changed(before, after, lost, gained, by_scores)
 
 
-def _scores(one: Simulation, other: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:
+def _scores(first: Simulation, second: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:
     """Yield scores that give other points to a node that is a candidate before and after."""
     was, now = (
         {
@@ -56,7 +56,7 @@ def _scores(one: Simulation, other: Simulation, raw: Raw, before: PodResult, aft
             for node in world.explain_scores(raw, judged)
             for score in node.scores
         }
-        for world, judged in ((one, before), (other, after))
+        for world, judged in ((first, before), (second, after))
     )
     stayed = {node.name for node in before.left} & {node.name for node in after.left}
     rules = dict.fromkeys(rule for rule, _ in (*was, *now))

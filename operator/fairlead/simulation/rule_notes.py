@@ -15,7 +15,7 @@ Rule = tuple[str, str]
 class RuleNotes:
     """Notes on rules over several pods; each rule is noted once."""
 
-    world: Simulation
+    simulation: Simulation
     undecided: dict[Rule, str] = field(default_factory=dict)
     """Why filters cannot be decided, with a pod and a node."""
     valueless: dict[Rule, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class RuleNotes:
 
     def _add_undecided(self, raw: Raw, judged: PodResult) -> None:
         for rule, node in self._undecided_rules(judged).items():
-            [explained] = self.world.explain(raw, judged, [node.name])
+            [explained] = self.simulation.explain(raw, judged, [node.name])
             found = next(one for one in explained.filters if (one.policy, one.rule) == rule)
             where = f"for {judged.pod.namespace}/{judged.pod.name} on {node.name}"
             self.undecided[rule] = f"{where}: {found.raised or found.reason}"
@@ -70,7 +70,7 @@ class RuleNotes:
         for node in judged.left:
             if not rules:
                 return
-            [explained] = self.world.explain(raw, judged, [node.name])
+            [explained] = self.simulation.explain(raw, judged, [node.name])
             for one in explained.scores:
                 rule = one.policy, one.rule
                 if one.outcome == "Scored":

@@ -168,12 +168,12 @@ def _resources(request: Amounts) -> Check:
     return Check(("resources", tuple(wanted)), judge, of_pods=True)
 
 
-def _lacks(name: str, free: float, asked: float) -> FitFailure:
+def _lacks(name: str, free: float, value: float) -> FitFailure:
     if name == "pods":
         return FitFailure("Too many pods", "no capacity for another pod")
     free = max(free, 0.0)
-    said = f"requests {amount(name, asked)}, {amount(name, free)} is free"
-    return FitFailure(f"Insufficient {name}", said, 1.0 - free / asked)
+    said = f"requests {amount(name, value)}, {amount(name, free)} is free"
+    return FitFailure(f"Insufficient {name}", said, 1.0 - free / value)
 
 
 _UNITS: Final = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
@@ -216,15 +216,15 @@ def tolerates(tolerations: Sequence[Any], key: str, value: str, effect: str) -> 
     return any(_tolerates(one, key, value, effect) for one in tolerations)
 
 
-def _tolerates(one: Any, key: str, value: str, effect: str) -> bool:
-    if one.effect and one.effect != effect:
+def _tolerates(toleration: Any, key: str, value: str, effect: str) -> bool:
+    if toleration.effect and toleration.effect != effect:
         return False
-    if one.key and one.key != key:
+    if toleration.key and toleration.key != key:
         return False
-    if one.operator == "Exists":
+    if toleration.operator == "Exists":
         return True
     # Without a key only `Exists` works. Lt and Gt are behind a feature gate that is off.
-    return bool(one.key) and one.operator in ("", "Equal") and one.value == value
+    return bool(toleration.key) and toleration.operator in ("", "Equal") and toleration.value == value
 
 
 def _term(term: Any) -> tuple[Matches, str] | None:
@@ -241,9 +241,9 @@ def _term(term: Any) -> tuple[Matches, str] | None:
     return matches, written
 
 
-def _requirement(one: Any) -> Callable[[Labels], bool]:
-    key, values = str(one.key), frozenset(one.values)
-    match one.operator:
+def _requirement(value: Any) -> Callable[[Labels], bool]:
+    key, values = str(value.key), frozenset(value.values)
+    match value.operator:
         case "In":
             return lambda labels: key in labels and labels[key] in values
         case "NotIn":
@@ -252,8 +252,8 @@ def _requirement(one: Any) -> Callable[[Labels], bool]:
             return lambda labels: key in labels
         case "DoesNotExist":
             return lambda labels: key not in labels
-        case "Gt" | "Lt" if len(one.values) == 1:
-            wanted, sign = _whole(one.values[0]), 1 if one.operator == "Gt" else -1
+        case "Gt" | "Lt" if len(value.values) == 1:
+            wanted, sign = _whole(value.values[0]), 1 if value.operator == "Gt" else -1
 
             def is_beyond(labels: Labels) -> bool:
                 found = _whole(labels.get(key, ""))
@@ -270,12 +270,12 @@ def _whole(text: str) -> int | None:
         return None
 
 
-def _text(one: Any) -> str:
-    match one.operator:
+def _text(value: Any) -> str:
+    match value.operator:
         case "Exists" | "DoesNotExist":
-            return f"{_OPERATORS[one.operator]}{one.key}"
-        case "In" | "NotIn" if len(one.values) == 1:
-            return f"{one.key}{'=' if one.operator == 'In' else '!='}{one.values[0]}"
+            return f"{_OPERATORS[value.operator]}{value.key}"
+        case "In" | "NotIn" if len(value.values) == 1:
+            return f"{value.key}{'=' if value.operator == 'In' else '!='}{value.values[0]}"
         case "Gt" | "Lt":
-            return f"{one.key} {'>' if one.operator == 'Gt' else '<'} {', '.join(one.values)}"
-    return f"{one.key} {'in' if one.operator == 'In' else 'not in'} ({', '.join(sorted(one.values))})"
+            return f"{value.key} {'>' if value.operator == 'Gt' else '<'} {', '.join(value.values)}"
+    return f"{value.key} {'in' if value.operator == 'In' else 'not in'} ({', '.join(sorted(value.values))})"

@@ -281,9 +281,9 @@ _stopped: Final[Clock] = lambda: 0  # noqa: E731
 
 
 @contextmanager
-def _reading(kind: str, key: Key, held: SnapshotObject) -> Iterator[None]:
+def _reading(kind: str, key: Key, obj: SnapshotObject) -> Iterator[None]:
     try:
         yield
     except _UNREADABLE as error:
-        where = f"{held.file}: " if held.file else ""
+        where = f"{obj.file}: " if obj.file else ""
         raise SnapshotError(f"{where}{kind} {spelt(key)} cannot be read: {error}") from None

@@ -59,9 +59,9 @@ class SkippedRule:
 
 
 def judgeable(
-    policies: Iterable[CompiledPolicy], unread: Collection[Kind], given: Collection[Poll] = ()
+    policies: Iterable[CompiledPolicy], unread: Collection[Kind], given_polls: Collection[Poll] = ()
 ) -> tuple[list[CompiledPolicy], list[SkippedRule]]:
-    """Return the policies without rules that cannot be evaluated, and those rules; `given` polls have values."""
+    """Return the policies without rules that cannot be evaluated, and those rules; `given_polls` polls have values."""
     found: list[CompiledPolicy] = []
     left_out: list[SkippedRule] = []
     for policy in policies:
@@ -74,7 +74,7 @@ def judgeable(
         reads = {rule.name: rule.filter.reads for rule in policy.filters}
         reads |= {rule.name: rule.score.reads for rule in policy.scores}
         for name, read in reads.items():
-            if name not in blind and (entries := _not_given(policy, read, given)):
+            if name not in blind and (entries := _not_given(policy, read, given_polls)):
                 blind[name] = "data"
                 left_out.append(SkippedRule(policy, name, "data", entries))
         filters = tuple(rule for rule in policy.filters if rule.name not in blind)
@@ -83,9 +83,9 @@ def judgeable(
     return found, left_out
 
 
-def _not_given(policy: CompiledPolicy, reads: Reads, given: Collection[Poll]) -> tuple[DataEntry, ...]:
+def _not_given(policy: CompiledPolicy, reads: Reads, given_polls: Collection[Poll]) -> tuple[DataEntry, ...]:
     entries = read_entries(policy.data, reads)
-    return tuple(one for one in entries if (poll := poll_of(one)) is not None and poll not in given)
+    return tuple(one for one in entries if (poll := poll_of(one)) is not None and poll not in given_polls)
 
 
 def _them(entries: Collection[DataEntry]) -> str:

@@ -118,9 +118,9 @@ Verdict: TypeAlias = Pass | Reject | Unknown
 Value: TypeAlias = float | Timed | Unknown
 
 
-def graver(before: Unknown | None, found: Unknown) -> Unknown:
+def graver(before: Unknown | None, unknown: Unknown) -> Unknown:
     """Return the first of two reasons why a rule cannot decide, or the one that is none for simulations alone."""
-    return found if before is None or (before.passes and not found.passes) else before
+    return unknown if before is None or (before.passes and not unknown.passes) else before
 
 
 class Trace(Protocol):
@@ -202,7 +202,7 @@ _Made = TypeVar("_Made", covariant=True)
 
 
 class _Compile(Protocol[_Made]):
-    def __call__(self, given: Params, shares: CompiledShares = ..., /) -> _Made: ...
+    def __call__(self, params: Params, shares: CompiledShares = ..., /) -> _Made: ...
 
 
 class Use(Generic[_R]):
@@ -225,10 +225,10 @@ class Use(Generic[_R]):
         if not (isinstance(written, type) and issubclass(written, Params)):
             raise TypeError(f"the parameters of a strategy are a class of Params, not {written!r}")
 
-        def compiled(given: Params, shares: CompiledShares = MappingProxyType({}), /) -> _R:
-            if not isinstance(given, params):
-                raise TypeError(f"parameters are of type {type(given).__name__}, not {params.__name__}")
-            return function(given, shares)
+        def compiled(raw: Params, shares: CompiledShares = MappingProxyType({}), /) -> _R:
+            if not isinstance(raw, params):
+                raise TypeError(f"parameters are of type {type(raw).__name__}, not {params.__name__}")
+            return function(raw, shares)
 
         self.params: type[Params] = params
         self.compile: _Compile[_R] = compiled

@@ -58,9 +58,9 @@ class StrategyGuard:
         )
 
     def _use(self, name: str, use: Use[_R]) -> Use[_R]:
-        def compiled(given: Any, shares: CompiledShares) -> Any:
+        def compiled(raw: Any, shares: CompiledShares) -> Any:
             run = _Runs(self, name)
-            made = run.call(use.compile, given, shares)
+            made = run.call(use.compile, raw, shares)
             if not isinstance(made, CompiledFilter | CompiledScore):
                 return made  # the compiler says what is wrong with it
             for_pod: Any = made.for_pod
@@ -101,12 +101,12 @@ class _Runs:
             if is_serving:
                 guard.running = ""
 
-    def around(self, one: Any) -> Any:
+    def around(self, value: Any) -> Any:
         """Return the function for one node with the guard around it."""
-        return (lambda *given: self.call(one, *given)) if callable(one) else one
+        return (lambda *given: self.call(value, *given)) if callable(value) else value
 
 
-def _traced(function: Callable[..., Any], given: tuple[Any, ...], clock: Callable[[], float]) -> Any:
+def _traced(function: Callable[..., Any], arguments: tuple[Any, ...], clock: Callable[[], float]) -> Any:
     """Call a function, and interrupt it at the first of its lines after the limit."""
     ends = clock() + LIMIT_S
 
@@ -118,6 +118,6 @@ def _traced(function: Callable[..., Any], given: tuple[Any, ...], clock: Callabl
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        return function(*given)
+        return function(*arguments)
     finally:
         sys.settrace(before)

@@ -118,9 +118,9 @@ def union(several: Iterable[Reads]) -> Reads:
     return together
 
 
-def overlap(one: Path, other: Path) -> bool:
+def overlap(first: Path, second: Path) -> bool:
     """Return whether one path includes the other."""
-    return all(mine == theirs for mine, theirs in zip(one, other, strict=False))
+    return all(mine == theirs for mine, theirs in zip(first, second, strict=False))
 
 
 def _shared(read: frozenset[str], changed: frozenset[str]) -> bool:

@@ -13,11 +13,11 @@ from fairlead.api.values import parse_duration
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.suites.suite import Object, Suite
+from fairlead.time_units import SECOND_NS
 
 FIELD: Final = "data"
 _FIELDS: Final = ("value", "age")
 _EXAMPLE: Final = "write a number, null, or {value: 0.4, age: 90s}"
-_SECOND: Final = 1_000_000_000
 
 
 class NodeValue(NamedTuple):
@@ -88,7 +88,7 @@ def readings(
     return {
         poll: Reading(
             {node: value.number for node, (_, value) in of_nodes.items()},
-            {node: now - value.age_s * _SECOND for node, (_, value) in of_nodes.items()},
+            {node: now - value.age_s * SECOND_NS for node, (_, value) in of_nodes.items()},
         )
         for poll, of_nodes in found.items()
     }

@@ -144,9 +144,9 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
     return found | values
 
 
-def _whole_node(name: str, one: Object, now: int) -> Object:
+def _whole_node(name: str, obj: Object, now: int) -> Object:
     metadata = {"uid": f"node-{name}", "creationTimestamp": timestamp_to_string(now - _DAY)}
-    own = {key: value for key, value in one.items() if key != FIELD}
+    own = {key: value for key, value in obj.items() if key != FIELD}
     # A node that says only what is allocatable keeps nothing for itself: measured shares are of its capacity.
     status = own.get("status")
     allocatable = patched(_ROOM, status.get("allocatable") or {}) if isinstance(status, Mapping) else _ROOM
@@ -157,7 +157,7 @@ def _whole_node(name: str, one: Object, now: int) -> Object:
     return {"apiVersion": "v1", "kind": "Node", **patched(usual, own)}
 
 
-def _whole_placed(key: Key, one: Object, now: int) -> Object:
+def _whole_placed(key: Key, obj: Object, now: int) -> Object:
     since = timestamp_to_string(now - _HOUR)
     ready = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
     usual = {
@@ -165,23 +165,23 @@ def _whole_placed(key: Key, one: Object, now: int) -> Object:
         "spec": {"containers": [{"name": "main"}]},
         "status": {"phase": "Running", "conditions": ready},
     }
-    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, one)})
+    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, obj)})
 
 
-def _whole_pod(one: Object, scheduler: str, now: int) -> Object:
+def _whole_pod(obj: Object, scheduler: str, now: int) -> Object:
     metadata = {"name": "pod", "namespace": "default", "uid": "pod", "creationTimestamp": timestamp_to_string(now)}
     spec = {"schedulerName": scheduler, "containers": [{"name": "main"}]}
     usual = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
-    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, one)})
+    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, obj)})
 
 
-def _whole_namespace(name: str, one: Object) -> Object:
+def _whole_namespace(name: str, obj: Object) -> Object:
     usual = {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}}
-    return {"apiVersion": "v1", "kind": "Namespace", **patched(usual, one)}
+    return {"apiVersion": "v1", "kind": "Namespace", **patched(usual, obj)}
 
 
-def _namespace(one: Object) -> str:
-    return str((one.get("metadata") or {}).get("namespace") or "default")
+def _namespace(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("namespace") or "default")
 
 
 def _check_nodes(placed: _Gathered, nodes: _Gathered, case: Case) -> None:

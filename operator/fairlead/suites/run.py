@@ -39,19 +39,21 @@ from fairlead.suites.objects import CaseInputs, case_inputs
 from fairlead.suites.suite import Case, Expect, Suite
 
 
-def ask(policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect) -> Actual:
+def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) -> Actual:
     """Return the actual results of a case. Raises SnapshotError and InvalidObjectError for what cannot be read."""
     snapshot = Snapshot()
-    for one in (*about.namespaces, *about.nodes, *about.pods):
+    for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods):
         snapshot.put(one)
-    world = Simulation(policy_set(policies), snapshot, about.now, readings=readings(about.values, policies, about.now))
-    raw = msgspec.json.encode(about.pod)
+    world = Simulation(
+        policy_set(policies), snapshot, inputs.now, readings=readings(inputs.values, policies, inputs.now)
+    )
+    raw = msgspec.json.encode(inputs.pod)
     judged = world.judge(raw)
     explained = world.explain(raw, judged, world.names)
-    spared = {name: _spared(world, judged, name, about) for name in validate.pods_of(expect)}
+    spared = {name: _spared(world, judged, name, inputs) for name in validate.pods_of(expect)}
     bound = {node: _annotated(world, judged, node) for node in expect.annotations}
     outcomes = [
-        *_of_match(policies, judged, about),
+        *_of_match(policies, judged, inputs),
         *(one for node, said in zip(judged.nodes, explained, strict=True) for one in _of_node(node, said)),
         *(_of_protection(said) for one in spared.values() for said in one.protections),
         *_of_annotations(judged, bound),
@@ -65,74 +67,76 @@ def ask(policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect) -
         preferred=judged.preferred,
         spared=spared,
         annotations=bound,
-        others=[one for one in map(partial(_unmatched, judged, about), policies) if one is not None],
+        others=[one for one in map(partial(_unmatched, judged, inputs), policies) if one is not None],
         outcomes=outcomes,
     )
 
 
-def _annotated(world: Simulation, judged: PodResult, node: str) -> Annotated:
-    made = annotations(judged.pod, judged.matched, world.mirror.nodes, node, now=world.now, tally=RuleErrorTally())
+def _annotated(simulation: Simulation, judged: PodResult, node: str) -> Annotated:
+    made = annotations(
+        judged.pod, judged.matched, simulation.mirror.nodes, node, now=simulation.now, tally=RuleErrorTally()
+    )
     return Annotated(made.values, made.refusal or "")
 
 
-def _spared(world: Simulation, judged: PodResult, name: str, about: CaseInputs) -> EvictionVerdict:
-    node, uid = _victim(name, about)
+def _spared(simulation: Simulation, judged: PodResult, name: str, inputs: CaseInputs) -> EvictionVerdict:
+    node, uid = _victim(name, inputs)
     found = dropped(
         judged.pod,
         judged.matched,
-        world.mirror.nodes,
+        simulation.mirror.nodes,
         node,
         {uid},
-        requests=world.mirror.requests_of_placed,
-        now=world.now,
+        requests=simulation.mirror.requests_of_placed,
+        now=simulation.now,
         tally=RuleErrorTally(),
     )
-    said = [*_protections(world, judged, node, uid)]
+    said = [*_protections(simulation, judged, node, uid)]
     if found is None:
         return EvictionVerdict(protections=said)
     return EvictionVerdict(found.policy, found.rule, found.why, found.why == PROTECTED, said)
 
 
-def _victim(name: str, about: CaseInputs) -> tuple[str, str]:
+def _victim(name: str, inputs: CaseInputs) -> tuple[str, str]:
     """Return the node and the UID of a pod."""
-    key = validate.key_of(name, about)
-    [found] = [pod for pod in about.pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) == key]
+    key = validate.key_of(name, inputs)
+    [found] = [pod for pod in inputs.pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) == key]
     return str(found["spec"]["nodeName"]), str(found["metadata"]["uid"])
 
 
-def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, about: CaseInputs) -> Iterator[Outcome]:
-    scheduler = about.pod["spec"]["schedulerName"]
+def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, inputs: CaseInputs) -> Iterator[Outcome]:
+    scheduler = inputs.pod["spec"]["schedulerName"]
     for policy in policies:
         if policy.scheduler_name == scheduler:
             is_for = policy.name in judged.policies
             yield policy.name, "Match", "match", coverage.MATCHED if is_for else coverage.NOT_MATCHED
 
 
-def _of_node(node: NodeResult, said: NodeExplained) -> Iterator[Outcome]:
+def _of_node(node: NodeResult, explained: NodeExplained) -> Iterator[Outcome]:
     """Yield the outcomes on a node. A rejection counts only for the rule whose reason is reported."""
     rejected = False
-    for rule in said.filters:
+    for rule in explained.filters:
         if rule.outcome == "Passed":
             yield rule.policy, "Filter", rule.rule, coverage.PASSED
         elif rule.outcome == "Rejected" and not rejected:
             rejected = True
             yield rule.policy, "Filter", rule.rule, coverage.REJECTED
-    for rule in said.scores if node.is_candidate else ():
+    for rule in explained.scores if node.is_candidate else ():
         if rule.outcome == "Scored":
             yield rule.policy, "Score", rule.rule, coverage.SCORED
 
 
-def _protections(world: Simulation, judged: PodResult, node: str, uid: str) -> Iterator[Protecting]:
+def _protections(simulation: Simulation, judged: PodResult, node: str, uid: str) -> Iterator[Protecting]:
     """Yield the result of each protection by itself; the scheduler gets only the first."""
-    view = world.mirror.nodes.view_of(node)
+    view = simulation.mirror.nodes.view_of(node)
     if view is None:
         return
     for each in judged.matched:
-        seen = with_data(view, each.policy.data, world.now, world.mirror.nodes)
+        seen = with_data(view, each.policy.data, simulation.now, simulation.mirror.nodes)
         [faced] = [seen.with_victim(pod) for pod in seen.pods if pod.uid == uid]
         for rule in each.policy.protections:
-            steps = steps_of(rule.expression, judged.pod, faced, world.now)
-            protects = each.undecided is not None or _protects(rule, judged.pod, faced, world.now)
+            steps = steps_of(rule.expression, judged.pod, faced, simulation.now)
+            protects = each.undecided is not None or _protects(rule, judged.pod, faced, simulation.now)
             yield Protecting(each.policy.name, rule.name, protects, steps)
 
 
@@ -144,12 +148,17 @@ def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> 
         return True
 
 
-def _of_protection(said: Protecting) -> Outcome:
-    return said.policy, "Protection", said.rule, coverage.PROTECTED if said.protects else coverage.EVICTABLE
+def _of_protection(protection: Protecting) -> Outcome:
+    return (
+        protection.policy,
+        "Protection",
+        protection.rule,
+        coverage.PROTECTED if protection.protects else coverage.EVICTABLE,
+    )
 
 
-def _unmatched(judged: PodResult, about: CaseInputs, policy: CompiledPolicy) -> Unmatched | None:
-    return unmatched(policy, judged.pod, str(about.pod["spec"]["schedulerName"]), about.now)
+def _unmatched(judged: PodResult, inputs: CaseInputs, policy: CompiledPolicy) -> Unmatched | None:
+    return unmatched(policy, judged.pod, str(inputs.pod["spec"]["schedulerName"]), inputs.now)
 
 
 def _of_annotations(judged: PodResult, bound: dict[str, Annotated]) -> Iterator[Outcome]:
@@ -164,7 +173,7 @@ def _of_annotations(judged: PodResult, bound: dict[str, Annotated]) -> Iterator[
 class Ask(Protocol):
     """Function that returns the actual results of a case."""
 
-    def __call__(self, policies: Sequence[CompiledPolicy], about: CaseInputs, expect: Expect, /) -> Actual:
+    def __call__(self, policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect, /) -> Actual:
         """Return the actual results. Raises SnapshotError and InvalidObjectError for what cannot be read."""
 
 

@@ -20,10 +20,10 @@ _NAMES_MAX = 10
 
 
 def name_errors(
-    expect: Expect, asked: CaseInputs, policies: Sequence[CompiledPolicy], path: FieldPath
+    expect: Expect, inputs: CaseInputs, policies: Sequence[CompiledPolicy], path: FieldPath
 ) -> Iterator[FieldError]:
     """Yield an error for every name in a case that does not exist."""
-    nodes = [str(node["metadata"]["name"]) for node in asked.nodes]
+    nodes = [str(node["metadata"]["name"]) for node in inputs.nodes]
     for where, name in _nodes(expect):
         yield from _unknown("node", name, nodes, (*path, *where))
     names = [policy.name for policy in policies]
@@ -37,12 +37,12 @@ def name_errors(
     for pod, rule in expect.protected.items():
         yield from _unknown_rule("protection", rule, protections, (*path, "protected", pod))
     for where, name in _pods(expect):
-        yield from _lost(name, asked, (*path, *where))
+        yield from _lost(name, inputs, (*path, *where))
 
 
-def key_of(name: str, asked: CaseInputs) -> Key | None:
+def key_of(name: str, inputs: CaseInputs) -> Key | None:
     """Return the key of the placed pod with a name; None unless there is exactly one."""
-    keys = _keys(name, asked)
+    keys = _keys(name, inputs)
     return keys[0] if len(keys) == 1 else None
 
 
@@ -67,16 +67,16 @@ def _pods(expect: Expect) -> Iterator[tuple[FieldPath, str]]:
     yield from ((("evictable", at), name) for at, name in enumerate(expect.evictable))
 
 
-def _keys(name: str, asked: CaseInputs) -> list[Key]:
+def _keys(name: str, inputs: CaseInputs) -> list[Key]:
     space, _, own = name.rpartition("/")
-    keys = [(str(pod["metadata"]["namespace"]), str(pod["metadata"]["name"])) for pod in asked.pods]
+    keys = [(str(pod["metadata"]["namespace"]), str(pod["metadata"]["name"])) for pod in inputs.pods]
     return [key for key in keys if key[1] == own and space in ("", key[0])]
 
 
-def _lost(name: str, asked: CaseInputs, path: FieldPath) -> Iterator[FieldError]:
-    keys = _keys(name, asked)
+def _lost(name: str, inputs: CaseInputs, path: FieldPath) -> Iterator[FieldError]:
+    keys = _keys(name, inputs)
     if not keys:
-        yield from _unknown("pod on a node", name, [str(pod["metadata"]["name"]) for pod in asked.pods], path)
+        yield from _unknown("pod on a node", name, [str(pod["metadata"]["name"]) for pod in inputs.pods], path)
     elif len(keys) > 1:
         several = " and ".join("/".join(key) for key in keys)
         yield FieldError(path, f"several pods have the name {name}", f"write one of {several}")

@@ -23,8 +23,8 @@ def reads(checked: Checked, variables: Mapping[str, Checked]) -> frozenset[Path]
     return frozenset(path for path in found if path[0] in OF_PODS or not _covered(path, found))
 
 
-def _covered(path: Path, found: set[Path]) -> bool:
-    return any(path[:end] in found for end in range(1, len(path)))
+def _covered(path: Path, paths: set[Path]) -> bool:
+    return any(path[:end] in paths for end in range(1, len(path)))
 
 
 def _walk(checked: Checked, variables: Mapping[str, Checked], node: Node, bound: _Bound) -> Iterator[Path]:

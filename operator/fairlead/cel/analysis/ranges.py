@@ -61,8 +61,8 @@ UNKNOWN: Final = Range()
 _COUNT: Final = Range(0, inf)
 
 
-def _is_zero(one: Range) -> bool:
-    return one.low == one.high == 0
+def _is_zero(range_: Range) -> bool:
+    return range_.low == range_.high == 0
 
 
 @dataclass(slots=True)
@@ -130,13 +130,13 @@ class Ranges:
         return UNKNOWN
 
 
-def _entry(checked: Checked, held: Node, key: str) -> Range:
+def _entry(checked: Checked, node: Node, key: str) -> Range:
     """Return the range of an amount that is read from a map."""
-    match held:
-        case Ident() if checked.names.get(held.id) in _OF_ALLOCATABLE:
-            low = 1 if checked.names[held.id] == "allocatable" else 0
+    match node:
+        case Ident() if checked.names.get(node.id) in _OF_ALLOCATABLE:
+            low = 1 if checked.names[node.id] == "allocatable" else 0
             return Range(low, 1, key)
-        case Ident() if checked.names.get(held.id) == "request":
+        case Ident() if checked.names.get(node.id) == "request":
             return Range(0, 1, key)
         case Select(field=name) if name in _QUANTITIES:
             return Range(1 if name in ("allocatable", "capacity") else 0, 1, key)
@@ -148,46 +148,46 @@ def in_bytes(resource: str) -> bool:
     return resource in ("memory", "ephemeral-storage", "storage") or resource.startswith("hugepages-")
 
 
-def _sum(one: Range, other: Range) -> Range:
-    for many, few in ((one, other), (other, one)):
+def _sum(first: Range, second: Range) -> Range:
+    for many, few in ((first, second), (second, first)):
         if in_bytes(many.resource) and not in_bytes(few.resource) and (few.resource or few.is_known):
             return many  # bytes are so many that nothing else in a sum counts
-    if one.resource == other.resource or _is_zero(one) or _is_zero(other):
-        return Range(one.low + other.low, one.high + other.high, one.resource or other.resource)
+    if first.resource == second.resource or _is_zero(first) or _is_zero(second):
+        return Range(first.low + second.low, first.high + second.high, first.resource or second.resource)
     return UNKNOWN
 
 
-def _difference(one: Range, other: Range) -> Range:
-    return _sum(one, Range(-other.high, -other.low, other.resource))
+def _difference(first: Range, second: Range) -> Range:
+    return _sum(first, Range(-second.high, -second.low, second.resource))
 
 
-def _product(one: Range, other: Range) -> Range:
-    if one.resource and other.resource:
+def _product(first: Range, second: Range) -> Range:
+    if first.resource and second.resource:
         return UNKNOWN
-    ends = [_times(a, b) for a in (one.low, one.high) for b in (other.low, other.high)]
-    return Range(min(ends), max(ends), one.resource or other.resource)
+    ends = [_times(a, b) for a in (first.low, first.high) for b in (second.low, second.high)]
+    return Range(min(ends), max(ends), first.resource or second.resource)
 
 
-def _times(one: float, other: float) -> float:
-    made = one * other
+def _times(first: float, second: float) -> float:
+    made = first * second
     return 0.0 if isnan(made) else made
 
 
-def _quotient(one: Range, other: Range) -> Range:
-    if other.resource and other.resource != one.resource:
+def _quotient(first: Range, second: Range) -> Range:
+    if second.resource and second.resource != first.resource:
         return UNKNOWN
-    resource = "" if other.resource else one.resource
-    if other.low <= 0 <= other.high:
-        return Range(0 if one.low >= 0 and other.low >= 0 else -inf, inf, resource)
-    ends = [a / b if abs(b) != inf else 0.0 for a in (one.low, one.high) for b in (other.low, other.high)]
+    resource = "" if second.resource else first.resource
+    if second.low <= 0 <= second.high:
+        return Range(0 if first.low >= 0 and second.low >= 0 else -inf, inf, resource)
+    ends = [a / b if abs(b) != inf else 0.0 for a in (first.low, first.high) for b in (second.low, second.high)]
     return Range(min(ends), max(ends), resource)
 
 
-def _extreme(name: str, one: Range, other: Range) -> Range:
+def _extreme(name: str, first: Range, second: Range) -> Range:
     choose = max if name == "math.@max" else min
-    if one.resource != other.resource and not (_is_zero(one) or _is_zero(other)):
+    if first.resource != second.resource and not (_is_zero(first) or _is_zero(second)):
         return UNKNOWN
-    return Range(choose(one.low, other.low), choose(one.high, other.high), one.resource or other.resource)
+    return Range(choose(first.low, second.low), choose(first.high, second.high), first.resource or second.resource)
 
 
 _ARITHMETIC: Final[Mapping[str, Callable[[Range, Range], Range]]] = {

@@ -124,9 +124,9 @@ def is_annotations(node: Node) -> bool:
     return False
 
 
-def element_size(holder: Node, held: Size) -> Size:
+def element_size(holder: Node, size: Size) -> Size:
     """Return the size of a looked-up element."""
-    inside = held.inside
+    inside = size.inside
     return Size(min(inside.most, ANNOTATION_MAX)) if is_annotations(holder) else inside
 
 
@@ -145,9 +145,9 @@ def list_size(most: float, items: Sequence[Size]) -> Size:
     return Size(most, largest(items))
 
 
-def product(one: float, other: float) -> float:
+def product(first: float, second: float) -> float:
     """Return the product; zero times infinity is zero."""
-    return one * other if one and other else 0
+    return first * second if first and second else 0
 
 
 def is_number(type_: Type) -> bool:

@@ -65,8 +65,8 @@ def _places(text: str, checked: Checked) -> set[tuple[int, int]]:
     return found
 
 
-def _pairs(one: Node, other: Node) -> Iterator[tuple[Node, Node]]:
+def _pairs(first: Node, second: Node) -> Iterator[tuple[Node, Node]]:
     """Yield the nodes of two trees of the same shape; the one with `[0]` also has its index."""
-    yield one, other
-    for mine, its in zip(children(one), children(other), strict=False):
+    yield first, second
+    for mine, its in zip(children(first), children(second), strict=False):
         yield from _pairs(mine, its)

@@ -46,9 +46,13 @@ def own_functions() -> tuple[cel.FunctionDecl, ...]:
     return tuple(cel.FunctionDecl(name, found) for name, found in overloads.items())
 
 
-def _as_evaluated(one: Declaration) -> tuple[str, bool, tuple[str, ...]]:
+def _as_evaluated(declaration: Declaration) -> tuple[str, bool, tuple[str, ...]]:
     """Return all that the engine knows of an overload when it evaluates an expression."""
-    return one.name, one.is_member, tuple("" if parameter in OPAQUE else parameter for parameter in one.parameters)
+    return (
+        declaration.name,
+        declaration.is_member,
+        tuple("" if parameter in OPAQUE else parameter for parameter in declaration.parameters),
+    )
 
 
 def _for_engine(group: Sequence[Declaration]) -> Callable[..., Any]:

@@ -11,11 +11,11 @@ from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.values.errors import Abort, Kind
 from fairlead.cel.values.schema import PACKAGE, element, messages
 from fairlead.cel.values.structs import is_present
+from fairlead.time_units import SECOND_NS
 
 _TEXT_FIELD: Final = "canonical"
 """The only field of the messages of opaque types."""
 
-_SECOND: Final = 1_000_000_000
 FieldTree: TypeAlias = Mapping[str, "FieldTree"] | None
 """The fields of a message or keys of a map to convert, each with those below it; None means all."""
 
@@ -115,12 +115,12 @@ class Room:
 
     left: int = 2_000
 
-    def take(self, held: object) -> None:
+    def take(self, value: object) -> None:
         """Count a value before it is converted. Raises Abort if it is too large."""
         self.left -= 1
-        if isinstance(held, str) and len(held) > TEXT_MAX:
+        if isinstance(value, str) and len(value) > TEXT_MAX:
             raise Abort(Kind.COST, TOO_MUCH_TO_READ[0])
-        if not isinstance(held, str) and isinstance(held, Sized) and len(held) > ELEMENTS_MAX:
+        if not isinstance(value, str) and isinstance(value, Sized) and len(value) > ELEMENTS_MAX:
             raise Abort(Kind.COST, TOO_MUCH_TO_READ[1])
         if self.left < 0:
             raise Abort(Kind.COST, TOO_MUCH_TO_READ[2])
@@ -157,7 +157,7 @@ def _fill(target: Any, name: str, value: object, needed: FieldTree, room: Room |
 
 def _fill_one(target: Any, type_: str, value: Any, needed: FieldTree, room: Room | None) -> None:
     if type_ == "timestamp":
-        target.seconds, target.nanos = divmod(value, _SECOND)
+        target.seconds, target.nanos = divmod(value, SECOND_NS)
     elif type_ == "dyn":
         wrap = wrappers_pb2.Int64Value if isinstance(value, int) else wrappers_pb2.StringValue
         packed = any_pb2.Any()
@@ -194,5 +194,5 @@ def _fill_map(target: Any, type_: str, values: Mapping[str, Any], room: Room | N
 
 def timestamp(value: int) -> Any:
     """Return a timestamp for the engine, exact to the nanosecond."""
-    seconds, nanos = divmod(value, _SECOND)
+    seconds, nanos = divmod(value, SECOND_NS)
     return timestamp_pb2.Timestamp(seconds=seconds, nanos=nanos)

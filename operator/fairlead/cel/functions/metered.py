@@ -207,10 +207,10 @@ def ordered_texts(meter: Meter, sign: Function, left: Any, right: Any) -> bool:
     return bool(sign(left, right))
 
 
-def among(meter: Meter, item: Any, held: Any) -> bool:
+def among(meter: Meter, item: Any, value: Any) -> bool:
     """Return whether a list has a value, or a map a key, when Python's equality is CEL's."""
-    look(meter, item, held)
-    return item in held
+    look(meter, item, value)
+    return item in value
 
 
 def look_up(meter: Meter, key: Any) -> Any:
@@ -220,14 +220,14 @@ def look_up(meter: Meter, key: Any) -> Any:
     return key
 
 
-def look(meter: Meter, item: Any, held: Any) -> None:
+def look(meter: Meter, item: Any, operand: Any) -> None:
     """Pay for looking for a value in a list, or for a key in a map."""
-    if isinstance(held, list | tuple):
+    if isinstance(operand, list | tuple):
         size = len(item) // 32 if isinstance(item, str | bytes) else 0
-        meter.pay(PAID + len(held) * (ITEM + size))
+        meter.pay(PAID + len(operand) * (ITEM + size))
         if not isinstance(item, int | float | str | bytes):
-            meter.pay(len(held))
-            for value in held:
+            meter.pay(len(operand))
+            for value in operand:
                 meter.compare(item, value)
     elif isinstance(item, str | bytes):
         meter.pay(PAID + len(item) // WALKED)

@@ -95,9 +95,9 @@ def is_quantity(text: str) -> bool:
         return False
 
 
-def difference(one: float, other: float) -> float:
+def difference(first: float, second: float) -> float:
     """Subtract and round to nine digits, as amounts have: 1.0 - 0.9 is 0.1, so `>= 0.1` is true."""
-    left = one - other
+    left = first - second
     return left if left.is_integer() else round(left, 9)
 
 

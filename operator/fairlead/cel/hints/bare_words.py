@@ -17,12 +17,14 @@ _KEY: Final = re.compile(
 _HOLDER: Final = re.compile(r"(?<![\w.\[\]])[\w.\[\]]++$")
 
 
-def unquoted_keys(source: str, found: list[EngineMessage]) -> tuple[list[tuple[int, str, Hints]], list[EngineMessage]]:
+def unquoted_keys(
+    source: str, messages: list[EngineMessage]
+) -> tuple[list[tuple[int, str, Hints]], list[EngineMessage]]:
     """Return keys that are written as fields, and the messages about something else."""
     keys = list[tuple[int, str, Hints]]()
     for start, key, is_optional in _written_as_fields(code(source)):
         end = start + len(key)
-        inside = [one for one in found if start - 1 <= one.at <= end]
+        inside = [one for one in messages if start - 1 <= one.at <= end]
         if any(not NO_OVERLOAD.match(one.text) or "_-_" in one.text for one in inside):
             dot = start - 2 if is_optional else start - 1
             holder = _HOLDER.search(source[:dot])
@@ -30,8 +32,8 @@ def unquoted_keys(source: str, found: list[EngineMessage]) -> tuple[list[tuple[i
             made = f"[{'?' if is_optional else ''}'{key}']"
             hint = f"write `{holder[0] if holder else '...'}{made}`"
             keys.append((start, fault, iter((Rewriting(hint, made, (dot, end), is_name=True),))))
-            found = [one for one in found if one not in inside]
-    return keys, found
+            messages = [one for one in messages if one not in inside]
+    return keys, messages
 
 
 def _written_as_fields(blanked: str) -> Iterator[tuple[int, str, bool]]:
@@ -49,11 +51,11 @@ _ROOT_PATHS: Final = re.compile(rf"(?:{'|'.join((*ROOTS, 'variables'))})(?![\w-]
 _BARE: Final = re.compile(r"(?:[=!]=|\bin\s*\[|,)\s*+(?P<word>[A-Za-z_]\w*+(?:-\w++)++)(?![\w(.])")
 
 
-def unquoted_word(source: str, found: list[EngineMessage]) -> tuple[int, str, Hints] | None:
+def unquoted_word(source: str, messages: list[EngineMessage]) -> tuple[int, str, Hints] | None:
     """Return a text with dashes that stands without quotes where it is compared, such as eu-north-1b."""
     for bare in _BARE.finditer(code(source)):
         start, end = bare.span("word")
-        if _ROOT_PATHS.match(bare["word"]) or not any(start <= one.at <= end for one in found):
+        if _ROOT_PATHS.match(bare["word"]) or not any(start <= one.at <= end for one in messages):
             continue
         quoted = f"'{bare['word']}'"
         hints = iter((Rewriting(f"a string needs quotes: `{quoted}`", quoted, (start, end)),))

@@ -93,13 +93,13 @@ def faults(error: str, source: str, tree: Checked | None) -> Remaining:
     return faults_of(engine_messages(error, source), source, tree)
 
 
-def faults_of(found: list[EngineMessage], source: str, tree: Checked | None) -> Remaining:
+def faults_of(messages: list[EngineMessage], source: str, tree: Checked | None) -> Remaining:
     """Return how many faults the engine's messages are about."""
-    if syntax := next((one for one in found if one.text.startswith(SYNTAX)), None):
-        return Remaining(len(found), syntax.at)
+    if syntax := next((one for one in messages if one.text.startswith(SYNTAX)), None):
+        return Remaining(len(messages), syntax.at)
     if tree is None:
-        return Remaining(max(len(found), 1), 0)
-    return _Diagnosis(source, tree, None).remaining(found)
+        return Remaining(max(len(messages), 1), 0)
+    return _Diagnosis(source, tree, None).remaining(messages)
 
 
 class _Diagnosis:
@@ -117,46 +117,46 @@ class _Diagnosis:
                 self._idents.setdefault(node.name.removeprefix("."), []).append((at, node))
             self._parents |= {child.id: node for child in children(node)}
 
-    def of(self, found: list[EngineMessage]) -> Iterator[tuple[int, str, Hints]]:
+    def of(self, messages: list[EngineMessage]) -> Iterator[tuple[int, str, Hints]]:
         """Yield what is wrong: the place, the fault and hints."""
-        keys, rest = unquoted_keys(self._source, found)
+        keys, rest = unquoted_keys(self._source, messages)
         yield from keys[:_SHOWN_AT_MOST]
         causes = sorted(self._without_follow_ups(rest), key=lambda one: one.at)
         for one in causes[: max(_SHOWN_AT_MOST - len(keys), 0)]:
             yield self._worded(one)
 
-    def remaining(self, found: list[EngineMessage]) -> Remaining:
+    def remaining(self, messages: list[EngineMessage]) -> Remaining:
         """Return how many faults there are, without those that follow from others, and what they are about."""
-        keys, rest = unquoted_keys(self._source, found)
+        keys, rest = unquoted_keys(self._source, messages)
         causes = self._without_follow_ups(rest)
         faulty = filter(None, map(self._faulty, causes))
         return Remaining(len(keys) + len(causes), texts=tuple(map(text, faulty)))
 
-    def _worded(self, one: EngineMessage) -> tuple[int, str, Hints]:
+    def _worded(self, original: EngineMessage) -> tuple[int, str, Hints]:
         names = self._names
         if names is None:
             raise ValueError("no names")
-        if match := UNDECLARED.match(one.text):
-            call, root = self._unknown(one)
+        if match := UNDECLARED.match(original.text):
+            call, root = self._unknown(original)
             if call:
-                return one.at - len(call.function), *unknown_function(call, names)
-            at, node = self._ident(one, root)
-            at = one.at + 1 if root == "variables" != match[1] else at
+                return original.at - len(call.function), *unknown_function(call, names)
+            at, node = self._ident(original, root)
+            at = original.at + 1 if root == "variables" != match[1] else at
             return at, *unknown_variable(match[1], node, self._around(node), names)
-        if match := UNDEFINED_FIELD.match(one.text):
+        if match := UNDEFINED_FIELD.match(original.text):
             (message,) = read_types(match[2])
-            at = max(one.at, self._source.find(match[1], one.at))
-            return at, *undefined_field(match[1], message.name, self._select(one.at, match[1]))
-        if match := NO_FIELDS.match(one.text):
+            at = max(original.at, self._source.find(match[1], original.at))
+            return at, *undefined_field(match[1], message.name, self._select(original.at, match[1]))
+        if match := NO_FIELDS.match(original.text):
             (type_,) = read_types(match[1])
-            return one.at + 1, f"{shown(type_)} has no fields", self._of_field(one.at, type_)
-        if match := NO_OVERLOAD.match(one.text):
-            return self._of_overload(one.at, match[1], match[2])
-        return one.at, one.text, iter(())
+            return original.at + 1, f"{shown(type_)} has no fields", self._of_field(original.at, type_)
+        if match := NO_OVERLOAD.match(original.text):
+            return self._of_overload(original.at, match[1], match[2])
+        return original.at, original.text, iter(())
 
-    def _ident(self, one: EngineMessage, root: str) -> tuple[int, Node | None]:
+    def _ident(self, message: EngineMessage, root: str) -> tuple[int, Node | None]:
         idents = self._idents.get(root, ())
-        return min(idents, key=lambda found: abs(found[0] - one.at), default=(one.at, None))
+        return min(idents, key=lambda found: abs(found[0] - message.at), default=(message.at, None))
 
     def _select(self, at: int, field: str) -> Select | None:
         selects = (node for node in self._at.get(at, ()) if isinstance(node, Select))
@@ -209,20 +209,20 @@ class _Diagnosis:
                 return Call(node.id, function, node.args[1:])
         return None
 
-    def _unknown(self, one: EngineMessage) -> tuple[Call | None, str]:
+    def _unknown(self, message: EngineMessage) -> tuple[Call | None, str]:
         """Return the call if a message is of an unknown function, the name if it is of an unknown variable."""
-        if not (match := UNDECLARED.match(one.text)):
+        if not (match := UNDECLARED.match(message.text)):
             return None, ""
-        call = self._call(one.at, match[1])
+        call = self._call(message.at, match[1])
         return call, "" if call else match[1].partition(".")[0]
 
-    def _without_follow_ups(self, found: list[EngineMessage]) -> list[EngineMessage]:
+    def _without_follow_ups(self, messages: list[EngineMessage]) -> list[EngineMessage]:
         """Leave out what only follows from another error.
 
         Of an unknown call that is what it would bind, its namespace, and calls of its result. The type of what a faulty
         part is in is guessed by the engine, so what is said of that type says nothing.
         """
-        unknown = [(one, *self._unknown(one)) for one in found]
+        unknown = [(one, *self._unknown(one)) for one in messages]
         dropped = set[EngineMessage]()
         for one, call, _ in unknown:
             if call is None:
@@ -235,21 +235,21 @@ class _Diagnosis:
                     dropped.add(other)
                 elif (other_call or root in VARIABLES) and inner.intersection(self._ids_at(other.at)):
                     dropped.add(one)
-        faulty = {one: node for one in found if one not in dropped and (node := self._faulty(one)) is not None}
+        faulty = {one: node for one in messages if one not in dropped and (node := self._faulty(one)) is not None}
         ids = {node.id for node in faulty.values()}
         dropped |= {one for one, node in faulty.items() if any(_is_guessed(part, ids) for part in _deciding(node))}
-        return [one for one in found if one not in dropped]
+        return [one for one in messages if one not in dropped]
 
-    def _faulty(self, one: EngineMessage) -> Node | None:
+    def _faulty(self, message: EngineMessage) -> Node | None:
         """Return the part that a message is about."""
-        if match := NO_OVERLOAD.match(one.text):
-            return self._call(one.at, match[1])
-        if match := UNDEFINED_FIELD.match(one.text):
-            return self._select(one.at, match[1])
-        if NO_FIELDS.match(one.text):
-            return next((node for node in self._at.get(one.at, ()) if isinstance(node, Select)), None)
-        call, root = self._unknown(one)
-        return call or (self._ident(one, root)[1] if root else None)
+        if match := NO_OVERLOAD.match(message.text):
+            return self._call(message.at, match[1])
+        if match := UNDEFINED_FIELD.match(message.text):
+            return self._select(message.at, match[1])
+        if NO_FIELDS.match(message.text):
+            return next((node for node in self._at.get(message.at, ()) if isinstance(node, Select)), None)
+        call, root = self._unknown(message)
+        return call or (self._ident(message, root)[1] if root else None)
 
     def _ids_at(self, at: int) -> Iterator[int]:
         return (node.id for node in self._at.get(at, ()))

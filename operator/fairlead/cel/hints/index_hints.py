@@ -12,40 +12,40 @@ SIZES: Final = ("length", "size", "len", "count")
 _ADMISSION: Final = ("operation", "userInfo", "object", "oldObject", "namespace", "kind", "resource", "dryRun")
 
 
-def of_index(part: Node, held: Node, of: Type, key: Node, by: Type, around: Sequence[Node] = ()) -> Hints:
+def of_index(part: Node, node: Node, of: Type, key: Node, by: Type, around: Sequence[Node] = ()) -> Hints:
     """Yield what to write for `held[key]`, or for a field of a list."""
     match of.name, by.name, key:
         case ("list", "string", _):
             if of.params[0].name == "string":
-                yield from write(f"{text(key)} in {text(held)}", part)
+                yield from write(f"{text(key)} in {text(node)}", part)
             elif named := key_of_items(of):
                 is_condition = "status" in messages().get(of.params[0].name, ())
                 test = f"x.{named} == {text(key)}" + (" && x.status == 'True'" if is_condition else "")
-                shown = exists(held, test if is_condition else f"{test} ...")
-                yield from write(exists(held, test), part, shown=shown)
+                shown = exists(node, test if is_condition else f"{test} ...")
+                yield from write(exists(node, test), part, shown=shown)
                 yield f"write `{shown}`"
         case ("map", "int", _):
-            yield from write(f"{operand_text(held)}['{text(key)}']", part)
+            yield from write(f"{operand_text(node)}['{text(key)}']", part)
         case ("string", "int", _):
-            yield from write(f"{operand_text(held)}.charAt({text(key)})", part)
+            yield from write(f"{operand_text(node)}.charAt({text(key)})", part)
         case (name, "string", Const(value=str(field))) if field in messages().get(name, ()):
-            yield from _of_chain(part, operand_text(held), name, around)
-            yield from write(f"{operand_text(held)}.{field}", part)
+            yield from _of_chain(part, operand_text(node), name, around)
+            yield from write(f"{operand_text(node)}.{field}", part)
 
 
-def _of_chain(part: Node, made: str, message: str, around: Sequence[Node]) -> Iterator[Rewriting]:
+def _of_chain(part: Node, chain: str, message: str, around: Sequence[Node]) -> Iterator[Rewriting]:
     """Yield fields in place of all keys, for an object that is read like a map: `pod['metadata']['name']`."""
     whole, type_ = part, message
     for node in (part, *around):
         match node:
             case Call(function="_[_]", args=(_, Const(value=str(field)))) if field in messages().get(type_, ()):
-                whole, made, type_ = node, f"{made}.{field}", messages()[type_][field]
+                whole, chain, type_ = node, f"{chain}.{field}", messages()[type_][field]
             case Select(field=field) if field in messages().get(type_, ()):
-                whole, made, type_ = node, f"{made}.{field}", messages()[type_][field]
+                whole, chain, type_ = node, f"{chain}.{field}", messages()[type_][field]
             case _:
                 break
     if whole is not part:
-        yield from write(made, whole)
+        yield from write(chain, whole)
 
 
 def of_field(select: Select, type_: Type, around: Sequence[Node]) -> Hints:

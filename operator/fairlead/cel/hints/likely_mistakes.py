@@ -91,9 +91,9 @@ def _unknown_resource(text: str, checked: Checked, node: Node) -> Iterator[Diagn
         yield Diagnostic(*place(text, at), f"{NO_RESOURCE} `{key}`", hint)
 
 
-def _is_never_null(checked: Checked, one: Node, other: Node) -> bool:
+def _is_never_null(checked: Checked, first: Node, second: Node) -> bool:
     """Return whether an object or a time is compared with null."""
-    for value, constant in ((one, other), (other, one)):
+    for value, constant in ((first, second), (second, first)):
         if isinstance(constant, Const) and constant.value is None:
             type_ = checked.type_of(value).name
             return type_.startswith(f"{PACKAGE}.") or type_ in ("timestamp", "duration")

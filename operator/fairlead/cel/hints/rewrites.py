@@ -102,16 +102,16 @@ def with_default(node: Node, type_: Type) -> str:
     return f"{operand_text(node)}.orValue({zero})" if zero else ""
 
 
-def in_text(item: Node, held: Node) -> str:
+def in_text(item: Node, node: Node) -> str:
     """Return the test for an item of a text: a name is not in a list because a longer one is."""
     if isinstance(item, Const):
-        return f"{operand_text(held)}.contains({text(item)})"
-    return f"{text(item)} in {operand_text(held)}.split(',')"
+        return f"{operand_text(node)}.contains({text(item)})"
+    return f"{text(item)} in {operand_text(node)}.split(',')"
 
 
-def exists(held: Node, condition: str) -> str:
+def exists(node: Node, condition: str) -> str:
     """Return a test whether an item `x` of a list fulfils a condition."""
-    return f"{operand_text(held)}.exists(x, {condition})"
+    return f"{operand_text(node)}.exists(x, {condition})"
 
 
 def key_of_items(list_type: Type) -> str:
@@ -140,10 +140,10 @@ def may_be_number(node: Node) -> bool:
     return not isinstance(node, Select | Const)
 
 
-def as_one_number(left: Node, one: Type, right: Node, other: Type) -> Iterator[Rewriting]:
+def as_one_number(left: Node, first: Type, right: Node, second: Type) -> Iterator[Rewriting]:
     """Yield the operand that is no double as one, if the other is."""
-    if {one.name, other.name} <= NUMBERS and "double" in (one.name, other.name):
-        part, type_ = (right, other) if one.name == "double" else (left, one)
+    if {first.name, second.name} <= NUMBERS and "double" in (first.name, second.name):
+        part, type_ = (right, second) if first.name == "double" else (left, first)
         yield from write(as_double(part, type_), part)
 
 

@@ -241,19 +241,19 @@ def _conditional(source: str) -> str:
     return f"{test.strip()} ? {one.strip()} : {other.strip()}" if test and one and other else ""
 
 
-def _operator(found: str, slip: re.Match[str], source: str) -> Hints:
-    if found == "?.":
+def _operator(text: str, slip: re.Match[str], source: str) -> Hints:
+    if text == "?.":
         yield from _optional_call(source, slip)
-    if found == "if":
+    if text == "if":
         if made := _conditional(source.strip()):
             yield Rewriting(f"write `{made}`", made, (0, len(source)))
-        yield f"write `{_OPERATORS[found]}`"
+        yield f"write `{_OPERATORS[text]}`"
         return
-    for one in _DEFAULT.finditer(source) if found == "|" else ():
+    for one in _DEFAULT.finditer(source) if text == "|" else ():
         made = f"{one['map']}[?{one['key']}].orValue({one['value']})"
         yield Rewriting(f"write `{made}`", made, one.span())
-    hint = f"write `{_OPERATORS[found]}`"
-    whole = {"not in": _NOT_IN, "=~": _MATCHES, "!~": _MATCHES, "??": _OR_VALUE}.get(found)
+    hint = f"write `{_OPERATORS[text]}`"
+    whole = {"not in": _NOT_IN, "=~": _MATCHES, "!~": _MATCHES, "??": _OR_VALUE}.get(text)
     for one in whole.finditer(source) if whole is not None else ():
         if one.start() <= slip.start() < one.end():
             made = {
@@ -261,19 +261,19 @@ def _operator(found: str, slip: re.Match[str], source: str) -> Hints:
                 "=~": "{text}.matches({pattern})",
                 "!~": "!{text}.matches({pattern})",
                 "??": "{map}[?{key}].orValue({value})",
-            }[found]
+            }[text]
             parts = one.groupdict()
             if (pattern := parts.get("pattern", "")).startswith("/"):
                 parts["pattern"] = f"'{pattern.strip('/')}'"
             code_ = made.format(**parts)
             yield Rewriting(f"write `{code_}`" if len(code_) <= _LONGEST else hint, code_, one.span())
     if whole is None and "..." not in hint:
-        yield Rewriting(hint, _OPERATORS[found], slip.span())
+        yield Rewriting(hint, _OPERATORS[text], slip.span())
     yield hint
 
 
-def _percent(found: str, part: tuple[int, int], source: str) -> Hints:
-    number = float(found.rstrip("% "))
+def _percent(text: str, part: tuple[int, int], source: str) -> Hints:
+    number = float(text.rstrip("% "))
     fraction = repr(number / 100)
     if "/" in source and "100" not in source:
         yield Rewriting(f"write `{fraction}`: a quotient is of 1", fraction, part)
@@ -288,12 +288,12 @@ def _clock(slip: re.Match[str], source: str) -> Hints:
         yield Rewriting(f"{PARTS}write `{made}`", made, (before.start(), slip.end()))
 
 
-def _amount(found: str, before: str, part: tuple[int, int]) -> Hints:
-    found = in_hours(found)
-    if found.endswith(("s", "h")) or (found.endswith("m") and re.search(r"\bnow\b|Timestamp\b|duration", before)):
-        yield Rewriting(f"write `duration('{found}')`", f"duration('{found}')", part)
+def _amount(text: str, before: str, part: tuple[int, int]) -> Hints:
+    text = in_hours(text)
+    if text.endswith(("s", "h")) or (text.endswith("m") and re.search(r"\bnow\b|Timestamp\b|duration", before)):
+        yield Rewriting(f"write `duration('{text}')`", f"duration('{text}')", part)
         return
-    quantity = found.removesuffix("B")
+    quantity = text.removesuffix("B")
     number = to_float(quantity)
     if number is not None:
         hint = f"write `{number}`, or `quantity('{quantity}')` beside a quantity"

@@ -51,15 +51,15 @@ def of_clock(call: Call, left: Operand, right: Operand) -> Iterator[Rewriting]:
 PARTS: Final = "a time of day is compared in its parts, in UTC: "
 
 
-def time_of_day(held: str, sign: str, clock: str, hours: str = "") -> str:
+def time_of_day(literal: str, sign: str, clock: str, hours: str = "") -> str:
     """Return a comparison of a time with a time of day; "" if the text is none."""
     if not (found := _CLOCK.fullmatch(clock)):
         return ""
     hour, minute = int(found["hour"]), int(found["minute"])
-    hours = hours or f"{held}.getHours()"
+    hours = hours or f"{literal}.getHours()"
     if not minute:
         return f"{hours} {_NOT_BEFORE[sign]} {hour}"
-    return f"{hours} * 60 + {held}.getMinutes() {_NOT_BEFORE[sign]} {hour * 60 + minute}"
+    return f"{hours} * 60 + {literal}.getMinutes() {_NOT_BEFORE[sign]} {hour * 60 + minute}"
 
 
 def of_word(function: str, other: Node) -> Iterator[Rewriting]:

@@ -239,22 +239,22 @@ def _of_null(call: Call, left: Operand, right: Operand) -> Hints:
     yield "absent is not null"
 
 
-def of_in(call: Call, item: Operand, held: Operand) -> Iterator[Rewriting]:
+def of_in(call: Call, item: Operand, operand: Operand) -> Iterator[Rewriting]:
     """Yield what to write for `item in held`."""
-    match held[0], held[1].name:
+    match operand[0], operand[1].name:
         case (Const(value=str(listed)), "string"):
             words = [part.strip() for part in listed.split(",")]
             listing = ", ".join(text(Const(0, word)) for word in words)
             yield from write(f"{text(item[0])} in [{listing}]", call, before="`in` needs a list: ")
         case (_, "string"):
-            yield from write(in_text(item[0], held[0]), call)
+            yield from write(in_text(item[0], operand[0]), call)
         case (_, "net.CIDR"):
-            yield from write(f"{operand_text(held[0])}.containsIP({text(item[0])})", call)
+            yield from write(f"{operand_text(operand[0])}.containsIP({text(item[0])})", call)
         case (ListExpr(elements=elements), _) if item[1].name in ("int", "string"):
             converted = [_converted(element, item[1].name) for element in elements]
-            yield from write(f"[{', '.join(converted)}]" if all(converted) else "", held[0])
-    if item[1].name == "string" and (key := key_of_items(held[1])):
-        yield from write(exists(held[0], f"x.{key} == {text(item[0])}"), call)
+            yield from write(f"[{', '.join(converted)}]" if all(converted) else "", operand[0])
+    if item[1].name == "string" and (key := key_of_items(operand[1])):
+        yield from write(exists(operand[0], f"x.{key} == {text(item[0])}"), call)
 
 
 def _converted(element: Node, to: str) -> str:

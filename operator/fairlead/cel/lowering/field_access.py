@@ -63,9 +63,9 @@ def message_of(type_: Type) -> str | None:
     return short if package == PACKAGE and short in messages() else None
 
 
-def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
+def read_field(lo: Context, operand: ast.expr, message: str, field: str) -> Out:
     """Write a field of a message, or its zero value if it is absent."""
-    value = attribute(held, field)
+    value = attribute(operand, field)
     type_ = messages()[message][field]
     match type_:
         case "bool":
@@ -85,9 +85,9 @@ def read_field(lo: Context, held: ast.expr, message: str, field: str) -> Out:
     return Out(value)
 
 
-def has_field(lo: Context, held: ast.expr, message: str, field: str) -> ast.expr:
+def has_field(lo: Context, operand: ast.expr, message: str, field: str) -> ast.expr:
     """Write a test that is true if a field of a message is present."""
-    value = attribute(held, field)
+    value = attribute(operand, field)
     type_ = messages()[message][field]
     match type_:
         case "string":

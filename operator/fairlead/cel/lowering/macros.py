@@ -97,10 +97,10 @@ def _loop_end() -> None:
     """Stand for the end of an iterator."""
 
 
-def _items(lo: Context, held: ast.expr, type_: Type, *, pairs: bool) -> ast.expr:
+def _items(lo: Context, value: ast.expr, type_: Type, *, pairs: bool) -> ast.expr:
     if not pairs:
-        return held
-    return lo.call(enumerate, held) if type_.name == "list" else method(held, "items")
+        return value
+    return lo.call(enumerate, value) if type_.name == "list" else method(value, "items")
 
 
 def _limited(items: Iterable[object], allowed: int) -> Iterator[object]:

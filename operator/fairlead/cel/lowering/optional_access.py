@@ -83,15 +83,15 @@ def _start(lo: Context, operand: Node) -> tuple[Out, bool]:
     return native(lo.lower(operand)), False
 
 
-def _unless_missing(held: str, value: ast.expr, *, maybe: bool) -> ast.expr:
-    return either(compare(load(held), ast.Is(), _NONE), _NONE, value) if maybe else value
+def _unless_missing(text: str, value: ast.expr, *, maybe: bool) -> ast.expr:
+    return either(compare(load(text), ast.Is(), _NONE), _NONE, value) if maybe else value
 
 
-def _get(lo: Context, holder: Node, held: Out, key: ast.expr) -> Out:
+def _get(lo: Context, holder: Node, code: Out, key: ast.expr) -> Out:
     """Write an element of a map, or NONE; an annotation that is too long raises."""
-    get = method(held.expr, "get", key, _NONE)
+    get = method(code.expr, "get", key, _NONE)
     if not is_annotations(holder):
-        return Out(get, held.raises)
+        return Out(get, code.raises)
     name = lo.fresh()
     missing = compare(walrus(name, get), ast.Is(), _NONE)
     short = compare(ast.Call(load("len"), [load(name)], []), ast.LtE(), const(ANNOTATION_MAX))
@@ -189,14 +189,14 @@ def or_value(lo: Context, node: Call) -> Out:
     return _chosen(lo, missing, (default, block), Out(load(name), out.raises))
 
 
-def _chosen(lo: Context, missing: ast.expr, other: tuple[Out, list[ast.stmt]], held: Out) -> Out:
+def _chosen(lo: Context, missing: ast.expr, other: tuple[Out, list[ast.stmt]], code: Out) -> Out:
     out, block = other
-    may_raise = any_raises(held, out)
+    may_raise = any_raises(code, out)
     if not block:
-        return Out(either(missing, out.expr, held.expr), may_raise)
+        return Out(either(missing, out.expr, code.expr), may_raise)
     name = lo.fresh()
     block.append(ast.Assign([ast.Name(name, ast.Store())], out.expr))
-    lo.branch(missing, block, [ast.Assign([ast.Name(name, ast.Store())], held.expr)])
+    lo.branch(missing, block, [ast.Assign([ast.Name(name, ast.Store())], code.expr)])
     return Out(load(name), may_raise)
 
 

@@ -30,10 +30,10 @@ def code(text: str) -> str:
     return _TEXTS.sub(_blank, text)
 
 
-def _blank(found: re.Match[str]) -> str:
-    if found[0].startswith("\\"):  # an escaped quote neither opens nor closes a string
-        return found[0]
-    return (" " if found[0].startswith("//") else "_") * len(found[0])
+def _blank(match: re.Match[str]) -> str:
+    if match[0].startswith("\\"):  # an escaped quote neither opens nor closes a string
+        return match[0]
+    return (" " if match[0].startswith("//") else "_") * len(match[0])
 
 
 def references(text: str) -> Iterator[Reference]:

@@ -60,10 +60,10 @@ def optional_macro(node: Node) -> OptionalMacro | None:
     return None
 
 
-def _is_value_of(node: Node, held: Node) -> bool:
+def _is_value_of(node: Node, operand: Node) -> bool:
     match node:
         case Call(function="value", args=(again,)):
-            return text(again) == text(held)
+            return text(again) == text(operand)
     return False
 
 

@@ -94,16 +94,16 @@ class Meter:
             elif hasattr(each, "value"):
                 left.append(each.value)
 
-    def compare(self, one: object, other: object) -> None:
+    def compare(self, first: object, second: object) -> None:
         """Pay for a test of two values for equality."""
-        if isinstance(one, str | bytes | Sequence | dict) and isinstance(other, str | bytes | Sequence | dict):
-            if len(one) != len(other):
+        if isinstance(first, str | bytes | Sequence | dict) and isinstance(second, str | bytes | Sequence | dict):
+            if len(first) != len(second):
                 self.pay(PAID)
                 return
-            if isinstance(one, str | bytes):
-                self.pay(PAID + len(one) // 32)
+            if isinstance(first, str | bytes):
+                self.pay(PAID + len(first) // 32)
                 return
-        self.walk(one)
+        self.walk(first)
 
 
 class Hope(Meter):

@@ -40,13 +40,13 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Create the certificates and return the exit code."""
     from fairlead.pki.issuing import Pair, create_authority, is_host, issue_leaf
 
-    folder: Path = given.out
+    folder: Path = options.out
     now = datetime.now(UTC)
-    for host in given.host:
+    for host in options.host:
         if not is_host(host):
             complain(_COMMAND, f"--host {host!r} is not a host name or an IP address")
             return 2
@@ -62,7 +62,7 @@ def run(given: argparse.Namespace) -> int:
         else:
             ca = create_authority("fairlead-ca", now, AUTHORITY_LIFE)
             _write(folder, "ca", ca.certificate, ca.key)
-        server = issue_leaf(ca, "fairlead", "server", now, LEAF_LIFE, [*_LOCAL, *given.host])
+        server = issue_leaf(ca, "fairlead", "server", now, LEAF_LIFE, [*_LOCAL, *options.host])
         _write(folder, "server", server.certificate, server.key)
         client = issue_leaf(ca, CLIENT_NAME, "client", now, LEAF_LIFE)
         _write(folder, "scheduler", client.certificate, client.key)

@@ -43,11 +43,11 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print the script."""
     from importlib.resources import files
 
-    output().write((files("fairlead.cli") / "completions" / f"fairlead.{given.shell}").read_text("utf-8"))
+    output().write((files("fairlead.cli") / "completions" / f"fairlead.{options.shell}").read_text("utf-8"))
     return exits.DONE
 
 
@@ -119,7 +119,7 @@ def _options(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
 
 
 def _values(
-    action: argparse.Action, given: Mapping[str, str], placed: Sequence[str], last: str
+    action: argparse.Action, values: Mapping[str, str], placed: Sequence[str], last: str
 ) -> tuple[list[tuple[str, str]], int]:
     if action.choices is not None:
         return _starting(((str(one), "") for one in action.choices), last), NO_FILES
@@ -127,7 +127,7 @@ def _values(
         # Imported here: the client takes longer to load than everything else.
         from fairlead.cli.completions.cluster_names import offered
 
-        return _starting(((one, "") for one in offered(action.dest, given, placed, last)), last), NO_FILES
+        return _starting(((one, "") for one in offered(action.dest, values, placed, last)), last), NO_FILES
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     is_file = action.type is not None and action.type is not int and _is_path(action.type)
     return [], FILES if is_file or any(word in metavar.upper() for word in ("FILE", "DIR", "VALUES")) else NO_FILES

@@ -21,11 +21,11 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print the CustomResourceDefinition."""
     from fairlead.api.crdgen import as_yaml, custom_resource_definition
     from fairlead.strategies.registry import installed_policy
 
     made = custom_resource_definition(installed_policy())
-    output().write(as_yaml(made) if given.output == "yaml" else dumped(made, "json"))
+    output().write(as_yaml(made) if options.output == "yaml" else dumped(made, "json"))
     return 0

@@ -38,38 +38,38 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read the policy and print what is measured for it, or list all."""
     from fairlead.cli.console.exits import run_command
 
-    return run_command(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(options))
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     import asyncio
     from datetime import UTC, datetime
 
     from fairlead.cli.reports.data_text import data_lines, list_lines
 
     now, out = datetime.now(UTC), output()
-    if not given.policy:
-        listed = asyncio.run(_list(given))
-        if given.output == TABLE:
+    if not options.policy:
+        listed = asyncio.run(_list(options))
+        if options.output == TABLE:
             out.writelines(f"{line}\n" for line in list_lines(listed, now))
         else:
-            out.write(dumped({"policies": listed}, given.output))
+            out.write(dumped({"policies": listed}, options.output))
         return exits.FAILED if any(one["ready"] is False for one in listed) else exits.DONE
-    found = asyncio.run(_read(given))
+    found = asyncio.run(_read(options))
     if found["entries"]:
-        found |= asyncio.run(_values(given, [entry["name"] for entry in found["entries"]]))
-    if given.output == TABLE:
+        found |= asyncio.run(_values(options, [entry["name"] for entry in found["entries"]]))
+    if options.output == TABLE:
         out.writelines(f"{line}\n" for line in data_lines(found, now))
     else:
-        out.write(dumped(found, given.output))
+        out.write(dumped(found, options.output))
     return exits.FAILED if found["ready"] is False else exits.DONE
 
 
-async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
+async def _list(options: argparse.Namespace) -> "list[dict[str, Any]]":
     from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.operator_survey import measured
     from fairlead.cli.reports.data_text import data_of
@@ -79,7 +79,7 @@ async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
     from fairlead.kube.http.client import Client
     from fairlead.kube.resources import POLICIES
 
-    access = log_in(given.kubeconfig, given.context, use_proxy=True)
+    access = log_in(options.kubeconfig, options.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
         try:
             policies = await ObjectClient(client).all(POLICIES)
@@ -88,7 +88,7 @@ async def _list(given: argparse.Namespace) -> "list[dict[str, Any]]":
     return [data_of(one) for one in sorted(policies, key=lambda one: str(one["metadata"]["name"])) if measured(one)]
 
 
-async def _read(given: argparse.Namespace) -> "dict[str, Any]":
+async def _read(options: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.api.closest_name import closest_name
     from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.operator_survey import measured
@@ -98,33 +98,33 @@ async def _read(given: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.kube.http.client import Client
     from fairlead.kube.resources import POLICIES, decode_object
 
-    access = log_in(given.kubeconfig, given.context, use_proxy=True)
+    access = log_in(options.kubeconfig, options.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
         try:
-            policy = await client.get(POLICIES.named("", given.policy), decode_object)
+            policy = await client.get(POLICIES.named("", options.policy), decode_object)
         except NotFoundError:
-            raise CommandError(f"there is no policy {given.policy!r}; `kubectl get sep` lists them") from None
+            raise CommandError(f"there is no policy {options.policy!r}; `kubectl get sep` lists them") from None
     found = data_of(policy)
-    if given.entry:
+    if options.entry:
         names = [str(entry["name"]) for entry in measured(policy)]
-        if given.entry not in names:
-            near = closest_name(given.entry, names)
+        if options.entry not in names:
+            near = closest_name(options.entry, names)
             cure = f"did you mean {near}?" if near else f"it measures {', '.join(names) or 'nothing'}"
-            raise CommandError(f"{given.policy} measures no entry {given.entry!r}: {cure}")
-        found["entries"] = [entry for entry in found["entries"] if entry["name"] == given.entry]
+            raise CommandError(f"{options.policy} measures no entry {options.entry!r}: {cure}")
+        found["entries"] = [entry for entry in found["entries"] if entry["name"] == options.entry]
     return found
 
 
-async def _values(given: argparse.Namespace, entries: "Sequence[str]") -> "dict[str, Any]":
+async def _values(options: argparse.Namespace, entries: "Sequence[str]") -> "dict[str, Any]":
     """Return the values of entries by node as a replica has them, or why no replica can be asked."""
     from fairlead.cli.inputs.replica_values import SilentError, ask_replica, page_of
     from fairlead.kube.access.login import log_in
     from fairlead.kube.errors import ClusterError
     from fairlead.kube.http.client import Client
 
-    paths = {entry: page_of(given.policy, entry) for entry in entries}
+    paths = {entry: page_of(options.policy, entry) for entry in entries}
     try:
-        async with Client(log_in(given.kubeconfig, given.context, use_proxy=True), deadline_s=_WITHIN_S) as client:
+        async with Client(log_in(options.kubeconfig, options.context, use_proxy=True), deadline_s=_WITHIN_S) as client:
             replica, pages = await ask_replica(client, [*paths.values()])
     except (SilentError, ClusterError) as error:
         return {"values": None, "valuesFrom": None, "valuesUnknown": str(error)}

@@ -32,14 +32,14 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Show the devices."""
     from fairlead.cli.console.exits import run_command
 
-    return run_command(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(options))
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.simulated_cluster import (
         PolicyOption,
         no_pods,
@@ -50,14 +50,14 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.cli.reports.device_text import cluster_lines, node_lines
     from fairlead.mirror.device_report import node_report, sum_of
 
-    option = PolicyOption("--policies", given.policies)
-    cluster = read_cluster(given, [option], lambda _: no_pods, policies_with_devices)
+    option = PolicyOption("--policies", options.policies)
+    cluster = read_cluster(options, [option], lambda _: no_pods, policies_with_devices)
     world = cluster.simulation()
-    if given.node and given.node not in world.names:
-        raise unknown_node(given.node, world.names)
+    if options.node and options.node not in world.names:
+        raise unknown_node(options.node, world.names)
     nodes = [
         found
-        for name in ([given.node] if given.node else world.names)
+        for name in ([options.node] if options.node else world.names)
         if (view := world.mirror.nodes.view_of(name)) is not None
         if (found := node_report(view, world.mirror.placed_on(name), world.ledgers.get(name), world.shares)) is not None
     ]
@@ -65,9 +65,9 @@ def _run(given: argparse.Namespace) -> int:
     for note in cluster.notes_on_ledgers():
         complain(_NAME, note)
     out = output()
-    if given.output != TABLE:
-        out.write(dumped(found, given.output))
+    if options.output != TABLE:
+        out.write(dumped(found, options.output))
         return exits.DONE
-    lines = cluster_lines(found, shares=bool(world.shares)) if not given.node else node_lines(found)
+    lines = cluster_lines(found, shares=bool(world.shares)) if not options.node else node_lines(found)
     out.writelines(f"{line}\n" for line in lines)
     return exits.DONE

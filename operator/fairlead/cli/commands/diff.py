@@ -41,23 +41,23 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Compare two versions of policies."""
     from fairlead.cli.console.exits import run_command
 
-    return run_command(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(options))
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
     from fairlead.cli.inputs.simulated_cluster import PolicyOption, pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
     from fairlead.simulation.placement_diff import changed
 
-    before = PolicyOption("--from", given.before)
-    after = PolicyOption("--to", given.after, applied=before.is_live)
-    cluster = read_cluster(given, [before, after], pods_to_check(given.pods))
+    before = PolicyOption("--from", options.before)
+    after = PolicyOption("--to", options.after, applied=before.is_live)
+    cluster = read_cluster(options, [before, after], pods_to_check(options.pods))
     pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
     others = of_schedulers((pod.scheduler for pod in pods), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]
@@ -65,13 +65,13 @@ def _run(given: argparse.Namespace) -> int:
     found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()
     count = 0
-    if given.output == TABLE:
+    if options.output == TABLE:
         rows = [each for each in found if each is not None]
         count = len(rows)
         for line in diff_text.diff_lines(rows, len(pods), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.FAILED if count else exits.DONE
-    with ListWriter(given.output, "pods") as spool:
+    with ListWriter(options.output, "pods") as spool:
         for each in found:
             if each is not None:
                 count += 1

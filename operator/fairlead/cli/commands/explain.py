@@ -57,40 +57,40 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Explain a pod."""
     from fairlead.cli.console.exits import run_command
 
-    return run_command(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(options))
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     import asyncio
 
-    target, found = asyncio.run(_read(given))
-    if given.pending:
-        return _explain_pending(given, target.namespace, found)
-    return _explain(given, target, found)
+    target, found = asyncio.run(_read(options))
+    if options.pending:
+        return _explain_pending(options, target.namespace, found)
+    return _explain(options, target, found)
 
 
-def _explain_pending(given: argparse.Namespace, namespace: str, found: "ExplainedPods") -> int:
+def _explain_pending(options: argparse.Namespace, namespace: str, explained: "ExplainedPods") -> int:
     from fairlead.cli.inputs.caveats import of_skipped
     from fairlead.cli.reports.pending_text import pending_data, pending_groups, pending_lines
 
     out = output()
-    pods = [found.context(pod) for pod in with_progress("pods", found.cluster.pods)]
+    pods = [explained.context(pod) for pod in with_progress("pods", explained.cluster.pods)]
     groups = pending_groups(pods)
     unevaluated = [*dict.fromkeys(of_skipped(rule for each in pods for rule in each.judged.unevaluated))]
-    notes = [*found.notes(), *unevaluated]
-    if given.output in (TABLE, WIDE):
+    notes = [*explained.notes(), *unevaluated]
+    if options.output in (TABLE, WIDE):
         lines = pending_lines(groups, namespace, notes, colour=wants_colour(out))
         out.writelines(f"{line}\n" for line in lines)
     else:
-        out.write(dumped(pending_data(groups, namespace, found.cluster.now, notes), given.output))
+        out.write(dumped(pending_data(groups, namespace, explained.cluster.now, notes), options.output))
     return exits.FAILED if unevaluated else exits.DONE
 
 
-def _explain(given: argparse.Namespace, target: "ExplainTarget", found: "ExplainedPods") -> int:
+def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "ExplainedPods") -> int:
     from dataclasses import replace
 
     from fairlead.cli.inputs.caveats import of_judged, of_skipped
@@ -99,14 +99,14 @@ def _explain(given: argparse.Namespace, target: "ExplainTarget", found: "Explain
     from fairlead.simulation.explain_pod import explanation, one_node
     from fairlead.simulation.rule_notes import RuleNotes
 
-    pod, workload = found.cluster.pods[0], None
+    pod, workload = pods.cluster.pods[0], None
     if target.ref is not None:
-        pod, workload = found.of_workload(target.ref, target.workload)
-    about, world = found.context(pod, is_new=target.in_file is not None), found.world(pod.scheduler)
+        pod, workload = pods.of_workload(target.ref, target.workload)
+    about, world = pods.context(pod, is_new=target.in_file is not None), pods.world(pod.scheduler)
     judged, of_rules = about.judged, RuleNotes(world)
     of_rules.add(pod.raw, judged)
     notes = [
-        *found.notes(pod.scheduler),
+        *pods.notes(pod.scheduler),
         *of_skipped(judged.unevaluated),
         *of_rules.texts(scores_only=True),
         *of_judged(judged),
@@ -115,38 +115,38 @@ def _explain(given: argparse.Namespace, target: "ExplainTarget", found: "Explain
     of_workload = {"workload": None if workload is None else workload_data(workload)}
     out = output()
     done = exits.FAILED if judged.unevaluated else exits.DONE
-    is_text, colour = given.output in (TABLE, WIDE), wants_colour(out)
+    is_text, colour = options.output in (TABLE, WIDE), wants_colour(out)
     if is_text and workload is None and pod.template_of:
         out.write(f"This explains the template of the {clean(pod.template_of)}.\n\n")
     if is_text and workload is not None:
         out.writelines(f"{line}\n" for line in workload_lines(workload, colour=colour))
-    if given.node:
-        one = one_node(world, pod.raw, judged, _node(judged, given.node))
+    if options.node:
+        one = one_node(world, pod.raw, judged, _node(judged, options.node))
         if is_text:
             out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=colour))
         else:
-            out.write(dumped(explain_data.node_data(about, one) | of_workload, given.output))
+            out.write(dumped(explain_data.node_data(about, one) | of_workload, options.output))
         return done
     explained = explanation(world, pod.raw, judged)
     if is_text:
-        lines = explain_text.explanation_text(about, explained, wide=given.output == WIDE, colour=colour)
+        lines = explain_text.explanation_text(about, explained, wide=options.output == WIDE, colour=colour)
         out.writelines(f"{line}\n" for line in lines)
     else:
-        out.write(dumped(explain_data.explanation_data(about, explained) | of_workload, given.output))
+        out.write(dumped(explain_data.explanation_data(about, explained) | of_workload, options.output))
     return done
 
 
-async def _read(given: argparse.Namespace) -> "tuple[ExplainTarget, ExplainedPods]":
+async def _read(options: argparse.Namespace) -> "tuple[ExplainTarget, ExplainedPods]":
     from fairlead.cli.inputs.cluster_reader import ClusterAccess
     from fairlead.cli.inputs.explain_target import target_of
     from fairlead.cli.inputs.simulated_cluster import PolicyOption, gather, policies_of_pods
     from fairlead.cli.installation.scheduling import scheduling_in_files, scheduling_of
     from fairlead.cli.reports.explained_pods import ExplainedPods
 
-    option = PolicyOption("--policies", given.policies)
-    async with ClusterAccess(given) as access:
-        target = target_of(given, access)
-        cluster = await gather(given, access, [option], target.select, scope=target.scope, matters=policies_of_pods)
+    option = PolicyOption("--policies", options.policies)
+    async with ClusterAccess(options) as access:
+        target = target_of(options, access)
+        cluster = await gather(options, access, [option], target.select, scope=target.scope, matters=policies_of_pods)
         named = {one.scheduler_name for version in cluster.versions for one in version.policies.policies}
         first = {pod.scheduler: pod for pod in reversed(cluster.pods)}
         if cluster.is_live and option.is_live:

@@ -30,7 +30,7 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Import the objects."""
     from fairlead.cli.imports.commented_yaml import written_drafts
     from fairlead.cli.imports.foreign_documents import VERSIONS, ForeignDocuments
@@ -38,7 +38,7 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.cli.reports.lint_text import finding_lines
 
     found = ForeignDocuments()
-    are_read = [found.read(file) for file in files(given.files)]
+    are_read = [found.read(file) for file in files(options.files)]
     drafts = found.import_all()
     for note in found.skipped:
         complain(_NAME, note)
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
     if found.findings:
         return exits.FAILED
     if found.is_empty:
-        complain(_NAME, f"no {', '.join(sorted(VERSIONS))} found in {', '.join(given.files)}")
+        complain(_NAME, f"no {', '.join(sorted(VERSIONS))} found in {', '.join(options.files)}")
         return exits.FAILED
     output().write(written_drafts(drafts))
     return exits.DONE

@@ -43,7 +43,7 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Lint policies."""
     # Imported here: the CEL engine takes longer to load than everything else.
     from time import thread_time
@@ -56,24 +56,24 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.cli.reports.lint_text import report_data, report_text
 
     try:
-        settings = None if given.settings is None else read_values(given.settings).settings
+        settings = None if options.settings is None else read_values(options.settings).settings
     except UnusableFileError as error:
         complain("fairlead lint", str(error))
         return exits.USAGE
     checker = Checker(clock=thread_time, custom=custom_strategies(), settings=settings)
-    notes, unreadable = read_into(checker, given.files)
+    notes, unreadable = read_into(checker, options.files)
     report = checker.finish()
     if not report.policies and not report.findings:
-        notes = [f"no {KIND} found in {', '.join(given.files)}"]
+        notes = [f"no {KIND} found in {', '.join(options.files)}"]
     for note in notes:
         complain("fairlead lint", note)
     out = output()
-    if given.output == TABLE:
-        for line in report_text(report, colour=wants_colour(out), verbose=given.verbose):
+    if options.output == TABLE:
+        for line in report_text(report, colour=wants_colour(out), verbose=options.verbose):
             print(line, file=out)
     else:
-        out.write(dumped(report_data(report), given.output))
+        out.write(dumped(report_data(report), options.output))
     if unreadable:
         return exits.USAGE
-    is_empty = given.require_policies and not report.policies
+    is_empty = options.require_policies and not report.policies
     return exits.FAILED if report.count("error") or is_empty else exits.DONE

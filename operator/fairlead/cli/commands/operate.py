@@ -64,40 +64,40 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the operator until SIGTERM."""
     from fairlead.cli.console.exits import run_until_stopped
     from fairlead.process.leadership import Leadership
     from fairlead.process.operator import operate
 
     return run_until_stopped(
-        "operate", given.log_format, lambda: _settings(given), lambda read: operate(read, Leadership)
+        "operate", options.log_format, lambda: _settings(options), lambda read: operate(read, Leadership)
     )
 
 
-def _settings(given: argparse.Namespace) -> "OperateSettings":
+def _settings(options: argparse.Namespace) -> "OperateSettings":
     from fairlead.cli.console.options import seconds
     from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.process.settings import NAMESPACE, Address, OperateSettings
     from fairlead.webhook.https.tls import Files
 
-    files = [given.tls_cert, given.tls_key, given.client_ca]
+    files = [options.tls_cert, options.tls_key, options.client_ca]
     if any(files) and not all(files):
         raise ValueError("--tls-cert, --tls-key and --client-ca belong together: give all of them or none")
     return OperateSettings(
-        settings=given.settings,
-        namespace=given.namespace or os.environ.get("POD_NAMESPACE") or NAMESPACE,
-        service=given.service,
-        listen=Address.read(given.listen),
-        probes=Address.read(given.probes),
-        admission=Address.read(given.admission) if given.admission else None,
+        settings=options.settings,
+        namespace=options.namespace or os.environ.get("POD_NAMESPACE") or NAMESPACE,
+        service=options.service,
+        listen=Address.read(options.listen),
+        probes=Address.read(options.probes),
+        admission=Address.read(options.admission) if options.admission else None,
         pod=os.environ.get("POD_NAME", ""),
         pod_uid=os.environ.get("POD_UID", ""),
         address=os.environ.get("POD_IP", ""),
-        selector=given.selector,
+        selector=options.selector,
         tls=Files(*files) if all(files) else None,
-        kubeconfig=given.kubeconfig,
-        context=given.context,
-        drain_s=seconds("--drain", given.drain),
+        kubeconfig=options.kubeconfig,
+        context=options.context,
+        drain_s=seconds("--drain", options.drain),
         custom=custom_strategies(),
     )

@@ -52,7 +52,7 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Render the objects."""
     from fairlead.api.errors import InvalidObjectError
     from fairlead.cli.inputs.chart_values import UnusableFileError, read_values
@@ -62,52 +62,52 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.strategies.registry import installed_policy
 
     try:
-        values = read_values(given.settings)
-        known = _known(given, values)
+        values = read_values(options.settings)
+        known = _known(options, values)
     except UnusableFileError as error:
         complain(_NAME, str(error))
         return exits.USAGE
-    checker, code = _checked(given.files, None if given.settings is None else values)
+    checker, code = _checked(options.files, None if options.settings is None else values)
     if code != exits.DONE:
         return code
     policies = [data for _, data in checker.policies]
     if not policies:
-        complain(_NAME, f"no SchedulerExtenderPolicy found in {', '.join(given.files)}")
+        complain(_NAME, f"no SchedulerExtenderPolicy found in {', '.join(options.files)}")
     try:
         made = render_preview(TemplateEngine(templates()), installed_policy(), policies, values.settings, known)
     except InvalidObjectError as error:
         complain(_NAME, "; ".join(str(error).splitlines()))
         return exits.FAILED
-    _print(made, len(policies), given.output)
+    _print(made, len(policies), options.output)
     return exits.DONE
 
 
-def _known(given: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
+def _known(options: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
     from fairlead.cli.inputs.chart_values import UnusableFileError, read_text
     from fairlead.control.preview import PreviewInputs
     from fairlead.pki import parsing
     from fairlead.render.cluster_facts import image_tag
 
     ca = b""
-    if given.kubernetes_version:
+    if options.kubernetes_version:
         try:
-            image_tag([given.kubernetes_version])
+            image_tag([options.kubernetes_version])
         except ValueError:
-            said = f"--kubernetes-version {given.kubernetes_version}: write the full version, such as v1.37.1"
+            said = f"--kubernetes-version {options.kubernetes_version}: write the full version, such as v1.37.1"
             raise UnusableFileError(said) from None
-    if given.ca is not None:
-        ca = read_text(given.ca).encode()
+    if options.ca is not None:
+        ca = read_text(options.ca).encode()
         try:
             parsing.digest(ca)
         except ValueError:
-            raise UnusableFileError(f"{given.ca}: contains no PEM certificate") from None
+            raise UnusableFileError(f"{options.ca}: contains no PEM certificate") from None
         if values.settings.tls.mode == "SelfManaged":
             ca = parsing.bundle([ca])
     return PreviewInputs(
-        namespace=given.namespace,
+        namespace=options.namespace,
         service=values.fullname,
         port=_PORT,
-        version=given.kubernetes_version,
+        version=options.kubernetes_version,
         ca=ca.decode(),
     )
 
@@ -133,26 +133,26 @@ def _checked(names: list[str], values: "ChartValues | None") -> "tuple[Checker, 
     return checker, exits.FAILED if wrong else exits.DONE
 
 
-def _print(made: "Preview", policies: int, form: str) -> None:
+def _print(preview: "Preview", policies: int, form: str) -> None:
     from fairlead.render.templates import written
 
-    head = list(_head(made, policies))
+    head = list(_head(preview, policies))
     if form == "json":  # which has no comments
         for line in head:
             complain(_NAME, line)
-        listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": list(made.objects)}
+        listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": list(preview.objects)}
         output().write(dumped(listed, form))
         return
-    output().write("".join(f"# {clean(line)}\n" for line in head) + written(made.objects))
+    output().write("".join(f"# {clean(line)}\n" for line in head) + written(preview.objects))
 
 
-def _head(made: "Preview", policies: int) -> Iterator[str]:
-    schedulers = f": {', '.join(made.schedulers)}" if made.schedulers else ""
-    what = f"{counted(policies, 'policy', 'policies')}, {counted(len(made.schedulers), 'scheduler')}{schedulers}"
+def _head(preview: "Preview", policies: int) -> Iterator[str]:
+    schedulers = f": {', '.join(preview.schedulers)}" if preview.schedulers else ""
+    what = f"{counted(policies, 'policy', 'policies')}, {counted(len(preview.schedulers), 'scheduler')}{schedulers}"
     yield f"Objects that the Fairlead operator would create for {what}."
     yield _LEFT_OUT
-    if made.placeholders:
+    if preview.placeholders:
         yield "Placeholders for what only the cluster knows:"
-    for mark, meaning in sorted(made.placeholders.items()):
+    for mark, meaning in sorted(preview.placeholders.items()):
         yield f"  {mark}  {meaning}"
-    yield from made.notes
+    yield from preview.notes

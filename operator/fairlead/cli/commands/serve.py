@@ -81,42 +81,42 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM."""
     from fairlead.cli.console.exits import run_until_stopped
     from fairlead.process.standalone import serve
 
-    return run_until_stopped("serve", given.log_format, lambda: _settings(given), serve)
+    return run_until_stopped("serve", options.log_format, lambda: _settings(options), serve)
 
 
-def _settings(given: argparse.Namespace) -> "Settings":
+def _settings(options: argparse.Namespace) -> "Settings":
     from fairlead.cli.commands.certs import CLIENT_NAME
     from fairlead.cli.console.options import seconds
     from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.process.settings import Address, Settings
     from fairlead.webhook.https.tls import Files
 
-    if not 0 < given.max_body <= _BODY_MAX:
-        raise ValueError(f"--max-body {given.max_body} is not between 1 and {_BODY_MAX}")
+    if not 0 < options.max_body <= _BODY_MAX:
+        raise ValueError(f"--max-body {options.max_body} is not between 1 and {_BODY_MAX}")
     callers: dict[str, dict[str, frozenset[Verb]]] = {}
-    for text in given.allow:
+    for text in options.allow:
         name, scheduler, verbs = _allowed(text)
         schedulers = callers.setdefault(name, {})
         schedulers[scheduler] = schedulers.get(scheduler, frozenset()) | verbs
     return Settings(
-        policies=given.policies,
-        settings=given.settings,
-        listen=Address.read(given.listen),
-        probes=Address.read(given.probes),
-        tls=Files(given.tls_cert, given.tls_key, given.client_ca),
+        policies=options.policies,
+        settings=options.settings,
+        listen=Address.read(options.listen),
+        probes=Address.read(options.probes),
+        tls=Files(options.tls_cert, options.tls_key, options.client_ca),
         callers=callers or {CLIENT_NAME: None},
-        kubeconfig=given.kubeconfig,
-        context=given.context,
-        namespace=given.namespace,
-        timeout_s=seconds("--timeout", given.timeout, least=_LEAST_S),
-        max_body=given.max_body << 20,
-        drain_s=seconds("--drain", given.drain),
-        verify_s=seconds("--verify-every", given.verify_every),
+        kubeconfig=options.kubeconfig,
+        context=options.context,
+        namespace=options.namespace,
+        timeout_s=seconds("--timeout", options.timeout, least=_LEAST_S),
+        max_body=options.max_body << 20,
+        drain_s=seconds("--drain", options.drain),
+        verify_s=seconds("--verify-every", options.verify_every),
         custom=custom_strategies(),
     )
 

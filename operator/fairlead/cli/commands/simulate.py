@@ -34,14 +34,14 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Simulate the pods."""
     from fairlead.cli.console.exits import run_command
 
-    return run_command(_NAME, lambda: _run(given))
+    return run_command(_NAME, lambda: _run(options))
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
     from fairlead.cli.inputs.simulated_cluster import PolicyOption, pods_to_check, read_cluster
@@ -50,7 +50,7 @@ def _run(given: argparse.Namespace) -> int:
     from fairlead.simulation.results import shown
     from fairlead.simulation.rule_notes import RuleNotes
 
-    cluster = read_cluster(given, [PolicyOption("--policies", given.policies)], pods_to_check(given.pods))
+    cluster = read_cluster(options, [PolicyOption("--policies", options.policies)], pods_to_check(options.pods))
     [version] = cluster.versions
     pods, world = cluster.pods, cluster.simulation()
     others = of_schedulers((pod.scheduler for pod in pods), version.policies.policies)
@@ -65,13 +65,13 @@ def _run(given: argparse.Namespace) -> int:
         return found
 
     judged = map(judge, with_progress("pods", pods))
-    if given.output == TABLE:
+    if options.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
         notes += [*of_rules.texts(), *flat.texts()]
         for line in simulate_text.simulate_lines(rows, len(world.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
-    with ListWriter(given.output, "pods") as spool:
+    with ListWriter(options.output, "pods") as spool:
         for one in judged:
             spool.add(shown(one))
         notes += [*of_rules.texts(), *flat.texts()]

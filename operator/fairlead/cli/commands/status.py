@@ -36,7 +36,7 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read the cluster and print its state."""
     import asyncio
 
@@ -46,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.kube.errors import ClusterError, NotFoundError, UnreachableError
 
     try:
-        found = overview(*asyncio.run(_look(given)))
+        found = overview(*asyncio.run(_look(options)))
     except NotFoundError:
         complain(_NAME, "this cluster has no CustomResourceDefinition of policies: install the chart")
         return exits.USAGE
@@ -54,19 +54,19 @@ def run(given: argparse.Namespace) -> int:
         complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))
         return exits.USAGE
     out = output()
-    if given.output == TABLE:
+    if options.output == TABLE:
         out.writelines(f"{line}\n" for line in status_text(found, colour=wants_colour(out)))
     else:
-        out.write(dumped(status_as_data(found), given.output))
+        out.write(dumped(status_as_data(found), options.output))
     return exits.DONE if found.ready else exits.FAILED
 
 
-async def _look(given: argparse.Namespace) -> "tuple[Survey, Sequence[StrayPods]]":
+async def _look(options: argparse.Namespace) -> "tuple[Survey, Sequence[StrayPods]]":
     from fairlead.cli.inputs.operator_survey import survey
     from fairlead.cli.installation.scheduler_names import add_strays
     from fairlead.kube.access.login import log_in
     from fairlead.kube.http.client import Client
 
-    access = log_in(given.kubeconfig, given.context, use_proxy=True)
+    access = log_in(options.kubeconfig, options.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
-        return await add_strays(client, await survey(client, given.namespace))
+        return await add_strays(client, await survey(client, options.namespace))

@@ -48,29 +48,29 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run suites, again after each change with --watch."""
     from fairlead.cli.inputs.files import STDIN
     from fairlead.cli.inputs.strategy_folder import strategy_files
     from fairlead.cli.inputs.suite_files import Suites, stamp
 
-    if given.watch and STDIN in given.files:
+    if options.watch and STDIN in options.files:
         complain("fairlead test", "--watch needs files: standard input can be read only once")
         return exits.USAGE
     while True:
         suites = Suites()
-        suites.load(given.files)
+        suites.load(options.files)
         watched = [*suites.read, *map(str, strategy_files())]
-        seen = stamp(watched) if given.watch else []
-        code = _once(given, suites)
-        if not given.watch:
+        seen = stamp(watched) if options.watch else []
+        code = _once(options, suites)
+        if not options.watch:
             return code
         complain("fairlead test", f"waiting for changes in {counted(len(seen), 'file')}; Ctrl-C stops")
         while stamp(watched) == seen:
             time.sleep(_LOOK_S)
 
 
-def _once(given: argparse.Namespace, suites: "Suites") -> int:
+def _once(options: argparse.Namespace, suites: "Suites") -> int:
     # Imported here: the CEL engine takes longer to load than everything else.
     from fairlead.cli.reports.lint_text import finding_lines
     from fairlead.cli.reports.suite_report import SuiteReport, SuiteRun, suite_data, suite_text
@@ -86,17 +86,17 @@ def _once(given: argparse.Namespace, suites: "Suites") -> int:
         run.cases.append(_case(loaded, len(run.cases), coverage, report))
     report.coverage = coverage.rules()
     out = output()
-    if given.output == TABLE:
+    if options.output == TABLE:
         for finding in report.findings:
             print("\n".join(finding_lines(finding, colour=wants_colour(errors()))), file=errors())
         print("\n".join(suite_text(report, colour=wants_colour(out))), file=out, flush=True)
     else:
-        out.write(dumped(suite_data(report), given.output))
-    unwritten = given.junit and not _write_junit(given.junit, report)
+        out.write(dumped(suite_data(report), options.output))
+    unwritten = options.junit and not _write_junit(options.junit, report)
     if report.findings or unwritten:
         return exits.USAGE
     seen, all_ = report.outcomes
-    if report.count("failed") or (given.require_coverage and seen < all_):
+    if report.count("failed") or (options.require_coverage and seen < all_):
         return exits.FAILED
     return exits.DONE
 

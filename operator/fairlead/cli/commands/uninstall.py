@@ -52,7 +52,7 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Delete everything, or say what there is."""
     import asyncio
 
@@ -60,21 +60,21 @@ def run(given: argparse.Namespace) -> int:
     from fairlead.kube.errors import AccessError, ClusterError
 
     try:
-        lasts_s = seconds("--within", given.within, least=1)
+        lasts_s = seconds("--within", options.within, least=1)
     except ValueError as error:
         complain(_COMMAND, str(error))
         return USAGE
     try:
-        found, namespace = asyncio.run(_find(given, lasts_s))
+        found, namespace = asyncio.run(_find(options, lasts_s))
         if not found.is_there:
             complain(_COMMAND, _missing(namespace, found.others))
-            return DONE if given.ignore_not_found else FAILED
-        if given.dry_run:
+            return DONE if options.ignore_not_found else FAILED
+        if options.dry_run:
             return DONE
-        if not given.yes and sys.stdin is not None and sys.stdin.isatty() and not _confirmed(namespace, found):
+        if not options.yes and sys.stdin is not None and sys.stdin.isatty() and not _confirmed(namespace, found):
             complain(_COMMAND, "nothing was deleted")
             return FAILED
-        fault = asyncio.run(_uninstall(given, lasts_s))
+        fault = asyncio.run(_uninstall(options, lasts_s))
     except AccessError as error:
         complain(_COMMAND, str(error))
         return USAGE
@@ -86,47 +86,47 @@ def run(given: argparse.Namespace) -> int:
     return DONE
 
 
-async def _find(given: argparse.Namespace, lasts_s: float) -> "tuple[Installation, str]":
+async def _find(options: argparse.Namespace, lasts_s: float) -> "tuple[Installation, str]":
     """Return what is installed, and where that was looked for; print it if that is all that is to be done."""
     from fairlead.kube.access.login import log_in
     from fairlead.kube.http.client import Client
 
-    async with Client(log_in(given.kubeconfig, given.context, use_proxy=True), deadline_s=lasts_s) as client:
-        work = _uninstaller(given, client, lasts_s)
+    async with Client(log_in(options.kubeconfig, options.context, use_proxy=True), deadline_s=lasts_s) as client:
+        work = _uninstaller(options, client, lasts_s)
         found = await work.find()
-        if given.dry_run and found.is_there:
+        if options.dry_run and found.is_there:
             for line in _would_delete(found):
                 _say(line)
             await work.report_pods(found)
         return found, work.namespace
 
 
-async def _uninstall(given: argparse.Namespace, lasts_s: float) -> str:
+async def _uninstall(options: argparse.Namespace, lasts_s: float) -> str:
     """Delete everything; return why it is not finished."""
     import asyncio
 
     from fairlead.kube.access.login import log_in
     from fairlead.kube.http.client import Client
 
-    async with Client(log_in(given.kubeconfig, given.context, use_proxy=True)) as client:
-        work = _uninstaller(given, client, lasts_s)
+    async with Client(log_in(options.kubeconfig, options.context, use_proxy=True)) as client:
+        work = _uninstaller(options, client, lasts_s)
         try:
             async with asyncio.timeout(lasts_s):
                 await work.run()
         except TimeoutError:
             why = work.doing or f"{client.login.server} does not answer or is slow"
-            return f"not finished within {given.within}: {why}; run it again"
+            return f"not finished within {options.within}: {why}; run it again"
     return ""
 
 
-def _uninstaller(given: argparse.Namespace, client: "Client", lasts_s: float) -> "Uninstaller":
+def _uninstaller(options: argparse.Namespace, client: "Client", lasts_s: float) -> "Uninstaller":
     from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.process.uninstaller import Uninstaller
 
     return Uninstaller(
         objects=ObjectClient(client),
-        namespace=given.namespace or client.login.namespace,
-        operator=given.operator,
+        namespace=options.namespace or client.login.namespace,
+        operator=options.operator,
         lasts_s=lasts_s,
         report=_say,
     )
@@ -138,21 +138,25 @@ def _missing(namespace: str, others: "Sequence[str]") -> str:
     return f"Fairlead is not installed in the namespace {namespace}; {elsewhere}"
 
 
-def _would_delete(found: "Installation") -> "Iterator[str]":
+def _would_delete(installation: "Installation") -> "Iterator[str]":
     said = list[str]()
-    for one in (*found.schedulers, *(one for one in found.operator if one["kind"] != "Pod"), *found.objects):
+    for one in (
+        *installation.schedulers,
+        *(one for one in installation.operator if one["kind"] != "Pod"),
+        *installation.objects,
+    ):
         metadata = one["metadata"]
         where = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
         said.append(f"would delete {one['kind']} {metadata['name']}{where}")
     yield from dict.fromkeys(said)  # what a scheduler shares with others is found twice
-    yield f"{counted(len(found.policies), 'policy', 'policies')} and the CustomResourceDefinition would remain"
+    yield f"{counted(len(installation.policies), 'policy', 'policies')} and the CustomResourceDefinition would remain"
 
 
-def _confirmed(namespace: str, found: "Installation") -> bool:
+def _confirmed(namespace: str, installation: "Installation") -> bool:
     """Ask on the terminal whether to go on."""
     from fairlead.render.object_names import SCHEDULER_LABEL
 
-    names = [one["metadata"]["labels"][SCHEDULER_LABEL] for one in found.schedulers]
+    names = [one["metadata"]["labels"][SCHEDULER_LABEL] for one in installation.schedulers]
     schedulers = f" and {counted(len(names), 'scheduler')} ({', '.join(sorted(names))})" if names else ""
     waits = f": pods that name {'it' if len(names) == 1 else 'them'} wait" if names else ""
     question = f"This deletes the operator in {namespace}{schedulers}{waits}. Continue? [y/N] "

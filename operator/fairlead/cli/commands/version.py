@@ -22,13 +22,13 @@ def add_to(commands: "Commands") -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print the version."""
-    if given.output == TABLE:
+    if options.output == TABLE:
         output().write(f"{__version__}\n")
         return 0
     from fairlead.api.names import API_VERSION
 
     python = ".".join(map(str, sys.version_info[:3]))
-    output().write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, given.output))
+    output().write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, options.output))
     return 0

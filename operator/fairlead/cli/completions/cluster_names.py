@@ -23,34 +23,34 @@ Given = Mapping[str, str]
 Reader = Callable[[Client, Given, Sequence[str]], AsyncIterator[str]]
 
 
-def offered(what: str, given: Given, placed: Sequence[str], last: str) -> list[str]:
+def offered(what: str, options: Given, placed: Sequence[str], last: str) -> list[str]:
     """Return names of objects for an argument or an option, after these options and arguments; [] if it takes none."""
-    if what not in _READERS or given.get("snapshot", "live") != "live":
+    if what not in _READERS or options.get("snapshot", "live") != "live":
         return []
     if what != "pod":
-        return _names(_READERS[what], given, placed)
+        return _names(_READERS[what], options, placed)
     kind, slash, _ = last.rpartition("/")
     if len(placed) > 1 or (placed and slash):
         return []
     spelt = placed[0] if placed else kind
     if (workload := kind_spelt(spelt)) is not None:
-        names = _names(_reader_of(Resource(workload.group, "v1", workload.plural)), given, placed)
+        names = _names(_reader_of(Resource(workload.group, "v1", workload.plural)), options, placed)
         return [f"{kind}/{name}" for name in names] if slash else names
     if (spelt or "pod") not in POD_KINDS:
         return []
-    names = _names(_READERS[what], given, placed)
+    names = _names(_READERS[what], options, placed)
     with_kind = [f"{kind or 'pod'}/{name}" for name in names] if last and not placed else []
     return with_kind if slash else names + with_kind
 
 
-def _names(read: Reader, given: Given, placed: Sequence[str]) -> list[str]:
+def _names(read: Reader, options: Given, placed: Sequence[str]) -> list[str]:
     found = list[str]()
 
     async def collect() -> None:
-        file = given.get("kubeconfig")
-        access = log_in(Path(file) if file else None, given.get("context", ""), use_proxy=True)
+        file = options.get("kubeconfig")
+        access = log_in(Path(file) if file else None, options.get("context", ""), use_proxy=True)
         async with asyncio.timeout(WITHIN_S), Client(access, deadline_s=WITHIN_S, tries=1) as client:
-            async for name in read(client, given, placed):
+            async for name in read(client, options, placed):
                 found.append(name)
 
     try:
@@ -63,8 +63,8 @@ def _names(read: Reader, given: Given, placed: Sequence[str]) -> list[str]:
 def _reader_of(resource: Resource) -> Reader:
     """Return a reader of the objects in the namespace of the options."""
 
-    async def read(client: Client, given: Given, _: Sequence[str]) -> AsyncIterator[str]:
-        async for name in _listed(client, ObjectRef(resource, given.get("namespace") or client.login.namespace)):
+    async def read(client: Client, options: Given, _: Sequence[str]) -> AsyncIterator[str]:
+        async for name in _listed(client, ObjectRef(resource, options.get("namespace") or client.login.namespace)):
             yield name
 
     return read

@@ -59,9 +59,9 @@ def painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - i
     return f"{colour}{text}{_RESET}" if is_wanted else text
 
 
-def counted(count: int, one: str, more: str = "") -> str:
+def counted(count: int, text: str, more: str = "") -> str:
     """Return a number with its noun: `1 node`, `2 nodes`."""
-    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+    return f"{count:,} {text if count == 1 else more or f'{text}s'}"
 
 
 def output() -> TextIO:
@@ -123,12 +123,12 @@ def with_progress(what: str, items: Iterable[T], out: TextIO | None = None) -> I
             err.flush()
 
 
-def _show(err: TextIO, said: str, bar: tuple[int, int] | None) -> None:
+def _show(err: TextIO, text: str, bar: tuple[int, int] | None) -> None:
     """Write a line that takes the place of the last one, with a bar, or another one."""
     if bar is None:
-        print(f"fairlead: {said}", file=err, flush=True)
+        print(f"fairlead: {text}", file=err, flush=True)
     else:
-        err.write(f"\r{_bar(*bar)}{said}\x1b[K")
+        err.write(f"\r{_bar(*bar)}{text}\x1b[K")
         err.flush()
 
 

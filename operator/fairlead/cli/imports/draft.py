@@ -122,21 +122,21 @@ class PolicyDraft:
             self.comment((kind, len(rules) - 1), text)
 
 
-def rule_weight(plugin: str, given: int | None) -> tuple[int, str]:
+def rule_weight(plugin: str, weight: int | None) -> tuple[int, str]:
     """Return the weight of a rule for that of a plugin, None if it has none, and a comment on the difference."""
-    if given is None:
+    if weight is None:
         return LOAD_WEIGHT, (
             f"{plugin} has no weight, which is 1 for kube-scheduler. Scores of a policy reach it in steps of ten "
             "points, and a weight of 1 would leave 11 different scores."
         )
-    if given > WEIGHT_MAX:
-        return WEIGHT_MAX, f"{plugin} has the weight {given}; {WEIGHT_MAX} is the greatest."
-    if given < LOAD_WEIGHT:
-        return given, (
-            f"Scores of a policy reach the scheduler in steps of ten points: the weight {given} leaves "
-            f"{10 * given + 1} different scores. Multiply the weights of the policy if that is too coarse."
+    if weight > WEIGHT_MAX:
+        return WEIGHT_MAX, f"{plugin} has the weight {weight}; {WEIGHT_MAX} is the greatest."
+    if weight < LOAD_WEIGHT:
+        return weight, (
+            f"Scores of a policy reach the scheduler in steps of ten points: the weight {weight} leaves "
+            f"{10 * weight + 1} different scores. Multiply the weights of the policy if that is too coarse."
         )
-    return given, ""
+    return weight, ""
 
 
 def rule_name(text: str) -> str:

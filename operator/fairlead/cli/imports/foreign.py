@@ -13,8 +13,8 @@ from fairlead.api.values import Quantity
 from fairlead.cel.functions.quantity import NANO, parse
 from fairlead.cel.functions.time_text import string_to_duration
 from fairlead.cel.values.errors import CelError
+from fairlead.time_units import SECOND_NS
 
-_SECOND_NS = 10**9
 _QUANTITY_END = 10**9
 _QUANTITY: TypeAdapter[str] = TypeAdapter(Quantity)
 
@@ -81,7 +81,7 @@ def go_duration_s(text: str, path: FieldPath) -> int:
         found = -1
     if found < 0:
         raise one_error(path, f"{shown(text)} is not a duration", "write one such as 90s, 5m or 1h30m")
-    return -(-found // _SECOND_NS)
+    return -(-found // SECOND_NS)
 
 
 def quantity_text(text: str, path: FieldPath) -> str:

@@ -53,12 +53,14 @@ class _Importer:
     names: PolicyNames = field(default_factory=PolicyNames)
     crane_schedulers: list[str] = field(default_factory=list)
 
-    def drafts(self, one: _Document) -> list[PolicyDraft]:
-        if one.kind == TAS:
-            return [import_tas_policy(one.data, one.where, self.names)]
-        if one.kind == CRANE:
-            return [import_crane_policy(one.data, one.where, self.names, self.crane_schedulers)]
-        found = import_scheduler_configuration(one.data, one.where, self.names, has_crane_policy=self.has_crane_policy)
+    def drafts(self, document: _Document) -> list[PolicyDraft]:
+        if document.kind == TAS:
+            return [import_tas_policy(document.data, document.where, self.names)]
+        if document.kind == CRANE:
+            return [import_crane_policy(document.data, document.where, self.names, self.crane_schedulers)]
+        found = import_scheduler_configuration(
+            document.data, document.where, self.names, has_crane_policy=self.has_crane_policy
+        )
         self.crane_schedulers += found.crane_schedulers
         return found.drafts
 

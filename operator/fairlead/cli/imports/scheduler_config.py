@@ -192,9 +192,9 @@ def _kept(profile: SchedulerProfile) -> Iterator[str]:
         yield f"pluginConfig of {listed(others)}"
 
 
-def _note_settings(found: SchedulerConfiguration, draft: PolicyDraft) -> None:
+def _note_settings(configuration: SchedulerConfiguration, draft: PolicyDraft) -> None:
     """Name the settings of the scheduler that are none of a policy."""
-    extra: Mapping[str, object] = found.model_extra or {}
+    extra: Mapping[str, object] = configuration.model_extra or {}
     for name, place in _ELSEWHERE.items():
         if name in extra:
             draft.note(f"Not imported: {name}. Write {place}.")

@@ -53,10 +53,10 @@ def of_policies(
         yield f"schedulers that the operator manages never place pods of {_GUARDED}"
 
 
-def of_schedulers(asked: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
+def of_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
     """Yield a note on pods whose scheduler has no policy here, as most pods before they are moved."""
     named = sorted({one.scheduler_name for one in policies})
-    others = Counter(one for one in asked if one not in named)
+    others = Counter(one for one in names if one not in named)
     if count := others.total():
         said = f"{counted(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
         cure = f"to simulate them, set schedulerName to {' or '.join(named)}"

@@ -110,43 +110,45 @@ class ExplainTarget:
         return found[0], None if held is None else Workload(found[0], msgspec.json.decode(held.raw), held.file)
 
 
-def target_of(given: argparse.Namespace, access: ClusterAccess) -> ExplainTarget:
+def target_of(options: argparse.Namespace, access: ClusterAccess) -> ExplainTarget:
     """Return the pods to explain; reads those of a file. Raises CommandError and others."""
-    namespace: str = given.namespace
-    if given.pending:
-        _check_pending(given)
-        return ExplainTarget(access, "" if given.all_namespaces else namespace or _default(given, access), pending=True)
-    if given.all_namespaces:
-        given.parser.error("-A is for --pending: to explain a pod, give its namespace as -n NAME")
-    kind, name = _named(given)
-    if is_live("--snapshot", given.snapshot):
+    namespace: str = options.namespace
+    if options.pending:
+        _check_pending(options)
+        return ExplainTarget(
+            access, "" if options.all_namespaces else namespace or _default(options, access), pending=True
+        )
+    if options.all_namespaces:
+        options.parser.error("-A is for --pending: to explain a pod, give its namespace as -n NAME")
+    kind, name = _named(options)
+    if is_live("--snapshot", options.snapshot):
         namespace = namespace or access.access.namespace
-    if given.filename is None:
+    if options.filename is None:
         return ExplainTarget(access, namespace, name, kind)
-    pod = pod_in_file(given.filename, namespace, name)
+    pod = pod_in_file(options.filename, namespace, name)
     return ExplainTarget(access, pod.key[0], pod.key[1], in_file=pod)
 
 
-def _check_pending(given: argparse.Namespace) -> None:
-    if given.pod or given.filename is not None:
-        given.parser.error("--pending is for all pods that wait: leave out the pod")
-    if given.node:
-        given.parser.error("--node is for one pod: leave out --pending")
-    if given.namespace and given.all_namespaces:
-        given.parser.error("-n and -A contradict each other: leave out one of them")
+def _check_pending(options: argparse.Namespace) -> None:
+    if options.pod or options.filename is not None:
+        options.parser.error("--pending is for all pods that wait: leave out the pod")
+    if options.node:
+        options.parser.error("--node is for one pod: leave out --pending")
+    if options.namespace and options.all_namespaces:
+        options.parser.error("-n and -A contradict each other: leave out one of them")
 
 
-def _default(given: argparse.Namespace, access: ClusterAccess) -> str:
+def _default(options: argparse.Namespace, access: ClusterAccess) -> str:
     """Return the namespace of the kubeconfig; "" for that of files, which are all in what was given."""
-    return access.access.namespace if is_live("--snapshot", given.snapshot) else ""
+    return access.access.namespace if is_live("--snapshot", options.snapshot) else ""
 
 
-def _named(given: argparse.Namespace) -> tuple[WorkloadKind | None, str]:
+def _named(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]:
     """Return the kind and the name; "" if the file says it. Raises CommandError."""
-    words: list[str] = given.pod
+    words: list[str] = options.pod
     if not words:
-        if given.filename is None:
-            given.parser.error("the following arguments are required: pod/NAME, or -f FILE, or --pending")
+        if options.filename is None:
+            options.parser.error("the following arguments are required: pod/NAME, or -f FILE, or --pending")
         return None, ""
     *kinds, last = words
     kind, slash, name = last.rpartition("/")

@@ -107,16 +107,16 @@ class PolicyLocation:
                 return f"YAML reads {node.value} as {word}: {_IN_QUOTES}"
         return _IN_QUOTES
 
-    def warning(self, said: LintWarning) -> Finding:
+    def warning(self, warning: LintWarning) -> Finding:
         """Return what lint says about a field of the policy."""
         return self.finding(
-            said.path,
-            said.message,
-            said.hint,
-            severity=said.severity,
-            reason=said.reason.value,
-            part=said.place,
-            accepted=said.accepted,
+            warning.path,
+            warning.message,
+            warning.hint,
+            severity=warning.severity,
+            reason=warning.reason.value,
+            part=warning.place,
+            accepted=warning.accepted,
         )
 
     def finding(

@@ -30,8 +30,8 @@ async def with_last_good(client: Client, policies: Sequence[LivePolicy]) -> list
     ]
 
 
-def _key(one: LivePolicy) -> _Key:
-    return one.name, one.uid, str(one.serving)
+def _key(policy: LivePolicy) -> _Key:
+    return policy.name, policy.uid, str(policy.serving)
 
 
 async def _read(client: Client) -> tuple[Mapping[_Key, Mapping[str, Any]], str]:

@@ -91,11 +91,11 @@ class LivePolicy:
         return f"{self.name}: generation {self.generation}, which replicas serve"
 
 
-def compiled(found: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
+def compiled(written: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
     """Compile policies, with any prefix of annotations: the operator's settings may allow more than the defaults."""
     builtin = installed()
     model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)
-    for one in found:
+    for one in written:
         meta, status = one.metadata, one.status or _Status()
         obj = _obj(meta, one.spec)
         stands = placeholder_policy(obj)

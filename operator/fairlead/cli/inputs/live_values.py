@@ -33,21 +33,21 @@ def nodes_of_snapshot(snapshot: Snapshot, now: int) -> Nodes:
     return mirror.nodes
 
 
-async def add_read(found: GivenData, client: Client, policies: Sequence[CompiledPolicy], nodes: Nodes) -> None:
+async def add_read(data: GivenData, client: Client, policies: Sequence[CompiledPolicy], nodes: Nodes) -> None:
     """Add what a live cluster says to the values that were given, which come first."""
     polls = {poll: None for policy in policies for entry in policy.data if (poll := poll_of(entry)) is not None}
-    wanted = [poll for poll in polls if poll not in found.readings]
+    wanted = [poll for poll in polls if poll not in data.readings]
     metrics = [poll for poll in wanted if isinstance(poll, NodeMetricsPoll)]
     documents = [poll for poll in wanted if isinstance(poll, ConfigMapPoll)]
     if metrics:
         try:
             source = NodeMetricsSource(client, nodes)
             for poll, one in finish(await source.read(metrics, within_s=_WITHIN_S)).items():
-                found.readings[poll] = one
+                data.readings[poll] = one
         except PollError as error:
-            found.notes += [f"{poll.name}: {error}" for poll in metrics]
+            data.notes += [f"{poll.name}: {error}" for poll in metrics]
     if documents:
-        _add(found, await _documents(client, documents, nodes))
+        _add(data, await _documents(client, documents, nodes))
 
 
 async def _documents(
@@ -74,8 +74,8 @@ async def _document(client: Client, namespace: str, poll: ConfigMapPoll, nodes: 
     return finish(document_reading(read_document(text), poll, nodes))
 
 
-def _add(found: GivenData, answers: Mapping[ConfigMapPoll, Reading | str]) -> None:
+def _add(data: GivenData, answers: Mapping[ConfigMapPoll, Reading | str]) -> None:
     readings: dict[Poll, Reading] = {poll: one for poll, one in answers.items() if isinstance(one, Reading)}
-    found.readings.update(readings)
+    data.readings.update(readings)
     texts = {poll: one.note if isinstance(one, Reading) else one for poll, one in answers.items()}
-    found.notes += [f"{poll.name}: {text}" for poll, text in texts.items() if text]
+    data.notes += [f"{poll.name}: {text}" for poll, text in texts.items() if text]

@@ -42,7 +42,7 @@ def servers_of(written: Sequence[str]) -> list[PrometheusServer]:
 
 
 async def add_asked(
-    found: GivenData,
+    data: GivenData,
     servers: Sequence[PrometheusServer],
     token: str | None,
     policies: Sequence[CompiledPolicy],
@@ -66,10 +66,10 @@ async def add_asked(
             raise CommandError(f"{_OPTION} {server.name}: the policies ask no server of that name; {there}")
     asked = {one.name for one in servers}
     of_wanted = _greatest_ages(wanted)
-    polls = {poll: age_s for poll, age_s in of_wanted.items() if poll.server in asked and poll not in found.readings}
+    polls = {poll: age_s for poll, age_s in of_wanted.items() if poll.server in asked and poll not in data.readings}
     secret = None if token is None else FileSecret(Path(token), _TOKEN, "give the file that has the token")
     access = [ServerAccess(server, Path(), secret) for server in servers]
-    await _ask(found, access, polls, nodes)
+    await _ask(data, access, polls, nodes)
 
 
 def _greatest_ages(policies: Iterable[CompiledPolicy]) -> Mapping[PrometheusPoll, int]:
@@ -83,7 +83,7 @@ def _greatest_ages(policies: Iterable[CompiledPolicy]) -> Mapping[PrometheusPoll
 
 
 async def _ask(
-    found: GivenData,
+    data: GivenData,
     access: Iterable[ServerAccess],
     wanted: Mapping[PrometheusPoll, int],
     nodes: Nodes,
@@ -96,10 +96,10 @@ async def _ask(
         )
     for poll, answer in zip(wanted, answers, strict=True):
         if isinstance(answer, PollError):
-            found.notes.append(f"{poll.name}: {answer}")
+            data.notes.append(f"{poll.name}: {answer}")
         elif isinstance(answer, BaseException):
             raise answer
         else:
-            found.readings[poll] = answer
+            data.readings[poll] = answer
             if answer.note:
-                found.notes.append(f"{poll.name}: {answer.note}")
+                data.notes.append(f"{poll.name}: {answer.note}")

@@ -50,25 +50,25 @@ class SilentError(Exception):
     """No replica was asked; the message says why."""
 
 
-async def add_replica_values(found: GivenData, client: Client, policies: Sequence[CompiledPolicy]) -> None:
+async def add_replica_values(data: GivenData, client: Client, policies: Sequence[CompiledPolicy]) -> None:
     """Add the values of entries that nothing else has given, as a replica has them."""
     wanted: dict[Poll, tuple[str, DataEntry]] = {}
     for policy in policies:
         for entry in policy.data:
             poll = poll_of(entry)
-            if poll is not None and poll not in found.readings and poll not in wanted:
+            if poll is not None and poll not in data.readings and poll not in wanted:
                 wanted[poll] = page_of(policy.name, entry.name), entry
     if not wanted:
         return
     try:
         replica, pages = await ask_replica(client, [path for path, _ in wanted.values()])
     except (SilentError, ClusterError) as error:
-        found.notes.append(f"the replicas' own values cannot be asked: {error}")
+        data.notes.append(f"the replicas' own values cannot be asked: {error}")
         return
     for poll, (path, entry) in wanted.items():
         if pages.get(path, {}).get("source") == poll.name:  # it may serve another generation
-            found.readings[poll] = reading_of(pages[path], entry)
-            found.notes.append(f"{poll.name}: values of the replica {replica}")
+            data.readings[poll] = reading_of(pages[path], entry)
+            data.notes.append(f"{poll.name}: values of the replica {replica}")
 
 
 def page_of(policy: str, entry: str) -> str:

@@ -150,7 +150,7 @@ async def no_pods(_: Snapshot, __: str, ___: PolicySet) -> Sequence[Pod]:
 
 
 async def gather(
-    given: argparse.Namespace,
+    arguments: argparse.Namespace,
     access: ClusterAccess,
     options: Sequence[PolicyOption],
     select: Select,
@@ -163,8 +163,8 @@ async def gather(
     `options` name one version of policies each. `scope` is what is needed at least if not everything may be read.
     Only what `matters` says is measured.
     """
-    servers = servers_of(given.prometheus)
-    objects_live, policies_live = is_live("--snapshot", given.snapshot), any(one.is_live for one in options)
+    servers = servers_of(arguments.prometheus)
+    objects_live, policies_live = is_live("--snapshot", arguments.snapshot), any(one.is_live for one in options)
     if not objects_live and any(not one.names for one in options):
         raise CommandError("--snapshot files hold no policies: also give --policies FILE, or --policies live")
     in_files = [_in_files(one) for one in options]
@@ -176,23 +176,23 @@ async def gather(
             if failed is not None:
                 raise failed
     else:
-        live.snapshot, where = snapshot_of(given.snapshot), ", ".join(given.snapshot)
+        live.snapshot, where = snapshot_of(arguments.snapshot), ", ".join(arguments.snapshot)
         if policies_live:
             await read_policies(await access.client(), live)
     nodes_of(live.snapshot, where)
     sets = [_version(live, one, files) for one, files in zip(options, in_files, strict=True)]
     every = PolicySet(tuple({id(policy): policy for one in sets for policy in one.policies}.values()))
     pods = await select(live.snapshot, where, every)
-    values = file_values(given.data, every.policies)
+    values = file_values(arguments.data, every.policies)
     is_current = objects_live or policies_live or bool(servers)
-    now, from_snapshot = _moment(given.now, None if is_current else live.snapshot, values)
+    now, from_snapshot = _moment(arguments.now, None if is_current else live.snapshot, values)
     concerned = matters(every.policies, pods, live.snapshot, now)
     data = given_data(values, [name for _, name in live.snapshot.nodes], now, noted=concerned)
     if from_snapshot and time.time_ns() - now > _MINUTE and concerned:
         said = f"judged at {timestamp_to_string(now)}, the newest time in {where}; --now gives another"
         data.notes.append(said)
     nodes = nodes_of_snapshot(live.snapshot, now)
-    await add_asked(data, servers, given.prometheus_token, every.policies, nodes, wanted=concerned)
+    await add_asked(data, servers, arguments.prometheus_token, every.policies, nodes, wanted=concerned)
     if objects_live:
         client = await access.client()
         await read_unhealthy(client, live.snapshot, concerned)
@@ -204,12 +204,12 @@ async def gather(
     versions = [
         _judgeable(one, live, files, option, data) for one, files, option in zip(sets, in_files, options, strict=True)
     ]
-    knows_time = objects_live or given.now is not None or from_snapshot
+    knows_time = objects_live or arguments.now is not None or from_snapshot
     return SimulatedCluster(where, objects_live, now, live, versions, pods, concerned, data, knows_time)
 
 
 def read_cluster(
-    given: argparse.Namespace,
+    arguments: argparse.Namespace,
     options: Sequence[PolicyOption],
     select: Callable[[ClusterAccess], Select],
     matters: Matters = lambda policies, *_: policies,
@@ -217,8 +217,8 @@ def read_cluster(
     """Return the cluster of the options, for a command that reads nothing else. Raises CommandError and others."""
 
     async def read() -> SimulatedCluster:
-        async with ClusterAccess(given) as access:
-            return await gather(given, access, options, select(access), matters=matters)
+        async with ClusterAccess(arguments) as access:
+            return await gather(arguments, access, options, select(access), matters=matters)
 
     return asyncio.run(read())
 

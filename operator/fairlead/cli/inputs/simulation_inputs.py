@@ -235,13 +235,13 @@ def _looked_at(snapshot: Snapshot) -> Iterator[tuple[Pod, _Look]]:
         yield _looked(key, held, look), look
 
 
-def _looked(key: Key, held: SnapshotObject, look: _Look) -> Pod:
+def _looked(key: Key, obj: SnapshotObject, look: _Look) -> Pod:
     scheduler = look.spec.schedulerName or CLUSTERS_OWN_SCHEDULER
-    return Pod(key, held.raw, held.file, scheduler, waits=not look.spec.nodeName)
+    return Pod(key, obj.raw, obj.file, scheduler, waits=not look.spec.nodeName)
 
 
-def _pod_of(key: Key, held: SnapshotObject) -> Pod:
-    [(found, _)] = _looked_at(Snapshot(pods={key: held}))
+def _pod_of(key: Key, obj: SnapshotObject) -> Pod:
+    [(found, _)] = _looked_at(Snapshot(pods={key: obj}))
     return found
 
 
@@ -257,7 +257,7 @@ def _data(file: File, bytes_max: int) -> bytes:
     return file.data
 
 
-def _said(one: Finding) -> str:
-    what = ": ".join(part for part in (one.field, one.message) if part)
-    hint = one.hint.partition("\n")[0]
-    return f"{one.file}:{one.line}:{one.column}: {what}" + (f"; {hint}" if hint else "")
+def _said(finding: Finding) -> str:
+    what = ": ".join(part for part in (finding.field, finding.message) if part)
+    hint = finding.hint.partition("\n")[0]
+    return f"{finding.file}:{finding.line}:{finding.column}: {what}" + (f"; {hint}" if hint else "")

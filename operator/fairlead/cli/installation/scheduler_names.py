@@ -95,17 +95,17 @@ class _Unplaced(msgspec.Struct, frozen=True):
 _page: Final = msgspec.json.Decoder(Page[_Unplaced]).decode
 
 
-async def add_strays(client: Client, found: Survey) -> tuple[Survey, Sequence[StrayPods]]:
+async def add_strays(client: Client, survey: Survey) -> tuple[Survey, Sequence[StrayPods]]:
     """Return a survey with the pods that wait for a scheduler that nothing serves, if they may be listed."""
-    labels = [one["metadata"].get("labels", {}).get(SCHEDULER_LABEL, "") for one in found.deployments]
-    served = {*map(scheduler_of, found.policies), *labels, CLUSTERS_OWN_SCHEDULER} - {""}
+    labels = [one["metadata"].get("labels", {}).get(SCHEDULER_LABEL, "") for one in survey.deployments]
+    served = {*map(scheduler_of, survey.policies), *labels, CLUSTERS_OWN_SCHEDULER} - {""}
     try:
-        strays = await _stray_pods(client, found.namespace, served)
+        strays = await _stray_pods(client, survey.namespace, served)
     except RequestError as error:
         unread = Unread("pods of others", "pods that wait, in all namespaces", error.message)
-        return replace(found, unread=[*found.unread, unread]), ()
+        return replace(survey, unread=[*survey.unread, unread]), ()
     unseen = dict.fromkeys(one.unseen for one in strays if one.unseen)
-    return replace(found, unread=[*found.unread, *(Unread("pods of others", _SEARCH, why) for why in unseen)]), strays
+    return replace(survey, unread=[*survey.unread, *(Unread("pods of others", _SEARCH, why) for why in unseen)]), strays
 
 
 async def _stray_pods(client: Client, namespace: str, served: AbstractSet[str]) -> Sequence[StrayPods]:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from fairlead.cli.console.output import clean, columns
 from fairlead.policy.nodes.measured_summary import age_text
+from fairlead.time_units import SECOND_NS
 
-_SECOND: Final = 1_000_000_000
 _REASONS: Final = {
     "Stale": "too old",
     "InFuture": "with a time in the future",
@@ -30,13 +30,13 @@ def data_of(policy: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def list_lines(found: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[str]:
+def list_lines(entries: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[str]:
     """Yield a line for each entry of each policy, with the replica that has the fewest values."""
-    if not found:
+    if not entries:
         yield "no policy measures values"
         return
     rows: list[Sequence[str]] = [("POLICY", "DATA", "ENTRY", "SOURCE", "WITH VALUE", "OLDEST", "LAST SUCCESS")]
-    for policy in found:
+    for policy in entries:
         head = (policy["policy"], policy["reason"] or "unknown")
         rows += [(*head, *_summary(entry, now)) for entry in policy["entries"]] or [(*head, *["-"] * 5)]
     yield from columns(rows)
@@ -51,14 +51,14 @@ def _summary(entry: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
     return (entry["name"], entry.get("source", ""), f"{count} of {nodes}", oldest, success)
 
 
-def data_lines(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def data_lines(report: Mapping[str, Any], now: datetime) -> Iterator[str]:
     """Yield the lines of the text."""
-    if not found["reason"]:
-        yield clean(f"{found['policy']}: nothing is measured for it, or the operator has not looked at it yet")
+    if not report["reason"]:
+        yield clean(f"{report['policy']}: nothing is measured for it, or the operator has not looked at it yet")
         return
-    said = f": {found['message']}" if found["message"] else ""
-    yield clean(f"{found['policy']}: {found['reason']}{said}")
-    for entry in found["entries"]:
+    said = f": {report['message']}" if report["message"] else ""
+    yield clean(f"{report['policy']}: {report['reason']}{said}")
+    for entry in report["entries"]:
         yield ""
         yield clean(" ".join(_head(entry, now)))
         rows: list[tuple[str, ...]] = [
@@ -68,13 +68,13 @@ def data_lines(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield from (f"  {line}" for line in columns(rows))
         for one in entry.get("replicas", ()):
             yield from (clean(f"  {one['name']}: {text}") for text in _remarks(one))
-        values: Mapping[str, Mapping[str, Any]] = (found.get("values") or {}).get(entry["name"], {})
+        values: Mapping[str, Mapping[str, Any]] = (report.get("values") or {}).get(entry["name"], {})
         if values:
             yield ""
-            yield clean(f"  values of {found['valuesFrom']}:")
+            yield clean(f"  values of {report['valuesFrom']}:")
             head = ("NODE", "VALUE", "AGE", "REMARK")
             yield from (f"  {line}" for line in columns([head, *(_value(*one) for one in values.items())]))
-    if why := found.get("valuesUnknown"):
+    if why := report.get("valuesUnknown"):
         yield ""
         yield clean(f"The values of the nodes are not shown: {why}")
 
@@ -87,30 +87,32 @@ def _head(entry: Mapping[str, Any], now: datetime) -> Iterator[str]:
     yield f"as of {_ago(entry.get('observedTime'), now)}"
 
 
-def _row(one: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
-    counts = (str(one.get(key, 0)) for key in ("nodes", "withValue", "onDefault"))
-    ages = ("-" if (age_s := one.get(key)) is None else _age(age_s) for key in ("oldestAgeSeconds", "medianAgeSeconds"))
-    return (one["name"], *counts, *ages, _ago(one.get("lastSuccess"), now), str(one.get("failedPolls", 0)))
+def _row(entry: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
+    counts = (str(entry.get(key, 0)) for key in ("nodes", "withValue", "onDefault"))
+    ages = (
+        "-" if (age_s := entry.get(key)) is None else _age(age_s) for key in ("oldestAgeSeconds", "medianAgeSeconds")
+    )
+    return (entry["name"], *counts, *ages, _ago(entry.get("lastSuccess"), now), str(entry.get("failedPolls", 0)))
 
 
-def _value(node: str, one: Mapping[str, Any]) -> tuple[str, ...]:
-    age_s = one.get("ageSeconds")
-    value = "-" if one.get("value") is None else f"{one['value']:,.6g}"
-    remark = "the default" if one.get("default") else str(one.get("fault", ""))
+def _value(node: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    age_s = entry.get("ageSeconds")
+    value = "-" if entry.get("value") is None else f"{entry['value']:,.6g}"
+    remark = "the default" if entry.get("default") else str(entry.get("fault", ""))
     return (node, value, "-" if age_s is None else _age(int(age_s)), remark)
 
 
-def _remarks(one: Mapping[str, Any]) -> Iterator[str]:
-    for each in one.get("withoutValue", ()):
+def _remarks(entry: Mapping[str, Any]) -> Iterator[str]:
+    for each in entry.get("withoutValue", ()):
         yield f"{each.get('nodes', 0)} {_REASONS.get(each['reason'], each['reason'])}: {each.get('names', '')}"
-    if text := one.get("lastError"):
+    if text := entry.get("lastError"):
         yield f"the last poll failed: {text}"
-    if text := one.get("note"):
+    if text := entry.get("note"):
         yield text
 
 
 def _age(age_s: int) -> str:
-    return age_text(age_s * _SECOND)
+    return age_text(age_s * SECOND_NS)
 
 
 def _ago(time: str | None, now: datetime) -> str:

@@ -14,27 +14,27 @@ _NO_POLICY: Final = "no policy shares devices (binding.deviceShare)"
 _NO_DEVICE: Final = "no node has devices that a policy shares"
 
 
-def cluster_lines(found: Data, *, shares: bool) -> Iterator[str]:
+def cluster_lines(report: Data, *, shares: bool) -> Iterator[str]:
     """Yield a line for each node and resource, the totals of the cluster, and what is wrong."""
     if not shares:
         yield _NO_POLICY
         return
-    if not found["nodes"]:
+    if not report["nodes"]:
         yield _NO_DEVICE
         return
     rows: list[Sequence[str]] = [("NODE", "RESOURCE", *_TOTAL)]
-    rows += [(node["node"], one["resource"], *_amounts(one)) for node in found["nodes"] for one in node["totals"]]
-    rows += [(f"all {one['nodes']}", one["resource"], *_amounts(one)) for one in found["totals"] if one["nodes"] > 1]
+    rows += [(node["node"], one["resource"], *_amounts(one)) for node in report["nodes"] for one in node["totals"]]
+    rows += [(f"all {one['nodes']}", one["resource"], *_amounts(one)) for one in report["totals"] if one["nodes"] > 1]
     yield from columns(rows)
-    yield from _remarks(found["nodes"])
+    yield from _remarks(report["nodes"])
 
 
-def node_lines(found: Data) -> Iterator[str]:
+def node_lines(report: Data) -> Iterator[str]:
     """Yield the devices of one node, who has what of them, and what is wrong."""
-    if not found["nodes"]:
+    if not report["nodes"]:
         yield _NO_DEVICE.replace("no node has", "the node has no")
         return
-    (node,) = found["nodes"]
+    (node,) = report["nodes"]
     rows: list[Sequence[str]] = [_DEVICE]
     rows += [
         (one["id"], one["resource"], *_numbers(one, "capacity", "granted", "free"), "yes" if one["healthy"] else "no")
@@ -59,8 +59,8 @@ def _amounts(total: Data) -> tuple[str, ...]:
     return (*_numbers(total, "devices", "capacity"), granted, *_numbers(total, "free", "largestFree"))
 
 
-def _numbers(found: Data, *keys: str) -> Iterator[str]:
-    yield from (str(found[key]) for key in keys)
+def _numbers(report: Data, *keys: str) -> Iterator[str]:
+    yield from (str(report[key]) for key in keys)
 
 
 def _remarks(nodes: Iterable[Data]) -> Iterator[str]:

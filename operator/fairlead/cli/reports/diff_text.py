@@ -39,22 +39,22 @@ class Shown(msgspec.Struct, rename="camel"):
     """Rules that cause the change, as policy/rule."""
 
 
-def shown(one: Changed) -> Shown:
+def shown(change: Changed) -> Shown:
     """Return a changed pod for programs."""
-    pod = one.after.pod
+    pod = change.after.pod
     return Shown(
         pod.namespace,
         pod.name,
-        _Sides(one.before.policies, one.after.policies),
-        [_moved(each) for each in one.lost],
-        [_moved(each) for each in one.gained],
-        _Sides(one.before.preferred, one.after.preferred),
-        one.rules,
+        _Sides(change.before.policies, change.after.policies),
+        [_moved(each) for each in change.lost],
+        [_moved(each) for each in change.gained],
+        _Sides(change.before.preferred, change.after.preferred),
+        change.rules,
     )
 
 
-def _moved(one: Moved) -> _Moved:
-    return _Moved(one.node, [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in one.by])
+def _moved(move: Moved) -> _Moved:
+    return _Moved(move.node, [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in move.by])
 
 
 class DiffRow(NamedTuple):
@@ -78,18 +78,18 @@ def diff_lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, c
         yield f"Note: {clean(note)}."
 
 
-def _row(one: Changed) -> DiffRow:
-    left, was = len(one.after.left), len(one.before.left)
+def _row(change: Changed) -> DiffRow:
+    left, was = len(change.after.left), len(change.before.left)
     said = []
     if was and not left:
         said.append("has no node left")
     elif left and not was:
         said.append("had no node and now has one")
-    said += [f"loses {some(nodes)}: {why}" for why, nodes in _by_reason(one.lost)]
-    said += [f"gains {some(nodes)}: no longer {why}" for why, nodes in _by_reason(one.gained)]
-    before, after = one.before.preferred, one.after.preferred
-    if before and after and before != after and (one.by_scores or len(after) < left):
-        by = f" by {', '.join(one.by_scores)}" if one.by_scores else ""
+    said += [f"loses {some(nodes)}: {why}" for why, nodes in _by_reason(change.lost)]
+    said += [f"gains {some(nodes)}: no longer {why}" for why, nodes in _by_reason(change.gained)]
+    before, after = change.before.preferred, change.after.preferred
+    if before and after and before != after and (change.by_scores or len(after) < left):
+        by = f" by {', '.join(change.by_scores)}" if change.by_scores else ""
         said.append(f"prefers {some(after)} instead of {some(before)}{by}")
     return DiffRow(bool(was and not left), tuple(said))
 

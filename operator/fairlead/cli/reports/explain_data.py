@@ -100,16 +100,16 @@ _WORDS: Final[Mapping[Verdict, str]] = {
 Data = dict[str, Any]
 
 
-def explanation_data(about: ExplainContext, found: Explanation) -> Data:
+def explanation_data(context: ExplainContext, explanation: Explanation) -> Data:
     """Return every node, each rule that rejects nodes with what it compared on one, and the closest node."""
-    verdict_of, closest = verdicts_of(found.judged), found.closest
+    verdict_of, closest = verdicts_of(explanation.judged), explanation.closest
     return {
-        **_about(about),
-        "notFor": [{"policy": one.policy, "why": of_unmatched(one)} for one in found.others],
-        "nodes": [_node(about, node, verdict_of(node)) for node in found.judged.nodes],
-        "preferred": found.judged.preferred if found.judged.matched else [],
-        "asGood": [*found.as_good],
-        "rules": [{**_rule(one.explained), "rejected": one.count, "node": one.node} for one in found.rejecting],
+        **_about(context),
+        "notFor": [{"policy": one.policy, "why": of_unmatched(one)} for one in explanation.others],
+        "nodes": [_node(context, node, verdict_of(node)) for node in explanation.judged.nodes],
+        "preferred": explanation.judged.preferred if explanation.judged.matched else [],
+        "asGood": [*explanation.as_good],
+        "rules": [{**_rule(one.explained), "rejected": one.count, "node": one.node} for one in explanation.rejecting],
         "closest": None
         if closest is None
         else {
@@ -126,47 +126,47 @@ def explanation_data(about: ExplainContext, found: Explanation) -> Data:
                 "givenUp": None if one.given_up is None else _plain(one.given_up),
                 "possible": one.is_possible,
             }
-            for one in found.evictions
+            for one in explanation.evictions
         ],
-        **_rest(about),
+        **_rest(context),
     }
 
 
-def node_data(about: ExplainContext, one: OneNode) -> Data:
+def node_data(context: ExplainContext, node: OneNode) -> Data:
     """Return every rule on one node."""
-    scored = one.scored
+    scored = node.scored
     return {
-        **_about(about),
+        **_about(context),
         "node": {
-            **_node(about, one.node, one.verdict),
-            "filters": [_rule(rule) for rule in one.explained.filters],
-            "scores": [_rule(rule) for rule in one.explained.scores],
+            **_node(context, node.node, node.verdict),
+            "filters": [_rule(rule) for rule in node.explained.filters],
+            "scores": [_rule(rule) for rule in node.explained.scores],
             "points": None if scored is None else _plain(scored.scores),
             "sent": None if scored is None else scored.sent,
         },
-        **_rest(about),
+        **_rest(context),
     }
 
 
-def _about(about: ExplainContext) -> Data:
-    judged = about.judged
+def _about(context: ExplainContext) -> Data:
+    judged = context.judged
     return {
         "pod": {
             "namespace": judged.pod.namespace,
             "name": judged.pod.name,
-            "scheduler": about.scheduler,
-            "node": about.node or None,
+            "scheduler": context.scheduler,
+            "node": context.node or None,
             "asks": dict(judged.pod.request),
-            "schedulingGates": about.gates,
+            "schedulingGates": context.gates,
         },
-        "now": timestamp_to_string(about.now),
-        "scheduling": _scheduling(about),
+        "now": timestamp_to_string(context.now),
+        "scheduling": _scheduling(context),
         "policies": judged.policies,
         "notEvaluated": [
             {"policy": one.policy.name, "rule": one.rule, "data": [entry.name for entry in one.entries]}
             for one in judged.unevaluated
         ],
-        "doubts": about.doubts,
+        "doubts": context.doubts,
         "served": [
             {
                 "policy": one.name,
@@ -174,20 +174,20 @@ def _about(about: ExplainContext) -> Data:
                 "servingGeneration": one.serving,
                 "fault": one.fault or None,
             }
-            for one in about.served
+            for one in context.served
         ],
     }
 
 
-def _scheduling(about: ExplainContext) -> Data:
-    found = about.scheduling
+def _scheduling(context: ExplainContext) -> Data:
+    found = context.scheduling
     state = found.scheduler
     return {
         "podScheduled": _condition(found.last),
         "scheduler": None if state is None else _scheduler(state),
         "operator": None if found.operator is None else _operator(found.operator),
         "answered": None if found.operator is None or found.operator.unread else not found.is_unanswered,
-        "waits": bool(about.unplaceable) or found.waits,
+        "waits": bool(context.unplaceable) or found.waits,
     }
 
 
@@ -216,19 +216,19 @@ def _operator(state: OperatorState) -> Data:
     }
 
 
-def _rest(about: ExplainContext) -> Data:
-    return {"asksBeyond": [*about.judged.unsimulated], "notSimulated": [*NOT_SIMULATED], "notes": [*about.notes]}
+def _rest(context: ExplainContext) -> Data:
+    return {"asksBeyond": [*context.judged.unsimulated], "notSimulated": [*NOT_SIMULATED], "notes": [*context.notes]}
 
 
-def _node(about: ExplainContext, node: NodeResult, verdict: Verdict) -> Data:
+def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> Data:
     return {
         "name": node.name,
         "verdict": _WORDS[verdict],
         "fits": node.fits,
-        "passed": None if node.passed and about.judged.is_open else node.passed,
+        "passed": None if node.passed and context.judged.is_open else node.passed,
         "resolvable": node.resolvable,
         "reasons": node.reasons,
-        "score": about.judged.score(node),
+        "score": context.judged.score(node),
         "unfit": _unfit(node),
         "rejectedBy": [{"policy": one.policy, "rule": one.rule, "reason": one.reason} for one in node.rejections],
     }
@@ -238,8 +238,8 @@ def _unfit(node: NodeResult) -> list[Data]:
     return [_one_unfit(one) for one in node.unfit]
 
 
-def _one_unfit(one: FitFailure) -> Data:
-    return {"what": one.what, "detail": one.detail}
+def _one_unfit(failure: FitFailure) -> Data:
+    return {"what": failure.what, "detail": failure.detail}
 
 
 def _rule(rule: RuleExplained) -> Data:

@@ -8,32 +8,32 @@ from fairlead.cli.console.output import clean, counted, painted
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
 from fairlead.policy.nodes.measured_summary import age_text
+from fairlead.time_units import SECOND_NS
 
 GREEN: Final = "\x1b[1;32m"
 RED: Final = "\x1b[1;31m"
-_SECOND: Final = 1_000_000_000
 _LAST_TRY: Final = (
     "The message above is of the scheduler's last try: it tries again when something changes, or it refuses these "
     "nodes for what is not simulated."
 )
 
 
-def head(about: ExplainContext, *, colour: bool) -> Iterator[str]:
+def head(context: ExplainContext, *, colour: bool) -> Iterator[str]:
     """Yield the lines about the pod, its scheduler and the operator."""
-    yield clean(f"pod {about.name}, scheduler {about.scheduler}, requests {about.asks}")
-    if about.gates:
-        yield clean(f"It waits for its scheduling gates, {', '.join(about.gates)}: until then no scheduler tries it.")
-    if about.node:
-        yield clean(f"It is on {about.node}; this shows where it could go now, with its own capacity there free.")
-    last = about.scheduling.last
+    yield clean(f"pod {context.name}, scheduler {context.scheduler}, requests {context.asks}")
+    if context.gates:
+        yield clean(f"It waits for its scheduling gates, {', '.join(context.gates)}: until then no scheduler tries it.")
+    if context.node:
+        yield clean(f"It is on {context.node}; this shows where it could go now, with its own capacity there free.")
+    last = context.scheduling.last
     if last is not None:
-        yield clean(f"PodScheduled: {last.reason}{_since(last.last_transition_time, about.now)}: {last.message}")
-    elif about.scheduling.scheduler is not None and not (about.node or about.gates or about.scheduling.is_new):
+        yield clean(f"PodScheduled: {last.reason}{_since(last.last_transition_time, context.now)}: {last.message}")
+    elif context.scheduling.scheduler is not None and not (context.node or context.gates or context.scheduling.is_new):
         yield "PodScheduled: no scheduler has reported on this pod."
-    yield from _alive(about, colour)
-    policies = about.judged.policies
-    unknown = list(dict.fromkeys(one.policy.name for one in about.judged.unevaluated if not one.rule))
-    if about.scheduling.is_unanswered and not about.scheduling.waits:
+    yield from _alive(context, colour)
+    policies = context.judged.policies
+    unknown = list(dict.fromkeys(one.policy.name for one in context.judged.unevaluated if not one.rule))
+    if context.scheduling.is_unanswered and not context.scheduling.waits:
         yield "Policies are passed over while no replica answers."
     elif policies:
         yield clean(f"policies: {', '.join(policies)}")
@@ -43,7 +43,7 @@ def head(about: ExplainContext, *, colour: bool) -> Iterator[str]:
         )
     else:
         yield "No policy matches this pod."
-    for doubt in about.doubts:
+    for doubt in context.doubts:
         yield clean(doubt)
 
 
@@ -52,15 +52,15 @@ def _since(written: str, now: int) -> str:
         at = datetime.fromisoformat(written)
     except ValueError:
         return ""
-    return f" for {age_text(now - int(at.timestamp() * _SECOND))}"
+    return f" for {age_text(now - int(at.timestamp() * SECOND_NS))}"
 
 
-def _alive(about: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
-    state, operator = about.scheduling.scheduler, about.scheduling.operator
+def _alive(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    state, operator = context.scheduling.scheduler, context.scheduling.operator
     if state is None:
         return
     if state.missing or state.meant:
-        exists = not about.scheduling.is_new
+        exists = not context.scheduling.is_new
         again = "schedulerName cannot be changed, create the pod again" if exists else "correct schedulerName"
         meant = f": did you mean {state.meant}? {again}" if state.meant else ""
         yield painted(clean(f"scheduler {state.name}: {state.message}{meant}."), RED, colour)
@@ -83,45 +83,45 @@ def _alive(about: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT00
         )
 
 
-def summary(about: ExplainContext, *, colour: bool) -> Iterator[str]:
+def summary(context: ExplainContext, *, colour: bool) -> Iterator[str]:
     """Yield how many nodes are possible, or why the pod waits although some might be."""
-    left = [node.name for node in about.judged.left]
-    of = f"{len(left):,} of {counted(about.nodes, 'node')}"
-    would = f"Otherwise {of} would be {'possible' if not about.judged.is_open else 'unknown'}"
+    left = [node.name for node in context.judged.left]
+    of = f"{len(left):,} of {counted(context.nodes, 'node')}"
+    would = f"Otherwise {of} would be {'possible' if not context.judged.is_open else 'unknown'}"
     is_good = False
-    if not about.nodes:
+    if not context.nodes:
         said = "there are no nodes"
-    elif about.scheduling.waits:
-        said = f"UNSCHEDULABLE: {_unanswered(about)}"
+    elif context.scheduling.waits:
+        said = f"UNSCHEDULABLE: {_unanswered(context)}"
         if left:
             said += f". {would}: {some(left)}"
-    elif about.unplaceable:
-        said = f"NOT SCHEDULED: {about.unplaceable}. {would}"
+    elif context.unplaceable:
+        said = f"NOT SCHEDULED: {context.unplaceable}. {would}"
     elif not left:
-        said = f"UNSCHEDULABLE: none of {counted(about.nodes, 'node')} is possible"
-    elif about.judged.is_open:
-        rules = ", ".join(one.name for one in about.judged.unevaluated if one.filters)
+        said = f"UNSCHEDULABLE: none of {counted(context.nodes, 'node')} is possible"
+    elif context.judged.is_open:
+        rules = ", ".join(one.name for one in context.judged.unevaluated if one.filters)
         said = f"UNKNOWN: {of} cannot be judged, as {rules} {_was(rules)} not evaluated; the others are not possible"
-        if len(left) == about.nodes:
+        if len(left) == context.nodes:
             said = said.partition(";")[0]
     else:
         is_good = True
         said = f"{of} {'are' if len(left) > 1 else 'is'} possible"
-        if about.judged.unevaluated:
-            scores = ", ".join(one.name for one in about.judged.unevaluated)
+        if context.judged.unevaluated:
+            scores = ", ".join(one.name for one in context.judged.unevaluated)
             said += f"; preferred ones are not known, as {scores} {_was(scores)} not evaluated"
-        if about.scheduling.is_unanswered:
+        if context.scheduling.is_unanswered:
             said += ": no replica answers, and all policies of this scheduler have failurePolicy Ignore"
     yield painted(clean(said), GREEN if is_good else RED, colour)
-    if is_good and about.scheduling.last is not None:
+    if is_good and context.scheduling.last is not None:
         yield _LAST_TRY
 
 
-def _unanswered(about: ExplainContext) -> str:
-    fails = sorted(one.name for one in about.live if one.scheduler == about.scheduler and one.wiring.fails)
-    binds = sorted(one.name for one in about.live if one.scheduler == about.scheduler and one.wiring.binds)
+def _unanswered(context: ExplainContext) -> str:
+    fails = sorted(one.name for one in context.live if one.scheduler == context.scheduler and one.wiring.fails)
+    binds = sorted(one.name for one in context.live if one.scheduler == context.scheduler and one.wiring.binds)
     why = f"failurePolicy Fail of {', '.join(fails)}" if fails else f"{', '.join(binds)} binds pods"
-    return f"no replica answers scheduler {about.scheduler}, and all its pods wait ({why})"
+    return f"no replica answers scheduler {context.scheduler}, and all its pods wait ({why})"
 
 
 def _was(names: str) -> str:

@@ -33,25 +33,27 @@ def _reasons(judged: PodResult, node: NodeResult) -> Iterator[str]:
         yield f"not evaluated: {', '.join(one.name for one in judged.unevaluated)}"
 
 
-def eviction_lines(found: Sequence[Eviction]) -> Iterator[str]:
+def eviction_lines(evictions: Sequence[Eviction]) -> Iterator[str]:
     """Yield the lines about the pods that a scheduler may evict, and those that policies protect."""
-    ordered = sorted(found, key=lambda one: (not one.is_possible, not one.protected))
+    ordered = sorted(evictions, key=lambda one: (not one.is_possible, not one.protected))
     rows = [(one.node, f"{one.lower:,}", some(one.victims) or "-", _outcome(one)) for one in ordered[:EVICTIONS_MAX]]
     yield from columns([("NODE", "LOWER PRIORITY", "WOULD BE EVICTED", "OUTCOME"), *rows])
-    if len(found) > EVICTIONS_MAX:
-        yield f"and {counted(len(found) - EVICTIONS_MAX, 'node')} more: -o json lists them"
+    if len(evictions) > EVICTIONS_MAX:
+        yield f"and {counted(len(evictions) - EVICTIONS_MAX, 'node')} more: -o json lists them"
     protected: dict[str, list[str]] = defaultdict(list)
-    for one in found:
+    for one in evictions:
         for each in one.protected:
             protected[f"{each.policy}/{each.rule}"].append(f"{each.pod} on {one.node}")
     for rule, pods in sorted(protected.items()):
         yield f"{rule} protects from this pod: {some(pods)}"
 
 
-def _outcome(one: Eviction) -> str:
-    if not one.victims:
+def _outcome(eviction: Eviction) -> str:
+    if not eviction.victims:
         return "without all of them there is still no room"
-    if one.given_up is None:
+    if eviction.given_up is None:
         return "makes room"
-    rule = f"{one.given_up.policy}/{one.given_up.rule}" if one.given_up.rule else one.given_up.policy
-    return f"given up: {rule}: {one.given_up.why}"
+    rule = (
+        f"{eviction.given_up.policy}/{eviction.given_up.rule}" if eviction.given_up.rule else eviction.given_up.policy
+    )
+    return f"given up: {rule}: {eviction.given_up.why}"

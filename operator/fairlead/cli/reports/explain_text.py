@@ -41,47 +41,50 @@ _OTHERS_MAX: Final = 8
 _STEPS_MAX: Final = 12
 
 
-def explanation_text(about: ExplainContext, found: Explanation, *, wide: bool = False, colour: bool) -> Iterator[str]:
+def explanation_text(
+    context: ExplainContext, explanation: Explanation, *, wide: bool = False, colour: bool
+) -> Iterator[str]:
     """Yield the lines of the text; a wide one has a row for each node instead of each group."""
-    yield from head(about, colour=colour)
-    yield from summary(about, colour=colour)
+    yield from head(context, colour=colour)
+    yield from summary(context, colour=colour)
     yield ""
-    yield from _nodes(about, found, colour) if wide else _groups(about, found, colour)
-    if found.as_good:
-        verb = "is" if len(found.as_good) == 1 else "are"
+    yield from _nodes(context, explanation, colour) if wide else _groups(context, explanation, colour)
+    if explanation.as_good:
+        verb = "is" if len(explanation.as_good) == 1 else "are"
         yield clean(
-            f"The scheduler gets a tenth of the points, rounded: for it {some(found.as_good)} {verb} equally good."
+            f"The scheduler gets a tenth of the points, rounded: for it {some(explanation.as_good)} {verb}"
+            " equally good."
         )
-    if found.rejecting:
+    if explanation.rejecting:
         yield from _titled("WHAT THE RULES COMPARED", colour)
-        for one in found.rejecting:
+        for one in explanation.rejecting:
             yield from _rejecting(one)
-    if found.closest is not None:
+    if explanation.closest is not None:
         yield from _titled("CLOSEST", colour)
-        yield from _closest(found.closest)
-    if found.evictions:
+        yield from _closest(explanation.closest)
+    if explanation.evictions:
         yield from _titled("PREEMPTION", colour)
-        yield from map(clean, eviction_lines(found.evictions))
-        if about.scheduling.last is not None and any(one.is_possible for one in found.evictions):
+        yield from map(clean, eviction_lines(explanation.evictions))
+        if context.scheduling.last is not None and any(one.is_possible for one in explanation.evictions):
             yield _TRIED_AGAIN
-    own = [one for one in found.others if one.policy not in found.foreign]
-    foreign = [found.foreign[one.policy] for one in found.others if one.policy in found.foreign]
-    yield from _tail(about, own, foreign, simulates_preemption=bool(found.evictions))
+    own = [one for one in explanation.others if one.policy not in explanation.foreign]
+    foreign = [explanation.foreign[one.policy] for one in explanation.others if one.policy in explanation.foreign]
+    yield from _tail(context, own, foreign, simulates_preemption=bool(explanation.evictions))
 
 
-def _groups(about: ExplainContext, found: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
-    rows = [_row(about, group) for group in found.groups[:_GROUPS_MAX]]
+def _groups(context: ExplainContext, explanation: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    rows = [_row(context, group) for group in explanation.groups[:_GROUPS_MAX]]
     title, *rest = columns([("NODES", "VERDICT", "WHICH", "WHY"), *rows])
     yield painted(title, _BOLD, colour)
-    for line, group in zip(rest, found.groups, strict=False):
+    for line, group in zip(rest, explanation.groups, strict=False):
         yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
-    if len(found.groups) > _GROUPS_MAX:
-        rest_ = sum(len(group.nodes) for group in found.groups[_GROUPS_MAX:])
+    if len(explanation.groups) > _GROUPS_MAX:
+        rest_ = sum(len(group.nodes) for group in explanation.groups[_GROUPS_MAX:])
         yield f"and {counted(rest_, 'node')} for other reasons: -o wide lists all"
 
 
-def _nodes(about: ExplainContext, found: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
-    rows = [*node_rows(about.judged, found.groups)]
+def _nodes(context: ExplainContext, explanation: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    rows = [*node_rows(context.judged, explanation.groups)]
     cells = [(name, _WORDS[verdict], score, why) for name, verdict, score, why in rows]
     title, *lines = columns([("NODE", "VERDICT", "SCORE", "REASON"), *cells])
     yield painted(title, _BOLD, colour)
@@ -89,42 +92,42 @@ def _nodes(about: ExplainContext, found: Explanation, colour: bool) -> Iterator[
         yield painted(line, _COLOURS[verdict], colour and bool(_COLOURS[verdict]))
 
 
-def node_text(about: ExplainContext, one: OneNode, *, colour: bool) -> Iterator[str]:
+def node_text(context: ExplainContext, node: OneNode, *, colour: bool) -> Iterator[str]:
     """Yield the lines of the text."""
-    yield from head(about, colour=colour)
-    good = one.verdict in ("Preferred", "Possible")
-    yield painted(clean(f"node {one.node.name}: {_WORDS[one.verdict]}"), GREEN if good else RED, colour)
-    for why in one.node.unfit:
+    yield from head(context, colour=colour)
+    good = node.verdict in ("Preferred", "Possible")
+    yield painted(clean(f"node {node.node.name}: {_WORDS[node.verdict]}"), GREEN if good else RED, colour)
+    for why in node.node.unfit:
         yield f"    the scheduler: {clean(str(why))}"
-    for title, rules in (("FILTERS", one.explained.filters), ("SCORES", one.explained.scores)):
+    for title, rules in (("FILTERS", node.explained.filters), ("SCORES", node.explained.scores)):
         if rules:
             yield from _titled(title, colour)
-        points = {} if one.scored is None else {(each.policy, each.rule): each for each in one.scored.scores}
+        points = {} if node.scored is None else {(each.policy, each.rule): each for each in node.scored.scores}
         for rule in rules:
             yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
             yield from _compared([*map(of_step, rule.steps), *_noted(rule)], "VALUE")
             if rule.flips:
                 yield "  would pass with another result of:"
                 yield from _compared(of_ways([rule.flips, *rule.alternatives]), "VALUE")
-    if one.scored is not None and one.scored.scores:
+    if node.scored is not None and node.scored.scores:
         yield ""
-        sent = f"the scheduler gets {one.scored.sent}: a tenth of the points above the worst of these nodes"
-        yield f"{one.scored.total:.10g} points in total; {sent}"
-    yield from _tail(about, (), ())
+        sent = f"the scheduler gets {node.scored.sent}: a tenth of the points above the worst of these nodes"
+        yield f"{node.scored.total:.10g} points in total; {sent}"
+    yield from _tail(context, (), ())
 
 
-def _row(about: ExplainContext, group: Group) -> Sequence[str]:
+def _row(context: ExplainContext, group: Group) -> Sequence[str]:
     count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
-    return count, _WORDS[group.verdict], some(names), _why(about, group)  # the longest last: terminals wrap it
+    return count, _WORDS[group.verdict], some(names), _why(context, group)  # the longest last: terminals wrap it
 
 
-def _why(about: ExplainContext, group: Group) -> str:
-    unevaluated = ", ".join(one.name for one in about.judged.unevaluated)
+def _why(context: ExplainContext, group: Group) -> str:
+    unevaluated = ", ".join(one.name for one in context.judged.unevaluated)
     if group.verdict == "Unanswered":
         return "the scheduler's call is not answered"
     if unevaluated and group.verdict in ("Possible", "Unknown"):
         return f"not evaluated: {unevaluated}"
-    if not about.judged.matched and group.verdict == "Possible":
+    if not context.judged.matched and group.verdict == "Possible":
         return "no policy applies"
     first, scores = group.first, sorted({node.score or 0.0 for node in group.nodes})
     if group.verdict in ("Preferred", "Possible"):
@@ -139,11 +142,11 @@ def _reasons(node: NodeResult) -> Iterator[str]:
     yield from dict.fromkeys(one.what for one in node.unfit)
 
 
-def _rejecting(one: Rejecting) -> Iterator[str]:
-    explained = one.explained
-    which = one.node if one.count == 1 else f"{counted(one.count, 'node')}, such as {one.node}"
+def _rejecting(rejecting: Rejecting) -> Iterator[str]:
+    explained = rejecting.explained
+    which = rejecting.node if rejecting.count == 1 else f"{counted(rejecting.count, 'node')}, such as {rejecting.node}"
     yield clean(f"{_rule(explained)}: {_reason(explained)}, on {which}")
-    yield from _compared(of_rejection(explained), f"VALUE ON {one.node}")
+    yield from _compared(of_rejection(explained), f"VALUE ON {rejecting.node}")
 
 
 def _closest(closest: Closest) -> Iterator[str]:
@@ -172,9 +175,9 @@ def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
     return f"{value}, which is {points.score:.10g} of 100 and adds {points.points:.10g} points"
 
 
-def _rule(one: RuleExplained | Rejection) -> str:
+def _rule(rule: RuleExplained | Rejection) -> str:
     """Return policy/rule; a policy that does not compile has no rule."""
-    return f"{one.policy}/{one.rule}" if one.rule else one.policy
+    return f"{rule.policy}/{rule.rule}" if rule.rule else rule.policy
 
 
 def _noted(rule: RuleExplained) -> Iterable[tuple[str, str]]:
@@ -191,7 +194,7 @@ def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is 
 
 
 def _tail(
-    about: ExplainContext, others: Sequence[Unmatched], foreign: Sequence[str], *, simulates_preemption: bool = False
+    context: ExplainContext, others: Sequence[Unmatched], foreign: Sequence[str], *, simulates_preemption: bool = False
 ) -> Iterator[str]:
     """Yield the end of the text; `foreign` has the scheduler of each policy that is for another one."""
     yield ""
@@ -203,11 +206,11 @@ def _tail(
         names = sorted({*foreign})
         which = f"the scheduler{'s' if len(names) > 1 else ''} {some(names)}"
         yield clean(f"No match: {counted(len(foreign), 'policy', 'policies')} of {which}")
-    answered = not about.scheduling.is_unanswered
-    for served in about.served:
+    answered = not context.scheduling.is_unanswered
+    for served in context.served:
         yield clean(f"Serving: {served.said(answered=answered)}")
-    asked = f" (the pod uses {', '.join(about.judged.unsimulated)})" if about.judged.unsimulated else ""
+    asked = f" (the pod uses {', '.join(context.judged.unsimulated)})" if context.judged.unsimulated else ""
     beyond = [one for one in NOT_SIMULATED if not (simulates_preemption and one == PREEMPTION)]
     yield f"Not simulated: {', '.join(beyond)}{asked}."
-    for note in about.notes:
+    for note in context.notes:
         yield f"Note: {clean(note)}."

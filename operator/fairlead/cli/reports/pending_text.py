@@ -40,14 +40,14 @@ def pending_groups(pods: Iterable[ExplainContext]) -> list[PendingGroup]:
     return sorted(groups, key=lambda one: (-len(one.pods), one.why))
 
 
-def _why(about: ExplainContext) -> tuple[WaitVerdict, str]:
-    judged, count = about.judged, f"{about.nodes:,}"
-    if about.gates:
-        return "Gated", f"they wait for scheduling gates: {', '.join(about.gates)}"
-    if about.scheduling.waits:
-        return "NoAnswer", f"no replica of the operator answers the scheduler {about.scheduler}"
-    if about.unplaceable:
-        return "NotScheduled", about.unplaceable
+def _why(context: ExplainContext) -> tuple[WaitVerdict, str]:
+    judged, count = context.judged, f"{context.nodes:,}"
+    if context.gates:
+        return "Gated", f"they wait for scheduling gates: {', '.join(context.gates)}"
+    if context.scheduling.waits:
+        return "NoAnswer", f"no replica of the operator answers the scheduler {context.scheduler}"
+    if context.unplaceable:
+        return "NotScheduled", context.unplaceable
     if not judged.left:
         return "NoNode", f"none of {count} nodes: {reasons_of_nodes(judged.verdicts)}"
     if judged.is_open:

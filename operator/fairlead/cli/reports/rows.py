@@ -9,10 +9,10 @@ T = TypeVar("T")
 NAMES_MAX: Final = 3
 
 
-def alike(told: Iterable[tuple[PodView, T]]) -> Iterator[tuple[str, T]]:
+def alike(pairs: Iterable[tuple[PodView, T]]) -> Iterator[tuple[str, T]]:
     """Yield names of pods with their results; of pods with the same owner and result, the first stands for all."""
     found: dict[tuple[Any, ...], tuple[PodView, T, int]] = {}
-    for pod, said in told:
+    for pod, said in pairs:
         key = (_owner(pod), said)
         first = found.get(key)
         found[key] = (pod, said, 1) if first is None else (first[0], first[1], first[2] + 1)

@@ -71,11 +71,11 @@ def of_ways(ways: Sequence[Sequence[Change]]) -> list[tuple[str, str]]:
     return rows
 
 
-def of_unmatched(one: Unmatched) -> str:
+def of_unmatched(unmatched: Unmatched) -> str:
     """Return why a policy does not match a pod."""
-    ways = ("; ".join(f"{text}: {value}" for text, value in map(of_flip, way)) for way in one.ways)
+    ways = ("; ".join(f"{text}: {value}" for text, value in map(of_flip, way)) for way in unmatched.ways)
     said = ", or ".join(ways)
-    return f"{one.policy}: {one.why}" + (f" ({said})" if said else "")
+    return f"{unmatched.policy}: {unmatched.why}" + (f" ({said})" if said else "")
 
 
 def value_of(value: object, unit: Unit = "") -> str:

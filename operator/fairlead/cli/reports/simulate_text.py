@@ -83,11 +83,15 @@ def simulate_lines(
         yield f"Note: {clean(note)}."
 
 
-def _cells(name: str, one: SimulateRow, nodes: int) -> tuple[str, ...]:
-    most = "at most " if one.is_open else ""
-    left = "none" if not one.left else f"{most}{one.left:,} of {nodes:,}"
-    others = f"{one.others}; waits for its scheduling gates: {one.gates}" if one.gates else one.others
-    return (name, one.policies, left, one.preferred, one.score, others)
+def _cells(name: str, simulated: SimulateRow, nodes: int) -> tuple[str, ...]:
+    most = "at most " if simulated.is_open else ""
+    left = "none" if not simulated.left else f"{most}{simulated.left:,} of {nodes:,}"
+    others = (
+        f"{simulated.others}; waits for its scheduling gates: {simulated.gates}"
+        if simulated.gates
+        else simulated.others
+    )
+    return (name, simulated.policies, left, simulated.preferred, simulated.score, others)
 
 
 def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:

@@ -15,7 +15,7 @@ Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 
 
 def problems(
-    found: Survey,
+    survey: Survey,
     samples: Mapping[str, Samples],
     *,
     policies: Sequence[Policy],
@@ -23,23 +23,23 @@ def problems(
     replicas: Sequence[Replica],
 ) -> Iterator[Wrong]:
     """Yield all problems."""
-    yield from _wrong_operator(found, replicas)
-    yield from _wrong_leader(found, replicas)
-    yield from _wrong_cluster(found, samples)
+    yield from _wrong_operator(survey, replicas)
+    yield from _wrong_leader(survey, replicas)
+    yield from _wrong_cluster(survey, samples)
     yield from _wrong_schedulers(schedulers)
     yield from _wrong_policies(policies)
-    yield from _wrong_data(found.policies)
+    yield from _wrong_data(survey.policies)
 
 
-def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+def _wrong_operator(survey: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
     if not replicas:
-        if (when := uninstalled_at(found)) is not None:
+        if (when := uninstalled_at(survey)) is not None:
             what = f"it was uninstalled{when}: nothing enforces policies, and pods that name their schedulers wait"
             cure = "Install the chart, or delete the policies."
             yield Wrong(kind="operator", name=LEASE, reason="Uninstalled", message=what, cure=cure)
-        elif not any(one.part == "pods of the operator" for one in found.unread):
-            what = f"it has no pods in {found.namespace}: policy status is out of date, and schedulers get no answers"
-            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(found))
+        elif not any(one.part == "pods of the operator" for one in survey.unread):
+            what = f"it has no pods in {survey.namespace}: policy status is out of date, and schedulers get no answers"
+            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(survey))
         return
     if not any(one.ready for one in replicas):
         what = "none of its pods is ready: pods of policies with failurePolicy Fail stay pending"
@@ -59,43 +59,43 @@ def _wrong_operator(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wron
         )
 
 
-def uninstalled_at(found: Survey) -> str | None:
+def uninstalled_at(survey: Survey) -> str | None:
     """Return when the operator was uninstalled, as policies say, with a blank before; None if it was not."""
-    if found.operator or found.own_deployments:
+    if survey.operator or survey.own_deployments:
         return None
-    conditions = [find_condition(one.get("status", {}), "Ready") or {} for one in found.policies]
+    conditions = [find_condition(one.get("status", {}), "Ready") or {} for one in survey.policies]
     times = [one.get("lastTransitionTime", "") for one in conditions if one.get("reason") == "Uninstalled"]
     return f" at {latest}" if (latest := max(times, default=None)) else latest
 
 
-def _cure_of_no_pods(found: Survey) -> str:
-    if not found.own_deployments:
+def _cure_of_no_pods(survey: Survey) -> str:
+    if not survey.own_deployments:
         return "Install the chart."
-    (deployment, *_) = found.own_deployments
+    (deployment, *_) = survey.own_deployments
     name = deployment["metadata"]["name"]
-    kubectl = f"kubectl --namespace {found.namespace}"
+    kubectl = f"kubectl --namespace {survey.namespace}"
     if deployment["spec"].get("replicas", 1):
         return f"See `{kubectl} describe deployment {name}`."
     return f"Its Deployment {name} is scaled to 0: run `{kubectl} scale deployment {name} --replicas=2`."
 
 
-def _wrong_leader(found: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+def _wrong_leader(survey: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
     """Yield a problem if replicas answer and none of them leads."""
-    if any(one.ready for one in replicas) and all(one.leads is False for one in replicas) and not found.others:
+    if any(one.ready for one in replicas) and all(one.leads is False for one in replicas) and not survey.others:
         what = "none of its replicas leads: schedulers get answers, but no scheduler and no status is updated"
         cure = "After an install or a restart one leads within half a minute. Otherwise see their logs."
         yield Wrong(kind="operator", name=LEASE, reason="NoLeader", message=what, cure=cure)
 
 
-def _wrong_cluster(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
+def _wrong_cluster(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
     """Yield a problem for each other operator: a cluster can have only one."""
     cure = "Uninstall one of them: a cluster can have only one operator."
     leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
     for namespace in sorted(leads):
         what = f"the operator in the namespace {namespace} manages the policies; this one does not"
         yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
-    if found.others and not leads:
-        what = f"other namespaces have operators too: {', '.join(found.others)}"
+    if survey.others and not leads:
+        what = f"other namespaces have operators too: {', '.join(survey.others)}"
         yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
 
 

@@ -32,19 +32,19 @@ _STALENESS: Final = "fairlead_mirror_staleness_seconds"
 _SET: Final = "fairlead_policy_set_info"
 
 
-def overview(found: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
+def overview(survey: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
     """Return the summary of a survey. Pods that nothing serves are not the operator's problem, and it stays ready."""
-    samples = {pod: _samples(text) for pod, text in found.metrics.items()}
-    policies = sorted((_policy(one) for one in found.policies), key=lambda one: (one.ready, one.name))
-    schedulers = sorted(_schedulers(found), key=lambda one: (one.ready is not False, one.name))
-    replicas = sorted(_replicas(found, samples), key=lambda one: (one.ready, one.name))
-    wrong = [*problems(found, samples, policies=policies, schedulers=schedulers, replicas=replicas)]
-    rules = sorted(_rules(found, samples), key=lambda one: (-one.errors, one.policy))
+    samples = {pod: _samples(text) for pod, text in survey.metrics.items()}
+    policies = sorted((_policy(one) for one in survey.policies), key=lambda one: (one.ready, one.name))
+    schedulers = sorted(_schedulers(survey), key=lambda one: (one.ready is not False, one.name))
+    replicas = sorted(_replicas(survey, samples), key=lambda one: (one.ready, one.name))
+    wrong = [*problems(survey, samples, policies=policies, schedulers=schedulers, replicas=replicas)]
+    rules = sorted(_rules(survey, samples), key=lambda one: (-one.errors, one.policy))
     return Overview(
         ready=not wrong,
-        namespace=found.namespace,
+        namespace=survey.namespace,
         wrong=wrong,
-        warnings=[*_warnings(found.policies)],
+        warnings=[*_warnings(survey.policies)],
         policies=policies,
         schedulers=schedulers,
         replicas=replicas,
@@ -53,7 +53,7 @@ def overview(found: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
             Stray(scheduler=one.scheduler, pods=one.count, pod=one.pod, meant=one.meant, unseen=one.unseen)
             for one in strays
         ],
-        not_read=[NotRead(what=one.what, why=one.why) for one in found.unread],
+        not_read=[NotRead(what=one.what, why=one.why) for one in survey.unread],
     )
 
 
@@ -84,13 +84,13 @@ def _errors(rule: Obj) -> int:
     return count
 
 
-def _rules(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
+def _rules(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
     rejected: dict[tuple[str, str], float] = {}
     for one in samples.values():
         for labels, value in one.get(_REJECTED, ()):
             key = labels.get("policy", ""), labels.get("rule", "")
             rejected[key] = rejected.get(key, 0) + value
-    for policy in found.policies:
+    for policy in survey.policies:
         name = policy["metadata"]["name"]
         for rule in policy.get("status", {}).get("rules", ()):
             errors = rule.get("errors", {})
@@ -117,16 +117,16 @@ def _warnings(policies: Iterable[Obj]) -> Iterator[Warned]:
             )
 
 
-def _schedulers(found: Survey) -> Iterator[Scheduler]:
-    named = [scheduler_of(one) for one in found.policies]
-    labelled = [_label(one) for one in (*found.deployments, *found.config_maps)]
-    leases = {one["metadata"]["name"]: one for one in found.leases}
+def _schedulers(survey: Survey) -> Iterator[Scheduler]:
+    named = [scheduler_of(one) for one in survey.policies]
+    labelled = [_label(one) for one in (*survey.deployments, *survey.config_maps)]
+    leases = {one["metadata"]["name"]: one for one in survey.leases}
     for name in sorted({*named, *labelled}):
-        child = Names(name, found.namespace).object_name
-        deployment = next((one for one in found.deployments if one["metadata"]["name"] == child), None)
-        published = next((one for one in found.config_maps if one["metadata"]["name"] == child), None)
+        child = Names(name, survey.namespace).object_name
+        deployment = next((one for one in survey.deployments if one["metadata"]["name"] == child), None)
+        published = next((one for one in survey.config_maps if one["metadata"]["name"] == child), None)
         holder = ((leases.get(child) or {}).get("spec") or {}).get("holderIdentity") or ""
-        pods = [one for one in found.pods if _label(one) == name]
+        pods = [one for one in survey.pods if _label(one) == name]
         management, ready, message, counted = "", None, "", ""
         if deployment is not None:
             management, ready = "Managed", True
@@ -138,10 +138,10 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
             counted = f"{deployment.get('status', {}).get('readyReplicas', 0)}/{deployment['spec']['replicas']}"
         elif published is not None:
             management, ready = "ConfigOnly", True
-        elif not any(one.part in ("deployments", "configmaps") for one in found.unread):
-            refused = _refusal(found.policies, name)
+        elif not any(one.part in ("deployments", "configmaps") for one in survey.unread):
+            refused = _refusal(survey.policies, name)
             management = "Refused" if refused else ""
-            gone = "it was deleted when the operator was uninstalled" if uninstalled_at(found) is not None else ""
+            gone = "it was deleted when the operator was uninstalled" if uninstalled_at(survey) is not None else ""
             ready, message = False, refused or gone or "the operator has created nothing for it yet"
         yield Scheduler(
             name=name,
@@ -152,7 +152,7 @@ def _schedulers(found: Survey) -> Iterator[Scheduler]:
             config_hash=_annotation(deployment or published, CONFIG_HASH),
             policies=named.count(name),
             message=message,
-            deleted_after="" if name in (*named, *found.listed) else _deleted_after(found, name),
+            deleted_after="" if name in (*named, *survey.listed) else _deleted_after(survey, name),
         )
 
 
@@ -164,25 +164,25 @@ def _refusal(policies: Iterable[Obj], scheduler: str) -> str:
     return refused[0] if refused and len(refused) == len(of_it) else ""
 
 
-def _deleted_after(found: Survey, scheduler: str) -> str:
+def _deleted_after(survey: Survey, scheduler: str) -> str:
     """Return the time after which a scheduler without policies is deleted; empty if that is unknown."""
-    name = Names(scheduler, found.namespace).state
-    state = STATE.read(next((one for one in found.config_maps if one["metadata"]["name"] == name), None)).value
+    name = Names(scheduler, survey.namespace).state
+    state = STATE.read(next((one for one in survey.config_maps if one["metadata"]["name"] == name), None)).value
     since = None if state is None else state.retention.empty_since
     return "" if since is None else f"{datetime.fromtimestamp(since + SCHEDULER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _replicas(found: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica]:
-    lease = next((one for one in found.leases if one["metadata"]["name"] == LEASE), None)
+def _replicas(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica]:
+    lease = next((one for one in survey.leases if one["metadata"]["name"] == LEASE), None)
     holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
-    for pod in found.operator:
+    for pod in survey.operator:
         name, told = pod["metadata"]["name"], samples.get(pod["metadata"]["name"], {})
         ages = [value for _, value in told.get(_STALENESS, ())]
         ready = is_ready(pod)
         yield Replica(
             name=name,
             ready=ready,
-            leads=None if any(one.part == "leases" for one in found.unread) else holder.partition("_")[0] == name,
+            leads=None if any(one.part == "leases" for one in survey.unread) else holder.partition("_")[0] == name,
             policy_set=next((labels.get("hash", "") for labels, _ in told.get(_SET, ())), ""),
             stale_s=round(max(ages), 1) if ages and isfinite(max(ages)) else None,
             restarts=sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses", ())),

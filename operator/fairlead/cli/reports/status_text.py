@@ -182,13 +182,13 @@ def _warnings(what: Overview) -> list[Sequence[str]]:
     return [head, *rows] if rows else []
 
 
-def _stray(one: Stray) -> Iterator[str]:
-    verb, such = ("waits", f": {one.pod}") if one.pods == 1 else ("wait", f", such as {one.pod}")
-    where = ", as far as can be seen" if one.unseen else ""
-    said = f"{counted(one.pods, 'pod')} {verb} for {one.scheduler}, and no policy and no scheduler has this name"
+def _stray(stray: Stray) -> Iterator[str]:
+    verb, such = ("waits", f": {stray.pod}") if stray.pods == 1 else ("wait", f", such as {stray.pod}")
+    where = ", as far as can be seen" if stray.unseen else ""
+    said = f"{counted(stray.pods, 'pod')} {verb} for {stray.scheduler}, and no policy and no scheduler has this name"
     yield clean(f"  {said}{where}{such}")
-    if one.meant:
-        yield clean(f"    -> Did you mean {one.meant}? schedulerName cannot be changed: create the pods again.")
+    if stray.meant:
+        yield clean(f"    -> Did you mean {stray.meant}? schedulerName cannot be changed: create the pods again.")
 
 
 def _more(count: int) -> Iterator[str]:

@@ -143,13 +143,13 @@ def place_of(place: PolicyLocation, at: int) -> int:
     return place.of(("cases", at, "name"))[0]
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(difference: Difference) -> dict[str, Any]:
     return {
-        "field": render_path(("expect", *one.path)),
-        "about": one.about,
-        "expected": one.expected,
-        "got": one.got,
-        "details": [*_details(one)],
+        "field": render_path(("expect", *difference.path)),
+        "about": difference.about,
+        "expected": difference.expected,
+        "got": difference.got,
+        "details": [*_details(difference)],
     }
 
 
@@ -199,9 +199,9 @@ def _unread(report: SuiteReport) -> list[SuiteRun]:
     ]
 
 
-def _said(one: Finding) -> str:
-    what = f"{one.field}: {one.message}" if one.field else one.message
-    return f"{one.line}:{one.column}: {what}"
+def _said(finding: Finding) -> str:
+    what = f"{finding.field}: {finding.message}" if finding.field else finding.message
+    return f"{finding.line}:{finding.column}: {what}"
 
 
 def _counts(cases: Sequence[CaseRun]) -> dict[str, str]:

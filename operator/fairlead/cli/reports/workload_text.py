@@ -31,41 +31,41 @@ class ExplainedWorkload:
         return sum(len(one.pods) for one in self.groups)
 
 
-def workload_lines(found: ExplainedWorkload, *, colour: bool) -> Iterator[str]:
+def workload_lines(workload: ExplainedWorkload, *, colour: bool) -> Iterator[str]:
     """Yield the lines about a workload, which come before those about its pod."""
-    wanted = "" if found.replicas is None else f" of {found.replicas:,}"
-    if not found.pod:
-        said = f"{found.ref} has no pods{wanted and f' ({found.replicas:,} wanted)'}: this explains its template."
+    wanted = "" if workload.replicas is None else f" of {workload.replicas:,}"
+    if not workload.pod:
+        said = f"{workload.ref} has no pods{wanted and f' ({workload.replicas:,} wanted)'}: this explains its template."
         yield clean(said)
-        if found.fault:
-            yield clean(f"Its controller creates none: {found.fault}")
+        if workload.fault:
+            yield clean(f"Its controller creates none: {workload.fault}")
         yield ""
         return
-    count = f"{found.pods:,}{wanted} {'pod' if (found.replicas or found.pods) == 1 else 'pods'}"
-    if not found.waiting:
-        yield clean(f"{found.ref}: {count}, none waits; this explains {found.pod}.")
-    elif len(found.groups) == 1:
-        alike = found.waiting - 1
+    count = f"{workload.pods:,}{wanted} {'pod' if (workload.replicas or workload.pods) == 1 else 'pods'}"
+    if not workload.waiting:
+        yield clean(f"{workload.ref}: {count}, none waits; this explains {workload.pod}.")
+    elif len(workload.groups) == 1:
+        alike = workload.waiting - 1
         more = f", as {counted(alike, 'more waits', 'more wait')} for the same reason" if alike else ""
-        yield clean(f"{found.ref}: {count}, {found.waiting:,} waiting; this explains {found.pod}{more}.")
+        yield clean(f"{workload.ref}: {count}, {workload.waiting:,} waiting; this explains {workload.pod}{more}.")
     else:
-        yield clean(f"{found.ref}: {count}, {found.waiting:,} waiting; this explains {found.pod}.")
-        yield from group_rows(found.groups, colour=colour)
-    if found.fault:
-        yield clean(f"Its controller creates no more: {found.fault}")
+        yield clean(f"{workload.ref}: {count}, {workload.waiting:,} waiting; this explains {workload.pod}.")
+        yield from group_rows(workload.groups, colour=colour)
+    if workload.fault:
+        yield clean(f"Its controller creates no more: {workload.fault}")
     yield ""
 
 
-def workload_data(found: ExplainedWorkload) -> dict[str, Any]:
+def workload_data(workload: ExplainedWorkload) -> dict[str, Any]:
     """Return the workload for programs."""
     return {
-        "kind": found.ref.kind.kind,
-        "namespace": found.ref.key[0],
-        "name": found.ref.key[1],
-        "replicas": found.replicas,
-        "pods": found.pods,
-        "waiting": found.waiting,
-        "explained": "Pod" if found.pod else "Template",
-        "fault": found.fault or None,
-        "groups": [group_data(one) for one in found.groups],
+        "kind": workload.ref.kind.kind,
+        "namespace": workload.ref.key[0],
+        "name": workload.ref.key[1],
+        "replicas": workload.replicas,
+        "pods": workload.pods,
+        "waiting": workload.waiting,
+        "explained": "Pod" if workload.pod else "Template",
+        "fault": workload.fault or None,
+        "groups": [group_data(one) for one in workload.groups],
     }

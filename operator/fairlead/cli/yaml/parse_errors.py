@@ -64,8 +64,8 @@ def explain_parse_error(error: yaml.MarkedYAMLError, source: Source, quoted: tup
     return BrokenError(at, f"this is not YAML: {said}", hint)
 
 
-def _hint(said: str, here: str, before: str) -> str:
+def _hint(text: str, here: str, before: str) -> str:
     for problem, line, above, hint in _HINTS:
-        if problem in said and line.match(here) and above.match(before):
+        if problem in text and line.match(here) and above.match(before):
             return hint
     return ""

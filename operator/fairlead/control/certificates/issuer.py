@@ -38,15 +38,17 @@ class SchedulerCertificates:
     """Returns the labels of a scheduler's Secret."""
     now: Callable[[], datetime]
 
-    async def ensure(self, held: Authority | None = None) -> Secret:
-        """Return the authority's Secret. The first replica creates it if it is missing, from `held` if possible."""
-        return await self.secrets.ensure(self.name, lambda: (held or Authority(authorities.new(self.now()))).data())
+    async def ensure(self, authority: Authority | None = None) -> Secret:
+        """Return the authority's Secret. The first replica creates it if it is missing, from `authority` if it can."""
+        return await self.secrets.ensure(
+            self.name, lambda: (authority or Authority(authorities.new(self.now()))).data()
+        )
 
     async def step(
         self,
         rolled: Mapping[str, str],
         replicas: Mapping[str, ReplicaTrust | None],
-        held: Authority | None = None,
+        current: Authority | None = None,
         paused: Collection[str] = (),
     ) -> CertificateStep:
         """Do what can be done now. `rolled` has the authorities that the pods of each scheduler were started with.
@@ -54,7 +56,7 @@ class SchedulerCertificates:
         Paused schedulers do not get their first certificate; an existing one is renewed. Raises AuthorityError if the
         Secret has no usable authority, and ConflictError if others wrote it meanwhile; the next reconcile sees that.
         """
-        kept = await self.ensure(held)
+        kept = await self.ensure(current)
         try:
             authority = authorities.read(kept.data)
         except AuthorityError as error:

@@ -137,7 +137,7 @@ def decide(
 
 
 def objects_to_prune(
-    names: Names, decided: Decision, observed: ObservedScheduler, found: Sequence[Object]
+    names: Names, decided: Decision, observed: ObservedScheduler, objects: Sequence[Object]
 ) -> list[Object]:
     """Return the objects with our label that are not desired any more, in the order in which to delete them.
 
@@ -156,7 +156,7 @@ def objects_to_prune(
     gone = deletion_order(
         [
             one
-            for one in found
+            for one in objects
             if (one["kind"], one["metadata"]["name"]) not in wanted
             and one["kind"] not in _KEPT
             and not (one["kind"] == "ConfigMap" and one["metadata"]["name"] in kept)

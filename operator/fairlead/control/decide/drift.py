@@ -70,8 +70,8 @@ def _holds_list(desired: Sequence[Any], live: Sequence[Any], field: str) -> bool
     return all(includes(one, by_key.get(one[key])) for one in desired)
 
 
-def _has(one: Any, key: str) -> bool:
-    return isinstance(one, Mapping) and key in one
+def _has(value: Any, key: str) -> bool:
+    return isinstance(value, Mapping) and key in value
 
 
 def _same_amount(desired: Any, live: Any) -> bool:

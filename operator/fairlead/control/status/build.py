@@ -41,13 +41,13 @@ class StatusInputs:
     """Reasons and messages of lint."""
 
 
-def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
+def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
     """Return the status."""
-    policy, decision = about.policy, about.result.decision
+    policy, decision = inputs.policy, inputs.result.decision
     before, uid = policy.get("status", {}), policy["metadata"]["uid"]
     generation, name = policy["metadata"]["generation"], policy["metadata"]["name"]
-    on_replicas = {pod: _of(one, name, uid) for pod, one in about.states.items()}
-    missing = {pod: one.missing_permission for pod, one in about.states.items() if isinstance(one, ReplicaState)}
+    on_replicas = {pod: _of(one, name, uid) for pod, one in inputs.states.items()}
+    missing = {pod: one.missing_permission for pod, one in inputs.states.items() if isinstance(one, ReplicaState)}
     found = [one for one in on_replicas.values() if isinstance(one, PolicyState)]
     data = {pod: one.data for pod, one in on_replicas.items() if isinstance(one, PolicyState)}
     # A mode that this version cannot read changes nothing, so the replicas know what is applied.
@@ -58,30 +58,30 @@ def build_status(about: StatusInputs, now: datetime) -> dict[str, Any]:
     known = ConditionInputs(
         generation=generation,
         mode=mode,
-        refused=about.result.refused,
-        crd_outdated=about.crd_outdated,
-        invalid=about.invalid,
+        refused=inputs.result.refused,
+        crd_outdated=inputs.crd_outdated,
+        invalid=inputs.invalid,
         compiled=cast("Reason", current[0].reason) if current else None,
         fault=current[0].message if current else "",
         replicas=[_replica(pod, one, missing.get(pod, "")) for pod, one in on_replicas.items()],
-        phase=decision.phase if decision is not None and edit_id(policy) in about.result.policy_edits else None,
+        phase=decision.phase if decision is not None and edit_id(policy) in inputs.result.policy_edits else None,
         rollout_message=decision.message if decision is not None else "",
-        missing_permission=about.result.missing_permission,
-        failure=about.result.failed,
-        missing_permissions=about.missing_permissions,
-        paused=about.paused,
+        missing_permission=inputs.result.missing_permission,
+        failure=inputs.result.failed,
+        missing_permissions=inputs.missing_permissions,
+        paused=inputs.paused,
         data=data_condition(measured_entries(policy["spec"]), data, mode),
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,
         "conditions": conditions(known, before.get("conditions", ()), now.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        "scheduler": {"name": scheduler_of(policy), **_hashes(about)},
+        "scheduler": {"name": scheduler_of(policy), **_hashes(inputs)},
         "rules": [*_rules(found)],
-        "warnings": [*_warnings(about, found)],
+        "warnings": [*_warnings(inputs, found)],
     }
     if (serving := serving_generation(known)) is not None:
         made["servingGeneration"] = serving
-    if accepted := [*_accepted(about)]:
+    if accepted := [*_accepted(inputs)]:
         made["acceptedWarnings"] = accepted
     if measured := data_status(data, now):
         made["data"] = measured
@@ -111,20 +111,20 @@ def _replica(pod: str, state: PolicyState | str, missing: str) -> ReplicaSummary
     return ReplicaSummary(name=pod, serving=state.serving or None, mode=state.mode, slow=state.slow, missing=missing)
 
 
-def _hashes(about: StatusInputs) -> dict[str, str]:
-    decision = about.result.decision
+def _hashes(inputs: StatusInputs) -> dict[str, str]:
+    decision = inputs.result.decision
     if decision is None or decision.plan is None:
         return {}
     found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.persisted.rollout.last_good}
     return {key: value for key, value in found.items() if value}
 
 
-def _rules(found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
+def _rules(states: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
     """Yield the rules, with errors added up over the replicas."""
-    if not found:
+    if not states:
         return
-    others = [{(rule.kind, rule.name): rule for rule in one.rules} for one in found[1:]]
-    for rule in found[0].rules:
+    others = [{(rule.kind, rule.name): rule for rule in one.rules} for one in states[1:]]
+    for rule in states[0].rules:
         same = [rule, *(one[key] for one in others if (key := (rule.kind, rule.name)) in one)]
         made: dict[str, Any] = {"kind": rule.kind, "name": rule.name}
         if rule.uses:
@@ -145,32 +145,32 @@ def _when(rule: RuleState) -> str:
     return rule.last_error_at
 
 
-def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
+def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
     by_reason: dict[str, list[str]] = {}
-    for reason, sentence, accepted in about.warnings:
+    for reason, sentence, accepted in inputs.warnings:
         if accepted:
             continue
         by_reason.setdefault(reason, []).append(sentence)
-    conflicts = dict.fromkeys(text for one in found for text in one.conflicts)
+    conflicts = dict.fromkeys(text for one in states for text in one.conflicts)
     if conflicts:
         by_reason["Conflict"] = [*conflicts]
     for reason, sentences in sorted(by_reason.items()):
         yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
-    if slow := dict.fromkeys(text for one in found for text in one.slow_for):
+    if slow := dict.fromkeys(text for one in states for text in one.slow_for):
         yield {
             "reason": "TooSlowForSome",
-            "count": sum(bool(one.slow_for) for one in found),
+            "count": sum(bool(one.slow_for) for one in states),
             "message": f"it missed the deadline twice in a minute: {'; '.join(slow)}, for 5 minutes; "
             "its rules are too expensive for these pods",
         }
-    if refused := max((one.rejected_pods for one in found), default=0):
+    if refused := max((one.rejected_pods for one in states), default=0):
         yield {
             "reason": "RejectedByThisPolicyOnly",
             "count": refused,
             "message": "pods are pending because this policy, and no other, keeps them from every node; autoscalers do "
             "not see that",
         }
-    if missed := sum(one.missed_samples for one in found):
+    if missed := sum(one.missed_samples for one in states):
         yield {
             "reason": "SampleMissed",
             "count": missed,
@@ -179,9 +179,9 @@ def _warnings(about: StatusInputs, found: Sequence[PolicyState]) -> Iterator[dic
         }
 
 
-def _accepted(about: StatusInputs) -> Iterator[dict[str, Any]]:
+def _accepted(inputs: StatusInputs) -> Iterator[dict[str, Any]]:
     by_reason: dict[str, list[str]] = {}
-    for reason, sentence, accepted in about.warnings:
+    for reason, sentence, accepted in inputs.warnings:
         if accepted:
             by_reason.setdefault(reason, []).append(f"{accepted} ({sentence})")
     for reason, sentences in sorted(by_reason.items()):

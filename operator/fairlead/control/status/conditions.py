@@ -212,19 +212,19 @@ def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("False", "TooSlow", f"{_named(slow)}: {message}; {hint}")
 
 
-def _is_behind(one: ReplicaSummary, known: ConditionInputs) -> bool:
+def _is_behind(replica: ReplicaSummary, known: ConditionInputs) -> bool:
     # Nothing of a disabled policy that does not compile is to serve.
     is_served = known.mode != "Disabled" or known.compiled in (None, "Compiled")
-    return not one.silent and is_served and one.serving != str(known.generation)
+    return not replica.silent and is_served and replica.serving != str(known.generation)
 
 
-def _served_by(one: ReplicaSummary, known: ConditionInputs) -> str:
-    if one.mode == "Enforce" and known.mode == "Disabled":
-        what = "its failurePolicy" if one.serving is None else f"generation {one.serving}"
+def _served_by(replica: ReplicaSummary, known: ConditionInputs) -> str:
+    if replica.mode == "Enforce" and known.mode == "Disabled":
+        what = "its failurePolicy" if replica.serving is None else f"generation {replica.serving}"
         return f"still applies {what}, although it is disabled"
-    if one.mode not in ("", known.mode):
-        return "still has it disabled" if one.mode == "Disabled" else f"still has it in mode {one.mode}"
-    return f"serves generation {one.serving}" if one.serving is not None else "does not serve it"
+    if replica.mode not in ("", known.mode):
+        return "still has it disabled" if replica.mode == "Disabled" else f"still has it in mode {replica.mode}"
+    return f"serves generation {replica.serving}" if replica.serving is not None else "does not serve it"
 
 
 def _scheduler(known: ConditionInputs) -> Iterator[ConditionValue]:

@@ -13,6 +13,7 @@ from fairlead.control.status.conditions import ConditionValue, Reason
 from fairlead.policy.nodes.measured_summary import age_text
 from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
 from fairlead.replica_state import DataEntryState, FaultState
+from fairlead.time_units import SECOND_NS
 
 Entries = Sequence[DataEntryState]
 MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
@@ -22,7 +23,6 @@ _NAMES_MAX: Final = 256
 _FAILED_POLLS: Final = 2
 """Polls that have to fail one after the other."""
 _WATCHED_S: Final = 10
-_SECOND: Final = 1_000_000_000
 _NAMED: Final = 3
 
 
@@ -94,8 +94,8 @@ def _is_answered(name: str, entries: Entries) -> bool:
     return any(one.name == name and one.answered for one in entries)
 
 
-def _rank(one: _Problem) -> tuple[int, int]:
-    return one.rank
+def _rank(problem: _Problem) -> tuple[int, int]:
+    return problem.rank
 
 
 def _problems(entries: Entries) -> Iterator[_Problem]:
@@ -117,49 +117,54 @@ def _problems(entries: Entries) -> Iterator[_Problem]:
             yield _Problem("DataMissing", one.nodes, f"{one.name}: no node has a value; {one.note}")
 
 
-def _has_failed(one: DataEntryState) -> bool:
-    if not one.error:
+def _has_failed(state: DataEntryState) -> bool:
+    if not state.error:
         return False
-    return one.succeeded_s_ago is None or one.succeeded_s_ago > _FAILED_POLLS * (one.interval_s or _WATCHED_S)
+    return state.succeeded_s_ago is None or state.succeeded_s_ago > _FAILED_POLLS * (state.interval_s or _WATCHED_S)
 
 
-def _fault_text(one: DataEntryState, fault: FaultState) -> str:
+def _fault_text(state: DataEntryState, fault: FaultState) -> str:
     have = f"{fault.nodes} {'has' if fault.nodes == 1 else 'have'}"
     value = "a value" if fault.nodes == 1 else "values"
     more = ", ..." if fault.nodes > len(fault.names[:_NAMED]) else ""
     names = f" ({', '.join(fault.names[:_NAMED])}{more})"
     if fault.why == STALE:
-        return f"{have} {value} older than {_age(one.greatest_age_s)}{names}"
+        return f"{have} {value} older than {_age(state.greatest_age_s)}{names}"
     if fault.why == FUTURE:
         return f"{have} {value} with a time in the future{names}"
     if fault.why == SEVERAL:
         return f"{have} several values{names}"
     if fault.why == NO_NUMBER:
         return f"{have} {value} that {'is no number' if fault.nodes == 1 else 'are no numbers'}{names}"
-    joined = fault.nodes - one.young
-    if fault.why == MISSING and not joined and one.with_value:
+    joined = fault.nodes - state.young
+    if fault.why == MISSING and not joined and state.with_value:
         return ""  # nodes that have just joined
     return f"{have} no value{names}"
 
 
 def _age(age_s: int) -> str:
-    return age_text(age_s * _SECOND)
+    return age_text(age_s * SECOND_NS)
 
 
-def _replica(pod: str, one: DataEntryState, now: datetime) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": pod, "nodes": one.nodes, "withValue": one.with_value, "onDefault": one.on_default}
-    if one.oldest_s is not None and one.median_s is not None:
-        made |= {"oldestAgeSeconds": one.oldest_s, "medianAgeSeconds": one.median_s}
-    if one.faults:
+def _replica(pod: str, state: DataEntryState, now: datetime) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": pod,
+        "nodes": state.nodes,
+        "withValue": state.with_value,
+        "onDefault": state.on_default,
+    }
+    if state.oldest_s is not None and state.median_s is not None:
+        made |= {"oldestAgeSeconds": state.oldest_s, "medianAgeSeconds": state.median_s}
+    if state.faults:
         made["withoutValue"] = [
             {"reason": _WORDS[fault.why], "nodes": fault.nodes, "names": ", ".join(fault.names)[:_NAMES_MAX]}
-            for fault in one.faults
+            for fault in state.faults
         ]
-    if one.succeeded_s_ago is not None:
-        made["lastSuccess"] = _time(now - timedelta(seconds=one.succeeded_s_ago))
-    made |= {key: text for key, text in (("lastError", one.error), ("note", one.note)) if text}
-    if one.failures:
-        made["failedPolls"] = one.failures
+    if state.succeeded_s_ago is not None:
+        made["lastSuccess"] = _time(now - timedelta(seconds=state.succeeded_s_ago))
+    made |= {key: text for key, text in (("lastError", state.error), ("note", state.note)) if text}
+    if state.failures:
+        made["failedPolls"] = state.failures
     return made
 
 

@@ -90,5 +90,5 @@ class LintCache:
             run.found = [(one.reason.value, _as_text(one), one.accepted) for one in found]
 
 
-def _as_text(one: LintWarning) -> str:
-    return f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")
+def _as_text(warning: LintWarning) -> str:
+    return f"{render_path(warning.path)}: {warning.message}" + (f"; {warning.hint}" if warning.hint else "")

@@ -75,7 +75,7 @@ class StatusWriter:
         except ConflictError:
             return False  # the policy changed meanwhile
         except ClusterError as error:
-            if (more := self._rate_limiter.about(type(error).__name__)) is not None:
+            if (more := self._rate_limiter.allow(type(error).__name__)) is not None:
                 LOG.warning("status.write_failed", extra={"policy": name, "error": str(error), **more})
             return False
         except Exception:  # retried with the next reconcile; the other policies get their statuses

@@ -66,9 +66,9 @@ watch_event: Final = msgspec.json.Decoder(Event)
 partial_object: Final = msgspec.json.Decoder(PartialObject)
 
 
-def identify(one: Identified) -> tuple[Key, ObjectVersion]:
+def identify(item: Identified) -> tuple[Key, ObjectVersion]:
     """Return the key and the version of an object."""
-    meta = one.metadata
+    meta = item.metadata
     return (meta.namespace, meta.name), ObjectVersion(meta.uid, meta.resourceVersion)
 
 

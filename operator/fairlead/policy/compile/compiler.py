@@ -66,14 +66,14 @@ def compile_steps(
     rules: CompileOptions,
     *,
     unknown: Collection[str] = (),
-    made: list[CompiledExpression] | None = None,
+    expressions: list[CompiledExpression] | None = None,
 ) -> Steps[CompiledPolicy]:
     """Compile, pausing after each expression so that calls are served meanwhile. Raises PolicyError at the end.
 
-    Compiled expressions are added to `made`, so that a caller that gives up can free them in pieces.
+    Compiled expressions are added to `expressions`, so that a caller that gives up can free them in pieces.
     """
-    made = [] if made is None else made
-    compiler = _Compiler(policy, rules, unknown, made)
+    expressions = [] if expressions is None else expressions
+    compiler = _Compiler(policy, rules, unknown, expressions)
     try:
         yield from within(compiler.run(), rules.clock)
         faults = tuple(compiler.faults)
@@ -83,7 +83,7 @@ def compile_steps(
     if not faults:
         return compiler.result()
     del compiler
-    yield from released(made)
+    yield from released(expressions)
     raise PolicyError(faults)
 
 
@@ -103,13 +103,13 @@ class _Compiler:
         policy: SchedulerExtenderPolicy,
         rules: CompileOptions,
         unknown: Collection[str],
-        made: list[CompiledExpression],
+        expressions: list[CompiledExpression],
     ) -> None:
         self.policy = policy
         self.rules = rules
         self.sources = {entry.name: entry.source for entry in policy.spec.data}
         data = [entry.name for entry in policy.spec.data]
-        self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=made)
+        self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=expressions)
         self.faults = self.expressions.faults
         self.by_strategies = StrategyRules(
             rules.strategies, rules.custom, policy.spec.data, self.faults, [one.name for one in _device_shares(policy)]
@@ -244,12 +244,12 @@ class _Compiler:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
             self._report(rule.key, "Annotation", made)
 
-    def _report(self, name: str, kind: RuleKind, made: CompiledExpression | Filter | Score) -> None:
-        if isinstance(made, CompiledExpression):
-            uses = tuple(sorted(self._named(path) for path in made.paths))
-            self.reports.append(RuleReport(name, kind, made.evaluation, uses))
+    def _report(self, name: str, kind: RuleKind, compiled: CompiledExpression | Filter | Score) -> None:
+        if isinstance(compiled, CompiledExpression):
+            uses = tuple(sorted(self._named(path) for path in compiled.paths))
+            self.reports.append(RuleReport(name, kind, compiled.evaluation, uses))
         else:
-            self.reports.append(RuleReport(name, kind, "ByteCode", self._uses(made)))
+            self.reports.append(RuleReport(name, kind, "ByteCode", self._uses(compiled)))
 
     def _named(self, path: Sequence[str]) -> str:
         """Return a path that a rule reads, and of an entry of data where its values come from."""

@@ -175,23 +175,23 @@ class ExpressionCompiler:
         self.broken.update(uses)
 
 
-def _of_engine(made: CompiledExpression) -> tuple[str, str] | None:
+def _of_engine(expression: CompiledExpression) -> tuple[str, str] | None:
     """Return why an expression may not run on the engine, with a hint; None if it may, or is lowered."""
-    if made.evaluation == "ByteCode":
+    if expression.evaluation == "ByteCode":
         return None
-    if (needed := made.engine_time) > ENGINE_BUDGET:
+    if (needed := expression.engine_time) > ENGINE_BUDGET:
         fault = f"runs on the engine, where it may take {needed:,.0f} us for a node; {ENGINE_BUDGET:,.0f} are allowed"
         return fault, "write patterns out, or read less of the node: what is not lowered is slow"
-    if (cost := made.engine_cost) > ENGINE_COST:
+    if (cost := expression.engine_cost) > ENGINE_COST:
         amount = f"{cost:,.0f} units" if cost < inf else "any number of units"
         fault = f"runs on the engine, where one evaluation may cost {amount} of work; {ENGINE_COST:,} are allowed"
         return fault, "loop over less, and write numbers and patterns out: the engine does not stop by itself"
     return None
 
 
-def _patterns(made: CompiledExpression) -> set[str]:
+def _patterns(expression: CompiledExpression) -> set[str]:
     """Return the constant patterns of an expression and of its variables; all are compiled in advance."""
-    trees = [made.expression.checked, *(one.expression.checked for one in made.variables.values())]
+    trees = [expression.expression.checked, *(one.expression.checked for one in expression.variables.values())]
     return {pattern for checked in trees for pattern in _patterns_in(checked)}
 
 

@@ -73,15 +73,15 @@ def verdict_of(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, t
     return found
 
 
-def _refuse_other(rule: Filter | Score, found: object) -> None:
+def _refuse_other(rule: Filter | Score, result: object) -> None:
     """Raise TypeError or ValueError for what a strategy must not return."""
-    if isinstance(rule, CompiledFilter) and not isinstance(found, Pass | Reject | Unknown):
-        raise TypeError(f"the filter returned {found!r}, not PASS, a Reject or an Unknown")
+    if isinstance(rule, CompiledFilter) and not isinstance(result, Pass | Reject | Unknown):
+        raise TypeError(f"the filter returned {result!r}, not PASS, a Reject or an Unknown")
     if not isinstance(rule, CompiledScore):
         return
-    value = found.value if isinstance(found, Timed) else found
+    value = result.value if isinstance(result, Timed) else result
     if not isinstance(value, int | float | Unknown):
-        raise TypeError(f"the score returned {found!r}, not a number or an Unknown")
+        raise TypeError(f"the score returned {result!r}, not a number or an Unknown")
     if isinstance(value, float) and not isfinite(value):
         raise ValueError(f"the score returned {value}, which is no number: return an Unknown")
 

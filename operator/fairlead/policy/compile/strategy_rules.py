@@ -101,25 +101,25 @@ class StrategyRules:
             self.faults.append(in_field(named, f'this image has no strategy "{name}"', known))
         return None
 
-    def _compiled(self, one: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
-        if isinstance(one.given, Params):
-            if self._has_unknown_names(one.at, one.given):
+    def _compiled(self, chosen: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
+        if isinstance(chosen.given, Params):
+            if self._has_unknown_names(chosen.at, chosen.given):
                 return None
-            made = use.compile(one.given, self.shares)
-            self._check_lag(one.at, one.given, made.reads)
+            made = use.compile(chosen.given, self.shares)
+            self._check_lag(chosen.at, chosen.given, made.reads)
             return made
         try:
-            params = parse_params(one.given, use.params, one.at)
-            if self._has_unknown_names(one.at, params):
+            params = parse_params(chosen.given, use.params, chosen.at)
+            if self._has_unknown_names(chosen.at, params):
                 return None
             made = _sound(use.compile(params, self.shares), kind)
         except InvalidObjectError as error:
             self.faults.extend(map(Fault, error.errors))
         except Exception as error:  # noqa: BLE001 - its author is told
-            said = f"the strategy {one.strategy.name} failed: {error_with_place(error)}"
-            self.faults.append(in_field(one.named, said, "this is an error of the strategy, not of the policy"))
+            said = f"the strategy {chosen.strategy.name} failed: {error_with_place(error)}"
+            self.faults.append(in_field(chosen.named, said, "this is an error of the strategy, not of the policy"))
         else:
-            self._check_lag(one.at, params, made.reads)
+            self._check_lag(chosen.at, params, made.reads)
             return made
         return None
 
@@ -157,10 +157,10 @@ class StrategyRules:
             self.faults.append(in_field((*path, "lag"), f"{', '.join(names)} {does} measured", "leave lag out"))
 
 
-def _sound(made: _R, kind: type[_Compiled]) -> _R:
+def _sound(compiled: _R, kind: type[_Compiled]) -> _R:
     """Return what a strategy was compiled to. Raises TypeError if it is something else."""
-    if not (isinstance(made, kind) and isinstance(made.reads, Reads)):
-        raise TypeError(f"it compiles to {made!r}, not to a {kind.__name__.removeprefix('Compiled')}")
-    if isinstance(made, CompiledScore) and made.normalize not in (known := get_args(Normalize)):
-        raise TypeError(f"its normalize is {made.normalize!r}, not one of {', '.join(known)}")
-    return made
+    if not (isinstance(compiled, kind) and isinstance(compiled.reads, Reads)):
+        raise TypeError(f"it compiles to {compiled!r}, not to a {kind.__name__.removeprefix('Compiled')}")
+    if isinstance(compiled, CompiledScore) and compiled.normalize not in (known := get_args(Normalize)):
+        raise TypeError(f"its normalize is {compiled.normalize!r}, not one of {', '.join(known)}")
+    return compiled

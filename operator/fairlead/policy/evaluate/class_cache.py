@@ -81,8 +81,8 @@ class Classes:
         """Return the classes, the most recently used first."""
         return reversed([*self._classes.values()])
 
-    def __contains__(self, one: PodClass) -> bool:
-        return self._classes.get(one.key) is one
+    def __contains__(self, pod_class: PodClass) -> bool:
+        return self._classes.get(pod_class.key) is pod_class
 
     def get(self, key: tuple[int, Hashable]) -> PodClass | None:
         """Return the class of a key, if there is one, without counting as use."""
@@ -98,43 +98,43 @@ class Classes:
         self._classes.move_to_end(key)
         return found
 
-    def put(self, one: PodClass) -> None:
+    def put(self, pod_class: PodClass) -> None:
         """Add a new class."""
-        self._classes[one.key] = one
-        for each in [*self._classes.values()] if len(self._classes) == _SEVERAL else [one]:
+        self._classes[pod_class.key] = pod_class
+        for each in [*self._classes.values()] if len(self._classes) == _SEVERAL else [pod_class]:
             self.count(each)
 
-    def count(self, one: PodClass) -> None:
+    def count(self, pod_class: PodClass) -> None:
         """Count the memory of a class anew, and evict others until there is room for it."""
-        if one not in self:
+        if pod_class not in self:
             return
-        if one.uncounted and len(self._classes) > 1:
-            one.bound, one.uncounted = size_of(*one.uncounted), ()
-        size = one.bound + one.verdicts.count() + one.scores.count()
-        self.size += size - one.size
-        one.size = size
+        if pod_class.uncounted and len(self._classes) > 1:
+            pod_class.bound, pod_class.uncounted = size_of(*pod_class.uncounted), ()
+        size = pod_class.bound + pod_class.verdicts.count() + pod_class.scores.count()
+        self.size += size - pod_class.size
+        pod_class.size = size
         while len(self._classes) > 1 and (self.size > self.limit or len(self._classes) > self.entries):
-            oldest = next(each for each in self._classes.values() if each is not one)
+            oldest = next(each for each in self._classes.values() if each is not pod_class)
             self._forget(oldest)
             self.counts.evictions += 1
 
-    def names_of(self, one: PodClass) -> dict[str, None]:
+    def names_of(self, pod_class: PodClass) -> dict[str, None]:
         """Return the names of the nodes that pass; only recently used classes keep them, because they take memory."""
-        if one.verdicts.has_names or one not in self:
-            return one.verdicts.names()
+        if pod_class.verdicts.has_names or pod_class not in self:
+            return pod_class.verdicts.names()
         named = self._named
-        if one in named:
-            named.remove(one)
+        if pod_class in named:
+            named.remove(pod_class)
         elif len(named) == NAMED:
             named.popleft().verdicts.forget_names()
-        named.append(one)
-        return one.verdicts.names()
+        named.append(pod_class)
+        return pod_class.verdicts.names()
 
-    def _forget(self, one: PodClass) -> None:
-        del self._classes[one.key]
-        self.size -= one.size
-        if one in self._named:
-            self._named.remove(one)
+    def _forget(self, pod_class: PodClass) -> None:
+        del self._classes[pod_class.key]
+        self.size -= pod_class.size
+        if pod_class in self._named:
+            self._named.remove(pod_class)
 
 
 def size_of(*things: Any) -> int:
@@ -158,24 +158,24 @@ def size_of(*things: Any) -> int:
     return int(size * (1 + len(left) / len(seen))) if seen else 0
 
 
-def _held(one: Any) -> Iterable[Any]:
-    if isinstance(one, str | bytes | int | float):
+def _held(value: Any) -> Iterable[Any]:
+    if isinstance(value, str | bytes | int | float):
         return ()
-    if isinstance(one, _GROUPS):
-        return one
-    if isinstance(one, Mapping):
-        return (*one.keys(), *one.values())
-    if isinstance(one, Struct):
-        return [getattr(one, name) for name in one.__struct_fields__]
-    if isinstance(one, PodView):
-        return one.pod, one.namespaceObject, one.request
-    if isinstance(one, Some):
-        return (one.value,)
-    if isinstance(one, FunctionType):
-        return one.__closure__ or ()
-    if isinstance(one, CellType):
+    if isinstance(value, _GROUPS):
+        return value
+    if isinstance(value, Mapping):
+        return (*value.keys(), *value.values())
+    if isinstance(value, Struct):
+        return [getattr(value, name) for name in value.__struct_fields__]
+    if isinstance(value, PodView):
+        return value.pod, value.namespaceObject, value.request
+    if isinstance(value, Some):
+        return (value.value,)
+    if isinstance(value, FunctionType):
+        return value.__closure__ or ()
+    if isinstance(value, CellType):
         with suppress(ValueError):  # an empty cell
-            return (one.cell_contents,)
-    if isinstance(one, partial):
-        return one.func, *one.args
-    return (one.__wrapped__,) if hasattr(one, "__wrapped__") else ()  # functools.lru_cache
+            return (value.cell_contents,)
+    if isinstance(value, partial):
+        return value.func, *value.args
+    return (value.__wrapped__,) if hasattr(value, "__wrapped__") else ()  # functools.lru_cache

@@ -21,11 +21,11 @@ from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.contract import PASS, Pass, Timed
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
+from fairlead.time_units import SECOND_NS
 
 NAN: Final = float("nan")
 PASSED: Final = 1
 UNJUDGED: Final = 0
-_SECOND: Final = 1_000_000_000
 _SLICE: Final = 2
 _CODES: Final = 256
 _RULE: Final = 1_024
@@ -271,7 +271,7 @@ class DataColumn(Column):
         for name, lag_s in self.policy.reads.fresh:
             if name in names:
                 old, new = before.times.get(name), data.times.get(name)
-                lag_ns = lag_s * _SECOND
+                lag_ns = lag_s * SECOND_NS
                 if old is None or new is None or view.placed_between(old - lag_ns, new - lag_ns):
                     found.add(name)
         return frozenset(found)

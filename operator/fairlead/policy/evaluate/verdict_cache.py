@@ -35,11 +35,11 @@ class RuleCache(Generic[B]):
     has_grown: bool = True  # or shrunk, since the last count
 
     def refresh(
-        self, now: int, clock: Clock, deadline_ns: int, asked: Callable[[], Sequence[int]] | None = None
+        self, now: int, clock: Clock, deadline_ns: int, wanted: Callable[[], Sequence[int]] | None = None
     ) -> None:
         """Bring the slots that are asked for up to date, or all. Raises TooSlowError; the next call goes on from there.
 
-        `asked` is called only if more than a few results are out of date.
+        `wanted` is called only if more than a few results are out of date.
         """
         self._read_journal(now)
         for rule in self.rules:
@@ -50,7 +50,7 @@ class RuleCache(Generic[B]):
         if not behind:
             return
         self.has_grown = True
-        slots = asked() if asked is not None and any(rule.waiting.count(1) > _FEW for rule in behind) else None
+        slots = wanted() if wanted is not None and any(rule.waiting.count(1) > _FEW for rule in behind) else None
         spent = Counter[str]()
         for at, rule in enumerate(behind):
             took, done = (0, False) if at and clock() > deadline_ns else _work(rule, slots, now, clock, deadline_ns)
@@ -90,14 +90,14 @@ class RuleCache(Generic[B]):
         self.position = self.nodes.head
 
 
-def _work(rule: Column, asked: Sequence[int] | None, now: int, clock: Clock, deadline_ns: int) -> tuple[int, bool]:
+def _work(rule: Column, slots: Sequence[int] | None, now: int, clock: Clock, deadline_ns: int) -> tuple[int, bool]:
     """Evaluate the waiting nodes of those asked for; return how long that took, and whether none of them is left.
 
     One slice is always done, so that there is progress however late the call comes.
     """
     begun = before = clock()
     mask = rule.waiting
-    waiting = _waiting(mask) if asked is None else [slot for slot in asked if mask[slot]]
+    waiting = _waiting(mask) if slots is None else [slot for slot in slots if mask[slot]]
     while waiting:
         part = waiting[-rule.slice :]
         rule.compute(part, now)
@@ -170,10 +170,10 @@ class VerdictCache(RuleCache[FilterColumn]):
         return RuleCache.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
     def refresh(
-        self, now: int, clock: Clock, deadline_ns: int, asked: Callable[[], Sequence[int]] | None = None
+        self, now: int, clock: Clock, deadline_ns: int, wanted: Callable[[], Sequence[int]] | None = None
     ) -> None:
         """Do what `RuleCache.refresh` does, then combine all rules."""
-        RuleCache.refresh(self, now, clock, deadline_ns, asked)
+        RuleCache.refresh(self, now, clock, deadline_ns, wanted)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None

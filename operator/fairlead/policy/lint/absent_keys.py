@@ -122,8 +122,8 @@ def _made(holder: Term, key: str | None) -> MapEntry | None:
     return MapEntry(holder.key(), key, text(holder.node), root)
 
 
-def _is(found: tuple[Term, object] | None, entry: MapEntry) -> bool:
-    return found is not None and found[1] == entry.key and found[0].key() == entry.holder
+def _is(equality: tuple[Term, object] | None, entry: MapEntry) -> bool:
+    return equality is not None and equality[1] == entry.key and equality[0].key() == entry.holder
 
 
 def _pairs(term: Term, entry: MapEntry) -> OutcomePairs:
@@ -280,18 +280,18 @@ def _joined(join: Callable[..., Outcome], *parts: OutcomePairs) -> OutcomePairs:
     )
 
 
-def _not(one: Outcome) -> Outcome:
-    return None if one is None else not one
+def _not(outcome: Outcome) -> Outcome:
+    return None if outcome is None else not outcome
 
 
-def _and(one: Outcome, other: Outcome) -> Outcome:
-    if False in (one, other):
+def _and(first: Outcome, second: Outcome) -> Outcome:
+    if False in (first, second):
         return False
-    return None if None in (one, other) else True
+    return None if None in (first, second) else True
 
 
-def _or(one: Outcome, other: Outcome) -> Outcome:
-    return _not(_and(_not(one), _not(other)))
+def _or(first: Outcome, second: Outcome) -> Outcome:
+    return _not(_and(_not(first), _not(second)))
 
 
 def _chosen(condition: Outcome, yes: Outcome, no: Outcome) -> Outcome:

@@ -99,9 +99,9 @@ def accepted(
             yield unused(each, said.get(each.reason, ()))
 
 
-def unused(acceptance: Acceptance, said: Sequence[str] = ()) -> LintWarning:
-    """Return the warning about an acceptance of a warning that there is not; `said` has the rules that have one."""
-    near = (closest_name(acceptance.rule, said, cutoff=0.6) or (said[0] if len(said) == 1 else "")) if said else ""
+def unused(acceptance: Acceptance, texts: Sequence[str] = ()) -> LintWarning:
+    """Return the warning about an acceptance of a warning that there is not; `texts` has the rules that have one."""
+    near = (closest_name(acceptance.rule, texts, cutoff=0.6) or (texts[0] if len(texts) == 1 else "")) if texts else ""
     hint = f"did you mean {acceptance.reason}/{near}?" if near else "remove the line"
     return _unused(f"{acceptance} is accepted, and there is no such warning", hint)
 

@@ -49,9 +49,9 @@ def check_amounts(path: FieldPath, expression: CompiledExpression) -> LintWarnin
             yield LintWarning(LintCode.WRONG_UNIT, path, *found, here)
 
 
-def _compared(sides: Sequence[Node], found: list[Range]) -> tuple[str, str] | None:
+def _compared(sides: Sequence[Node], ranges: list[Range]) -> tuple[str, str] | None:
     """Return what is wrong with a comparison, and what to write."""
-    one, other = found
+    one, other = ranges
     if one.resource and other.resource:
         if in_bytes(one.resource) == in_bytes(other.resource) or _COMPARABLE.isdisjoint((one.resource, other.resource)):
             return None
@@ -193,12 +193,12 @@ def _stretched(expression: CompiledExpression, root: Node) -> str:
     return ""
 
 
-def _share(root: Node, found: Range) -> str:
-    resource = found.resource
+def _share(root: Node, range_: Range) -> str:
+    resource = range_.resource
     written = operand_text(root, _PRODUCT)
     whole = f"100.0 * {written} / allocatable['{resource}']"
     return (
         whole
-        if found.low < found.high == 1 and len(whole) <= _LONGEST
+        if range_.low < range_.high == 1 and len(whole) <= _LONGEST
         else f"100.0 * free['{resource}'] / allocatable['{resource}']"
     )

@@ -54,18 +54,18 @@ def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Comp
 
 
 def _inspected(
-    obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions, made: list[CompiledExpression]
+    obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions, expressions: list[CompiledExpression]
 ) -> Steps[Inspected]:
     try:
         policy = parse_policy(obj, model)
     except InvalidObjectError as invalid:
         found = tuple(Fault(error) for error in invalid.errors)
         yield
-        rest = yield from _other_faults(obj, invalid.errors, model, rules, made)
+        rest = yield from _other_faults(obj, invalid.errors, model, rules, expressions)
         return Inspected(None, None, (*found, *rest))
     yield
     try:
-        compiled = yield from compile_steps(policy, rules, made=made)
+        compiled = yield from compile_steps(policy, rules, expressions=expressions)
     except PolicyError as error:
         return Inspected(policy, None, error.faults)
     except Exception as error:
@@ -100,7 +100,7 @@ def _other_faults(
     errors: tuple[FieldError, ...],
     model: type[SchedulerExtenderPolicy],
     rules: CompileOptions,
-    made: list[CompiledExpression],
+    expressions: list[CompiledExpression],
 ) -> Steps[list[Fault]]:
     """Return the faults of the expressions of an object that the schema rejects."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get("spec"), Mapping) or _is_vast(obj["spec"]):
@@ -116,8 +116,8 @@ def _other_faults(
         return []
     unknown = {variable.name for at, variable in enumerate(policy.spec.variables) if ("spec", "variables", at) in wrong}
     try:
-        yield from compile_steps(policy, rules, unknown=unknown, made=made)
-        yield from released(made)
+        yield from compile_steps(policy, rules, unknown=unknown, expressions=expressions)
+        yield from released(expressions)
     except PolicyError as error:
         return [fault for fault in error.faults if fault.path not in faulty]
     except Exception as error:

@@ -62,18 +62,18 @@ Terms = tuple[Requirements, ...]
 EVERY: Final[Terms] = ({},)
 
 
-def either(one: Terms, other: Terms) -> Terms:
+def either(first: Terms, second: Terms) -> Terms:
     """Return the union."""
-    return simplified([*one, *other])
+    return simplified([*first, *second])
 
 
-def both(one: Terms, other: Terms) -> Terms:
+def both(first: Terms, second: Terms) -> Terms:
     """Return the intersection."""
-    return simplified([_both(a, b) for a in one for b in other])
+    return simplified([_both(a, b) for a in first for b in second])
 
 
-def _both(one: Requirements, other: Requirements) -> Requirements:
-    return {**one, **{key: one[key] & values if key in one else values for key, values in other.items()}}
+def _both(first: Requirements, second: Requirements) -> Requirements:
+    return {**first, **{key: first[key] & values if key in first else values for key, values in second.items()}}
 
 
 def complement(terms: Terms) -> Terms:
@@ -130,5 +130,5 @@ def _joined(terms: list[Requirements]) -> list[Requirements] | None:
     return None
 
 
-def _covers(one: Requirements, other: Requirements) -> bool:
-    return all(key in other and other[key] | values == values for key, values in one.items())
+def _covers(first: Requirements, second: Requirements) -> bool:
+    return all(key in second and second[key] | values == values for key, values in first.items())

@@ -44,11 +44,15 @@ def check_match(compiled: CompiledPolicy, match: Match) -> LintWarnings:
         yield from check_engine(here, condition.expression)
 
 
-def are_apart(one: Match, other: Match) -> bool:
+def are_apart(first: Match, second: Match) -> bool:
     """Report whether namespaces and selectors rule out a pod that both match."""
-    if one.namespaces is not None and other.namespaces is not None and {*one.namespaces}.isdisjoint(other.namespaces):
+    if (
+        first.namespaces is not None
+        and second.namespaces is not None
+        and {*first.namespaces}.isdisjoint(second.namespaces)
+    ):
         return True
-    pairs = ((one.pod_selector, other.pod_selector), (one.namespace_selector, other.namespace_selector))
+    pairs = ((first.pod_selector, second.pod_selector), (first.namespace_selector, second.namespace_selector))
     return any(a is not None and b is not None and _contradiction(a, b) is not None for a, b in pairs)
 
 

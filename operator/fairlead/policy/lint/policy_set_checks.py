@@ -80,11 +80,11 @@ def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterat
             yield PolicyConflict(policy, other, (*_SHARES, share.at), name, f"comes first and {share.why}", share.cure)
 
 
-def _can_meet(one: CompiledPolicy, other: CompiledPolicy) -> bool:
+def _can_meet(first: CompiledPolicy, second: CompiledPolicy) -> bool:
     """Return whether some pod may match both."""
-    if are_apart(one.match.written, other.match.written):
+    if are_apart(first.match.written, second.match.written):
         return False
-    return can_be_together(condition.expression for condition in (*one.match.conditions, *other.match.conditions))
+    return can_be_together(condition.expression for condition in (*first.match.conditions, *second.match.conditions))
 
 
 def _layouts(policies: Sequence[CompiledPolicy]) -> Iterator[PolicyConflict]:

@@ -15,6 +15,7 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import ANNOTATIONS, EVERY, LABELS, Path, Reads
+from fairlead.time_units import SECOND_NS
 
 LENGTH_MAX: Final = 100
 """Longest text that is read as a number, so that a huge annotation costs nothing."""
@@ -24,7 +25,6 @@ _UNIX: Final = re.compile(r"\d{1,11}(\.\d{1,9})?", re.ASCII)
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
 )
-_SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 HeldValue = tuple[float | Unknown, int | None, int | None]
@@ -83,17 +83,17 @@ def read_entries(entries: Sequence[DataEntry], reads: Reads) -> list[DataEntry]:
     return [*entries] if EVERY in names else [entry for entry in entries if entry.name in names]
 
 
-def timed_anew(one: Data | None, other: Data) -> frozenset[str]:
+def timed_anew(first: Data | None, second: Data) -> frozenset[str]:
     """Return the names of the entries that were measured at another time than before."""
-    before = {} if one is None else one.times
-    if before == other.times:
+    before = {} if first is None else first.times
+    if before == second.times:
         return frozenset()
-    return frozenset(name for name in before.keys() | other.times.keys() if before.get(name) != other.times.get(name))
+    return frozenset(name for name in before.keys() | second.times.keys() if before.get(name) != second.times.get(name))
 
 
-def differing(one: Data | None, other: Data | None) -> frozenset[str]:
+def differing(first: Data | None, second: Data | None) -> frozenset[str]:
     """Return the names of the entries that differ for a rule."""
-    before, after = ({} if data is None else {**data.missing, **data} for data in (one, other))
+    before, after = ({} if data is None else {**data.missing, **data} for data in (first, second))
     return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
@@ -104,7 +104,7 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
     # No default either: what writes the annotation is broken, and a default often makes a node the best one.
     unread: HeldValue = (Unknown(subject, NO_NUMBER), None, None)
     annotation, source = entry.node_annotation, entry.node_annotation or entry.node_label
-    max_age = None if entry.max_age is None else parse_duration(entry.max_age) * _SECOND
+    max_age = None if entry.max_age is None else parse_duration(entry.max_age) * SECOND_NS
     if source is None:
         return lambda _node, _now: nothing
     key, form, factor, step = source.key, source.format, entry.factor, entry.round
@@ -148,10 +148,10 @@ def _is_finite(value: float) -> bool:
     return value - value == 0.0
 
 
-def _written(source: NodeAnnotation, held: Mapping[str, str]) -> int | None:
+def _written(source: NodeAnnotation, values: Mapping[str, str]) -> int | None:
     if source.format == "ValueCommaTime":
-        return moment(held.get(source.key, "").partition(",")[2].strip())
-    return moment(held.get(source.time_key or "", "").strip())
+        return moment(values.get(source.key, "").partition(",")[2].strip())
+    return moment(values.get(source.time_key or "", "").strip())
 
 
 def moment(text: str) -> int | None:
@@ -160,7 +160,7 @@ def moment(text: str) -> int | None:
         return None
     if _UNIX.fullmatch(text):
         whole, _, fraction = text.partition(".")
-        return int(whole) * _SECOND + int(fraction.ljust(9, "0") or 0)
+        return int(whole) * SECOND_NS + int(fraction.ljust(9, "0") or 0)
     if not _RFC_3339.fullmatch(text):
         return None
     try:

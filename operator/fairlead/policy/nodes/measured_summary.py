@@ -11,6 +11,7 @@ from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, NO_
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
+from fairlead.time_units import SECOND_NS
 
 NAMES: Final = 5
 """Nodes that a summary names for each fault."""
@@ -18,7 +19,6 @@ YOUNG_NS: Final = 600 * 1_000_000_000
 """Age of a node up to which a missing value is no surprise: its exporter starts, and is scraped, after it joined."""
 FAULTS: Final = (STALE, FUTURE, MISSING, SEVERAL, NO_NUMBER)
 _UNITS: Final = ((2 * 86_400, 86_400, "d"), (2 * 3_600, 3_600, "h"), (2 * 60, 60, "m"))
-_SECOND: Final = 1_000_000_000
 
 
 class FaultyNodes(NamedTuple):
@@ -57,7 +57,7 @@ class NodeValue(NamedTuple):
 
 def age_text(age_ns: int) -> str:
     """Return an age as people say it: `45s`, `7m`, `3h`, `2d`."""
-    age_s = max(age_ns, 0) // _SECOND
+    age_s = max(age_ns, 0) // SECOND_NS
     for least_s, unit_s, unit in _UNITS:
         if age_s >= least_s:
             return f"{age_s // unit_s}{unit}"
@@ -119,8 +119,8 @@ def summarize(entry: MeasuredEntry, nodes: Nodes, now: int, usable: Usable | Non
         with_value=fresh,
         on_default=on_default,
         young=young,
-        oldest_s=max(0, ages[-1] // _SECOND) if ages else None,
-        median_s=max(0, ages[(len(ages) - 1) // 2] // _SECOND) if ages else None,
+        oldest_s=max(0, ages[-1] // SECOND_NS) if ages else None,
+        median_s=max(0, ages[(len(ages) - 1) // 2] // SECOND_NS) if ages else None,
         faults=tuple(_faults(others, now)),
     )
 

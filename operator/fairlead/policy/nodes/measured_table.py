@@ -18,13 +18,13 @@ from fairlead.cooperative import Steps, finish
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
+from fairlead.time_units import SECOND_NS
 
 NAN: Final = float("nan")
 NO_TIME: Final = -1
 NEVER: Final = (1 << 63) - 1
 AHEAD_NS: Final = 300 * 1_000_000_000
 """Time by which a value may be ahead of our clock; it counts as measured when it is heard, or when this is reached."""
-_SECOND: Final = 1_000_000_000
 _SLICE: Final = 1000  # values between two pauses: a millisecond
 _LATEST: Final = NEVER - (1 << 60)
 MISSING: Final = "is missing"
@@ -169,7 +169,7 @@ class MeasuredValues:
         is_whole = self.key.poll.is_whole
         # A value that is looked up by a label, such as the price of an instance type, is not of an earlier node.
         # Nodes say in whole seconds when they were made.
-        is_of_node, second = self.key.poll.key_label is None, 0 if is_whole else _SECOND
+        is_of_node, second = self.key.poll.key_label is None, 0 if is_whole else SECOND_NS
         given = reading.values
         if names is not None:
             given = {name: given[name] for name in names if name in given}
@@ -314,9 +314,9 @@ class MeasuredEntry:
         self.key: Final = key
         self.table: Final = table
         age_s, default_for_s = entry.greatest_age_s, entry.default_for_s
-        self.greatest_age_ns: Final = None if age_s is None else age_s * _SECOND
+        self.greatest_age_ns: Final = None if age_s is None else age_s * SECOND_NS
         self._default = entry.default
-        self._default_for = None if default_for_s is None else default_for_s * _SECOND
+        self._default_for = None if default_for_s is None else default_for_s * SECOND_NS
         subject = f"data {entry.name}"
         self._unknown = {why: Unknown(subject, why) for why in (MISSING, STALE, FUTURE, SEVERAL, NO_NUMBER)}
         limits = [(table.ages, self.greatest_age_ns), (table.defaults, self._default_for)]
@@ -396,10 +396,10 @@ class Measurements:
                 self.expires = min(self.expires, table.expires)
         return found
 
-    def keep(self, asked: Iterable[tuple[Iterable[DataEntry], Reads]]) -> None:
+    def keep(self, wanted: Iterable[tuple[Iterable[DataEntry], Reads]]) -> None:
         """Drop the tables, ages and lags that none of these entries has, which are read as their policies read them."""
         kept = dict[TableKey, MeasuredValues]()
-        for entries, reads in asked:
+        for entries, reads in wanted:
             for entry in entries:
                 if (key := table_key(entry)) is None or (table := self.tables.get(key)) is None:
                     continue

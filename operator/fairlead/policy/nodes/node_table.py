@@ -18,11 +18,11 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.reads import EVERY, Change, Reads
+from fairlead.time_units import SECOND_NS
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _NO_DATA: Final = Data()
 _SLICE: Final = 500  # nodes between two pauses: a millisecond
-_SECOND: Final = 1_000_000_000
 
 
 class JournalEntry(NamedTuple):
@@ -204,7 +204,7 @@ class Nodes:
 
     def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_s: int) -> Steps[bytearray]:
         """Return a mask of the slots on which pods were placed that were not in the values, and now are."""
-        mask, lag_ns = bytearray(len(after)), lag_s * _SECOND
+        mask, lag_ns = bytearray(len(after)), lag_s * SECOND_NS
         for slot, (old, new) in enumerate(zip(before, after)):  # noqa: B905 - nodes join meanwhile
             if slot % _SLICE == 0:
                 yield

@@ -25,13 +25,13 @@ class NodesWithData:
         self,
         views: Sequence[NodeView | None],
         annotated: Sequence[Data | None],
-        found: Sequence[MeasuredEntry],
+        measured_entries: Sequence[MeasuredEntry],
         measurements: Measurements,
     ) -> None:
         """Take nodes and their annotated data by slot: both change."""
         self._views = views
         self._annotated = annotated
-        self._found = found
+        self._found = measured_entries
         self._measurements = measurements
         self._held: list[_Held | None] = []
 
@@ -56,11 +56,11 @@ class NodesWithData:
         return view
 
 
-def measured(found: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeView, now: int) -> Data:
+def measured(measured_entries: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeView, now: int) -> Data:
     """Return data with what is measured of the node in a slot; a slot below 0 is that of a node nobody can measure."""
     values, missing, times = dict[str, float](data), {**data.missing}, {**data.times}
     created = view.created
-    for entry in found:
+    for entry in measured_entries:
         value = entry.for_unmeasured_node(view.labels, now) if slot < 0 else entry.read(slot, created, now)
         if isinstance(value, Unknown):
             missing[entry.name] = value

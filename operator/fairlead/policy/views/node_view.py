@@ -30,8 +30,7 @@ from fairlead.strategies.facts import (
     Stamped,
     Unknown,
 )
-
-_SECOND: Final = 1_000_000_000
+from fairlead.time_units import SECOND_NS
 
 
 class Since(Protocol):
@@ -160,9 +159,9 @@ class NodeView:
         """Return the placed pods that request a resource and have not ended."""
         return pods_requesting(self._entries, resource)
 
-    def placed_between(self, one: int, other: int) -> bool:
+    def placed_between(self, first: int, second: int) -> bool:
         """Report whether a pod was placed after the earlier of two moments and up to the later."""
-        after, until = min(one, other), max(one, other)
+        after, until = min(first, second), max(first, second)
         return self.newest_placed > after and any(after < at <= until for at, _ in self._timed())
 
     @property
@@ -266,7 +265,7 @@ class NodeView:
         at = self.data.times.get(name)
         if at is None:
             return NONE_FRESH
-        after = at - lag_s * _SECOND
+        after = at - lag_s * SECOND_NS
         found = list[Entry]()
         for placed_at, one in self._timed():
             if placed_at <= after:

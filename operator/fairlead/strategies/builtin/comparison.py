@@ -7,9 +7,9 @@ differs by less than a billionth therefore counts as equal: of the larger number
 _TOLERANCE = 1e-9
 
 
-def equal(one: float, other: float) -> bool:
+def equal(first: float, second: float) -> bool:
     """Return whether two numbers are equal."""
-    return abs(one - other) < _TOLERANCE * max(1.0, abs(one), abs(other))
+    return abs(first - second) < _TOLERANCE * max(1.0, abs(first), abs(second))
 
 
 def at_most(value: float, limit: float) -> bool:

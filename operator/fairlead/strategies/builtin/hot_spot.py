@@ -34,9 +34,9 @@ from fairlead.strategies.contract import (
     Value,
     Verdict,
 )
+from fairlead.time_units import SECOND_NS
 
 TOO_MANY = "too many pods placed lately"
-_SECOND = 1_000_000_000
 _Within = Annotated[Duration, within("5s", "24h")]
 
 
@@ -147,7 +147,7 @@ def _reads(params: CountedPods) -> Reads:
 
 def _filter(params: HotSpotFilter) -> Filter:
     count = _counting(params)
-    windows = [(one.within, one.within.seconds * _SECOND, one.limit) for one in params.windows]
+    windows = [(one.within, one.within.seconds * SECOND_NS, one.limit) for one in params.windows]
     longest = max(length for _, length, _ in windows)
 
     def one(node: NodeFacts, now: int, trace: Trace | None = None) -> Verdict:
@@ -176,7 +176,7 @@ def _filter(params: HotSpotFilter) -> Filter:
 
 def _score(params: HotSpotScore) -> Score:
     count = _counting(params)
-    windows = [(one.within, one.within.seconds * _SECOND, one.count, one.points) for one in params.windows]
+    windows = [(one.within, one.within.seconds * SECOND_NS, one.count, one.points) for one in params.windows]
     longest = max(length for _, length, _, _ in windows)
 
     def one(node: NodeFacts, now: int, trace: Trace | None = None) -> Value:

@@ -39,6 +39,7 @@ from fairlead.strategies.contract import (
     Use,
     Verdict,
 )
+from fairlead.time_units import SECOND_NS
 
 NOT_READY_DAEMON = "daemon {name} is not ready"
 NOT_READY_PODS = "pods {name} are not ready"
@@ -49,7 +50,6 @@ NO_ANNOTATION = "annotation {name} is missing"
 NOT_ANNOTATION = "annotation {name} does not have the required value"
 WAITING = "waiting after becoming ready"
 
-_SECOND = 1_000_000_000
 _SHOWN = 63
 _STRANGER = Unknown("choose", "names something that is no item of the rule")
 """Error without the name, which comes from the pod, while the message is visible to all users."""
@@ -77,7 +77,7 @@ class _Item:
 def compile_filter(params: NodeReadiness) -> Filter:
     """Compile the rule; everything that does not depend on the pod is done here."""
     items = tuple(_items(params))
-    hold_off = params.hold_off.seconds * _SECOND
+    hold_off = params.hold_off.seconds * SECOND_NS
     choose = params.choose.pod_annotation if params.choose else None
 
     def for_pod(pod: PodFacts) -> Decide:

@@ -152,6 +152,6 @@ class NodeReadiness(Params):
         return any({*one} & {*other} for one, other in combinations(self._names(), 2))
 
 
-def _apart(one: str, other: str) -> str:
-    clash = f"self.{one}.exists(a, self.{other}.exists(b, a.{_LISTS[one]} == b.{_LISTS[other]}))"
-    return f"(!has(self.{one}) || !has(self.{other}) || !{clash})"
+def _apart(first: str, second: str) -> str:
+    clash = f"self.{first}.exists(a, self.{second}.exists(b, a.{_LISTS[first]} == b.{_LISTS[second]}))"
+    return f"(!has(self.{first}) || !has(self.{second}) || !{clash})"

@@ -90,11 +90,11 @@ def with_room(devices: Devices, usage: DeviceUsage, need: DeviceAsk) -> list[Dev
 
 
 def chosen_from(
-    found: Iterable[Device], usage: DeviceUsage, need: DeviceAsk, choose: ChooseDevices, first: str
+    devices: Iterable[Device], usage: DeviceUsage, need: DeviceAsk, choose: ChooseDevices, first: str
 ) -> list[Device]:
     """Return the devices that a pod gets of those that have room, ranked by what is free of the first resource."""
     sign = {"BestFit": 1, "WorstFit": -1, "Lowest": 0}[choose]
-    ranked = sorted(found, key=lambda device: (sign * usage.free(first, device.id), natural_order(device.id)))
+    ranked = sorted(devices, key=lambda device: (sign * usage.free(first, device.id), natural_order(device.id)))
     return ranked[: need.devices]
 
 
@@ -133,8 +133,8 @@ def _in_thought(
     return []
 
 
-def _order(one: Nominated) -> tuple[int, int, str]:
-    return -one.pod.priority, one.created, one.pod.uid
+def _order(nominated: Nominated) -> tuple[int, int, str]:
+    return -nominated.pod.priority, nominated.created, nominated.pod.uid
 
 
 def _is_enough(capacity: Mapping[str, int], amounts: Mapping[str, int]) -> bool:

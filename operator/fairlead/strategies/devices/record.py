@@ -133,9 +133,9 @@ def _by_id(grants: Iterable[GrantedDevice]) -> dict[str, dict[str, int]]:
     return {grant.id: {name: amount for name, amount in grant.amounts.items() if amount} for grant in grants}
 
 
-def _fits(found: Sequence[GrantedDevice], need: DeviceAsk) -> bool:
-    by_id = _by_id(found)
-    return len(found) == len(by_id) == need.devices and all(amounts == need.each for amounts in by_id.values())
+def _fits(grants: Sequence[GrantedDevice], need: DeviceAsk) -> bool:
+    by_id = _by_id(grants)
+    return len(grants) == len(by_id) == need.devices and all(amounts == need.each for amounts in by_id.values())
 
 
 def _of_fairlead(text: str, name: str, resources: Collection[str]) -> tuple[GrantedDevice, ...] | None:

@@ -188,12 +188,12 @@ def _note_node(share: CompiledShare, node: NodeFacts, trace: Trace) -> None:
 def _note_usage(
     devices: Devices,
     usage: DeviceUsage,
-    found: Sequence[Device] | Refusal,
+    outcome: Sequence[Device] | Refusal,
     need: DeviceAsk,
     first: str,
     trace: Trace,
 ) -> None:
-    fitting = {device.id for device in found} if not isinstance(found, Refusal) else set[str]()
+    fitting = {device.id for device in outcome} if not isinstance(outcome, Refusal) else set[str]()
     for device in devices:
         fits = device.id in fitting or (device.healthy and usage.has_room(device.id, need.each))
         amounts = dict[str, int]()

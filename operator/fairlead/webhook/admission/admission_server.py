@@ -218,7 +218,7 @@ class AdmissionServer:
         except (NoReviewError, web.RequestPayloadError) as error:
             return self._refuse(request, 400, "bad request", str(error))
         except Exception:
-            if (more := self._faults.about("review")) is not None:
+            if (more := self._faults.allow("review")) is not None:
                 LOG.exception("admission.fault", extra=more)
             return web.Response(status=500, text="internal error; the server's log has the details")
 

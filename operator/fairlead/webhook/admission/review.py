@@ -153,9 +153,9 @@ def _read(part: _Part) -> _Object | None:
     return found
 
 
-def _written(found: _Object) -> tuple[bytes, bytes]:
+def _written(obj: _Object) -> tuple[bytes, bytes]:
     """Return the bytes of the spec; the API server encodes equal specs equally."""
-    return bytes(found.apiVersion), bytes(found.spec)
+    return bytes(obj.apiVersion), bytes(obj.spec)
 
 
 def _is_excessive(spec: _Part) -> bool:
@@ -169,14 +169,14 @@ def _is_excessive(spec: _Part) -> bool:
     return sum(bare.count(sign) for sign in (b",", b"[", b"{")) > VALUES_MAX
 
 
-def _plain(found: _Object) -> dict[str, Any]:
+def _plain(obj: _Object) -> dict[str, Any]:
     """Return the object as a document, without the fields that no check reads."""
-    metadata = {name: _small(getattr(found.metadata, name)) for name in ("name", "uid", "generation", "namespace")}
-    header = {"apiVersion": _small(found.apiVersion), "kind": _small(found.kind)}
-    whole = {**header, "spec": msgspec.json.decode(found.spec)}
+    metadata = {name: _small(getattr(obj.metadata, name)) for name in ("name", "uid", "generation", "namespace")}
+    header = {"apiVersion": _small(obj.apiVersion), "kind": _small(obj.kind)}
+    whole = {**header, "spec": msgspec.json.decode(obj.spec)}
     kept = {key: value for key, value in metadata.items() if value is not None}
-    if found.metadata.annotations is not None:
-        kept["annotations"] = {ACCEPT: _small(found.metadata.annotations.accept, 2 * LENGTH_MAX)}
+    if obj.metadata.annotations is not None:
+        kept["annotations"] = {ACCEPT: _small(obj.metadata.annotations.accept, 2 * LENGTH_MAX)}
     return {**{key: value for key, value in whole.items() if value is not None}, "metadata": kept}
 
 
@@ -184,16 +184,16 @@ def _small(part: _Part, most: int = _SMALL) -> Any:
     return msgspec.json.decode(part) if len(bytes(part)) <= most else "..."
 
 
-def _enforces(found: _Object) -> bool:
+def _enforces(obj: _Object) -> bool:
     """Return whether the mode of an object as it was before is anything but Disabled."""
     try:
-        return mode_of({"spec": msgspec.json.decode(found.spec)}) != "Disabled"
+        return mode_of({"spec": msgspec.json.decode(obj.spec)}) != "Disabled"
     except (msgspec.MsgspecError, RecursionError):
         return True
 
 
-def _message(found: Inspected) -> str:
-    text = "\n".join(map(str, found.faults))
+def _message(inspected: Inspected) -> str:
+    text = "\n".join(map(str, inspected.faults))
     return text if len(text) <= MESSAGE_MAX else f"{text[:MESSAGE_MAX]}...\nrun fairlead lint for the rest"
 
 
@@ -202,10 +202,10 @@ def _warnings(warnings: Iterable[LintWarning]) -> list[str]:
     return [piece for one in warnings if one.severity == "warning" for piece in _pieces(one)]
 
 
-def _across(found: Inspected, serving: Sequence[CompiledPolicy]) -> Steps[list[str]]:
+def _across(inspected: Inspected, serving: Sequence[CompiledPolicy]) -> Steps[list[str]]:
     """Return the warnings of lint about the policy and those that serve, as many as are shown."""
-    new, pieces = found.compiled, list[str]()
-    accepted = [each for each in found.acceptances if each.reason in ACROSS_POLICIES]
+    new, pieces = inspected.compiled, list[str]()
+    accepted = [each for each in inspected.acceptances if each.reason in ACROSS_POLICIES]
     if new is None:
         return pieces
     for one in conflicts_with(new, serving):
@@ -228,8 +228,8 @@ def _limited(pieces: list[str]) -> list[str]:
     return [*pieces[: PIECES - 1], "there are more: run fairlead lint"]
 
 
-def _pieces(one: LintWarning) -> Iterator[str]:
-    text = f"{render_path(one.path)}: {one.message}" + (f"; {one.hint}" if one.hint else "")
+def _pieces(warning: LintWarning) -> Iterator[str]:
+    text = f"{render_path(warning.path)}: {warning.message}" + (f"; {warning.hint}" if warning.hint else "")
     yield from textwrap.wrap(text, PIECE)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
 from fairlead.webhook.binding.poster import LEAST_S, Hold, IsAbandoned, Post, Poster, release_at_once
 from fairlead.webhook.extender import bind, requests
@@ -16,7 +17,6 @@ from fairlead.webhook.extender.call import CallClock, Caller, Considered, VerbRe
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
-_SECOND: Final = 1e9
 _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
 Grant: TypeAlias = Callable[[BindDecision, Post, CallClock], Awaitable[VerbReply]]
@@ -117,4 +117,4 @@ def _settled(request: BindArgs, pod: Any) -> VerbReply | None:
 
 
 def _left_s(when: CallClock) -> float:
-    return (when.deadline_ns - when.clock()) / _SECOND
+    return (when.deadline_ns - when.clock()) / SECOND_NS

@@ -12,6 +12,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.evaluate.device_grants import choose_devices
 from fairlead.strategies.devices.layout import size_of
 from fairlead.strategies.devices.record import gpushare_annotations
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding import granted_bind
 from fairlead.webhook.binding.api_calls import LedgerCalls
 from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound
@@ -23,7 +24,6 @@ from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
 from fairlead.webhook.extender.call import CallClock, Considered, VerbReply
 
-_SECOND: Final = 1e9
 CHANGED: Final = "labels or annotations of the pod have changed since it was filtered"
 
 
@@ -47,8 +47,8 @@ class Granter:
             job.annotations,
             post,
         )
-        left_s = (when.deadline_ns - when.clock()) / _SECOND
-        budget = Budget(lambda: when.clock() / _SECOND, left_s)
+        left_s = (when.deadline_ns - when.clock()) / SECOND_NS
+        budget = Budget(lambda: when.clock() / SECOND_NS, left_s)
         result = await granted_bind.bind(call, self._ledgers, self._server, self._views, budget)
         self.on_bind(isinstance(result, Bound))
         if isinstance(result, Bound):
@@ -66,15 +66,15 @@ def _unlike_before(result: NotBound, now: int) -> str:
     """
     if not result.entry_may_stand:
         return result.why
-    at = datetime.fromtimestamp(now / _SECOND, UTC)
+    at = datetime.fromtimestamp(now / SECOND_NS, UTC)
     return f"{result.why} (tried at {at:%H:%M:%S.%f} UTC)"
 
 
 class _Job:
     """One bind: what its pod asks for, and which devices it gets."""
 
-    def __init__(self, mirror: Mirror, decision: BindDecision, asked: GrantsAsked) -> None:
-        self._mirror, self._decision, self._asked = mirror, decision, asked
+    def __init__(self, mirror: Mirror, decision: BindDecision, requested: GrantsAsked) -> None:
+        self._mirror, self._decision, self._asked = mirror, decision, requested
         self._node = decision.request.node
 
     def device_request(self, state: PodState) -> DeviceRequest | Refused:

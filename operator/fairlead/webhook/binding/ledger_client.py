@@ -121,9 +121,11 @@ class LedgerClient:
         return self._ledgers.named(self._ledgers.namespace, ledger_name(node))
 
 
-def _unplaced(one: _Unplaced) -> PodState:
-    meta = one.metadata
-    return PodState(meta.uid, f"{meta.namespace}/{meta.name}", meta.resource_version, ended=one.status.phase in ENDED)
+def _unplaced(unplaced: _Unplaced) -> PodState:
+    meta = unplaced.metadata
+    return PodState(
+        meta.uid, f"{meta.namespace}/{meta.name}", meta.resource_version, ended=unplaced.status.phase in ENDED
+    )
 
 
 def _read_unplaced(body: bytes) -> Sequence[PodState]:

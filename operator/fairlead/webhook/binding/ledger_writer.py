@@ -141,14 +141,14 @@ class _NodeWriter:
             for one, answer in zip(batch, made.answers, strict=True):
                 one.settle(answer)
 
-    async def _write(self, made: LedgerPlan, batch: list[_Waiting]) -> None:
-        outcome = await self._server.patch_ledger(self._node, made.patch, self._left_s())
+    async def _write(self, planned: LedgerPlan, batch: list[_Waiting]) -> None:
+        outcome = await self._server.patch_ledger(self._node, planned.patch, self._left_s())
         if isinstance(outcome, Ledger):
             self._known, self._confirmed = outcome, True
-            for one, answer in zip(batch, made.answers, strict=True):
+            for one, answer in zip(batch, planned.answers, strict=True):
                 if isinstance(answer, Accepted):
                     one.settle(_as_written(outcome, one.request))
-                elif not made.unclear:  # it was the newest version, and no pod that is read would make room
+                elif not planned.unclear:  # it was the newest version, and no pod that is read would make room
                     one.settle(answer)
         elif isinstance(outcome, Failed):
             self._settle_all(outcome)

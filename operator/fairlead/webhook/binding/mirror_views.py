@@ -60,9 +60,9 @@ def extended_requests(pod: Any) -> dict[str, int]:
     return _whole(request_of(pod))
 
 
-def _placed_state(one: PodEntry) -> PodState:
-    pod = one.pod
-    return PodState(pod.uid, "/".join(one.key), "", one.node, request=_whole(one.request.amounts))
+def _placed_state(entry: PodEntry) -> PodState:
+    pod = entry.pod
+    return PodState(pod.uid, "/".join(entry.key), "", entry.node, request=_whole(entry.request.amounts))
 
 
 def _whole(amounts: Amounts) -> dict[str, int]:

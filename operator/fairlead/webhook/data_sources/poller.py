@@ -196,14 +196,16 @@ class Poller:
                     return
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _finish(self, found: Mapping[Poll, Outcome | None], due: Mapping[Poll, _Scheduled], begun: float) -> None:
+    async def _finish(
+        self, outcomes: Mapping[Poll, Outcome | None], due: Mapping[Poll, _Scheduled], begun: float
+    ) -> None:
         """Publish what came, and schedule its polls again."""
-        readings = {poll: one for poll, one in found.items() if isinstance(one, Reading)}
+        readings = {poll: one for poll, one in outcomes.items() if isinstance(one, Reading)}
         kept = {poll: one for poll, one in readings.items() if self._polls.get(poll) is due[poll]}
         if kept:
             async with self._publishing:
                 await self._turns.run(self._nodes.publication(kept, self._now()))
-        for poll, outcome in found.items():
+        for poll, outcome in outcomes.items():
             one = due[poll]
             if outcome is None:
                 following = self._clock() + _RETRY_S
@@ -215,20 +217,20 @@ class Poller:
         self._progress.set()
         self._wake.set()
 
-    def _note(self, poll: Poll, one: _Scheduled, outcome: Outcome) -> None:
-        before = one.status
+    def _note(self, poll: Poll, scheduled: _Scheduled, outcome: Outcome) -> None:
+        before = scheduled.status
         if isinstance(outcome, Reading):
-            one.status = PollStatus(
+            scheduled.status = PollStatus(
                 is_answered=True, succeeded_at=self._now(), note=outcome.note, failures=before.failures
             )
-            one.last, one.retry_s = self._with_earlier(poll, outcome, one.last), _RETRY_S
+            scheduled.last, scheduled.retry_s = self._with_earlier(poll, outcome, scheduled.last), _RETRY_S
             if before.error:
                 LOG.info("data.poll_recovered", extra={"poll": poll.name})
             if outcome.note and outcome.note != before.note:
                 LOG.info("data.poll_note", extra={"poll": poll.name, "hint": outcome.note})
             return
-        one.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
-        if one.status.error != before.error:
+        scheduled.status = before._replace(is_answered=True, error=str(outcome), failures=before.failures + 1)
+        if scheduled.status.error != before.error:
             LOG.warning("data.poll_failed", extra={"poll": poll.name, "error": str(outcome)})
 
     def _with_earlier(self, poll: Poll, reading: Reading, before: Reading | None) -> Reading:
@@ -243,15 +245,15 @@ class Poller:
         told = ((name, (reading if name in reading.values else before).time_of(name)) for name in values)
         return reading._replace(values=values, times={name: at for name, at in told if at is not None})
 
-    def _next(self, poll: Poll, one: _Scheduled, begun: float) -> float:
+    def _next(self, poll: Poll, scheduled: _Scheduled, begun: float) -> float:
         """Return when a poll is due again: with all others of its interval, or soon if it never succeeded."""
         interval_s = poll.interval_s
         phase = self._phases.setdefault(interval_s, begun)
         now = self._clock()
         following = phase + ((now - phase) // interval_s + 1) * interval_s
-        if one.status.succeeded_at is None and one.status.error:
-            retry = now + one.retry_s
-            one.retry_s = min(one.retry_s * 2, interval_s)
+        if scheduled.status.succeeded_at is None and scheduled.status.error:
+            retry = now + scheduled.retry_s
+            scheduled.retry_s = min(scheduled.retry_s * 2, interval_s)
             return min(retry, following)
         return following
 

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any, Final
 
 from fairlead.policy.nodes.polls import Reading
+from fairlead.time_units import SECOND_NS
 
 NodeOf = Callable[[str], str | None]
 """Returns the name of the node that the value of a label names, or None."""
@@ -23,7 +24,6 @@ _LIKELY: Final = (
     "hostname",
     "host",
 )
-_SECOND_NS: Final = 1_000_000_000
 _LATEST_S: Final = 1e11  # the year 5138; what is later is no time
 
 
@@ -44,10 +44,10 @@ class NodeSamples:
     warnings: Collection[str] = ()
     """The first few."""
 
-    def add(self, found: Collection[Any], node_of: NodeOf) -> None:
+    def add(self, series: Collection[Any], node_of: NodeOf) -> None:
         """Add series."""
         values, no_number, several = self.values, self.no_number, self.several
-        for one in found:
+        for one in series:
             label = one.metric.label
             node = node_of(label)
             if node is None:
@@ -61,7 +61,7 @@ class NodeSamples:
                 no_number.add(node)
             else:
                 values[node] = number
-        self.series += len(found)
+        self.series += len(series)
 
     @property
     def named(self) -> int:
@@ -106,7 +106,7 @@ def reading(samples: NodeSamples, times: NodeSamples | None, sent: int, node_of:
     note = samples.note(node_of)
     if times is None:
         return Reading(samples.values, sent, frozenset(samples.several), frozenset(samples.no_number), note)
-    at = {node: int(time * _SECOND_NS) for node, time in times.values.items() if 0 < time < _LATEST_S}
+    at = {node: int(time * SECOND_NS) for node, time in times.values.items() if 0 < time < _LATEST_S}
     several = frozenset(samples.several | times.several)
     values = {node: value for node, value in samples.values.items() if node in at}
     untimed = {node for node in samples.values if node not in at and node not in several}

@@ -55,12 +55,12 @@ class FullNodeCache(Generic[T]):
                 return None
         return None
 
-    def _keep(self, raw: bytes, found: T) -> None:
+    def _keep(self, raw: bytes, item: T) -> None:
         name = _NODE_NAME.match(raw)
         if name is None:
             return
         self._forget(name[1])
-        self._written[name[1]], self._read[raw] = raw, found
+        self._written[name[1]], self._read[raw] = raw, item
         self.size += (1 + DECODED) * len(raw)
         while self.size > self.limit:
             self._forget(next(iter(self._written)))

@@ -20,11 +20,11 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import Switched, equivalence_key, reads_identity
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import Reads, union
+from fairlead.time_units import SECOND_NS
 
 REASON: Final = "TooSlow"
-_SECOND_NS: Final = 1_000_000_000
-WINDOW_NS: Final = 60 * _SECOND_NS
-PAUSE_NS: Final = 300 * _SECOND_NS
+WINDOW_NS: Final = 60 * SECOND_NS
+PAUSE_NS: Final = 300 * SECOND_NS
 CLASSES: Final = 4
 """Open classes of one namespace that open the circuit for all of it: its pods can be varied without end."""
 NAMESPACES: Final = 2

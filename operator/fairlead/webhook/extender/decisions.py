@@ -116,6 +116,6 @@ class Listeners:
             try:
                 listener(decision)
             except Exception as error:
-                if (more := self.rate_limiter.about(decision.verb)) is not None:
+                if (more := self.rate_limiter.allow(decision.verb)) is not None:
                     extra = {"verb": decision.verb, "pod": outcome.pod, **more}
                     LOG.exception("decision_listener.fault", exc_info=FaultError(error), extra=extra)

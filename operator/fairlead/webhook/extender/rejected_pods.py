@@ -17,6 +17,7 @@ from fairlead.policy.evaluate.matching import Matched, Switched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
 from fairlead.policy.views.pod_view import PodView
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender.call import CallClock, FailurePolicy
 from fairlead.webhook.extender.decisions import Decision
 from fairlead.webhook.extender.requests import MalformedError
@@ -24,15 +25,14 @@ from fairlead.webhook.extender.state import ServingState
 
 LOG: Final = logging.getLogger(__name__)
 PODS: Final = 512
-_SECOND_NS: Final = 1_000_000_000
-AGAIN_NS: Final = 3 * _SECOND_NS
+AGAIN_NS: Final = 3 * SECOND_NS
 """Interval of a recheck without any known change: conditions may read the time."""
-UNSEEN_NS: Final = 30 * _SECOND_NS
+UNSEEN_NS: Final = 30 * SECOND_NS
 """How long a pod may stay unknown to the mirror."""
-PAUSE_NS: Final = 10 * _SECOND_NS
+PAUSE_NS: Final = 10 * SECOND_NS
 CONDITIONS: Final = 20_000_000
 """Nanoseconds that the conditions of all policies may take for one pod; they start over each time."""
-PAUSE_MAX_NS: Final = 320 * _SECOND_NS
+PAUSE_MAX_NS: Final = 320 * SECOND_NS
 """Longest pause between two reports: a pod that could pass and is not placed waits for something else."""
 _EVERY: Final = -1
 
@@ -132,7 +132,7 @@ class RejectedPods:
             return False
         except Exception as error:  # one pod must not keep the others from being woken
             rejected.skipped_until = at + PAUSE_MAX_NS
-            if not isinstance(error, _ConditionsError) and (more := self.rate_limiter.about("waiting")) is not None:
+            if not isinstance(error, _ConditionsError) and (more := self.rate_limiter.allow("waiting")) is not None:
                 LOG.exception("rejected_pod.fault", exc_info=FaultError(error), extra={"pod": uid, **more})
             return True
         rejected.sweeps.clear()

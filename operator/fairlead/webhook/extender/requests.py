@@ -215,14 +215,14 @@ def _with_nodes(body: bytes, cut: int, split: NodeSplitter) -> FilterArgs:
     return FilterArgs(pod, nodes, items=_NODE_LIST.decode(nodes).items or [] if known is None else known)
 
 
-def _args(asked: Any, nodes: Raw, written: Raw) -> FilterArgs:
+def _args(value: Any, nodes: Raw, written: Raw) -> FilterArgs:
     """Return the arguments of a body in another form, or with nodes: nothing is skipped, time matters less here."""
     of_names, of_nodes = _bytes(written), _bytes(nodes)
     if of_names is not None:
         decode_names(of_names)
-        return FilterArgs(asked, names=of_names)
+        return FilterArgs(value, names=of_names)
     return FilterArgs(
-        asked, of_nodes, items=None if of_nodes is None else _read(_NODE_LIST.decode, of_nodes).items or []
+        value, of_nodes, items=None if of_nodes is None else _read(_NODE_LIST.decode, of_nodes).items or []
     )
 
 

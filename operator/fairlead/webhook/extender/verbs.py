@@ -193,9 +193,9 @@ def _refused(pod: PodView, candidates: "_Candidates", rule: RuleRef, why: str, o
     )
 
 
-def _reasons(found: Filtered, *, resolvable: bool) -> Reasons:
-    failed, unresolvable = dict[str, str](), dict.fromkeys(found.unknown, UNKNOWN_NODE)
-    for name, refusal in found.rejected.items():
+def _reasons(filtered: Filtered, *, resolvable: bool) -> Reasons:
+    failed, unresolvable = dict[str, str](), dict.fromkeys(filtered.unknown, UNKNOWN_NODE)
+    for name, refusal in filtered.rejected.items():
         (failed if resolvable and refusal.resolvable else unresolvable)[name] = refusal.reason
     return Reasons(failed or None, unresolvable or None)
 

@@ -86,7 +86,7 @@ class ConnectionsByAddress(Generic[T]):
         count = len(self._of.get(address, ()))
         return count >= self.each or (len(self._at) >= self.most and count >= len(self._of[self._largest()]))
 
-    def add(self, one: T, address: str) -> T | None:
+    def add(self, item: T, address: str) -> T | None:
         """Add a connection; return the one that must close for it, if any.
 
         That is the oldest of its own address, or of the address with the most connections.
@@ -98,17 +98,17 @@ class ConnectionsByAddress(Generic[T]):
             displaced = next(iter(self._of[self._largest()]))
         if displaced is not None:
             self.remove(displaced)
-        self._at[one] = address
-        self._of.setdefault(address, {})[one] = None
+        self._at[item] = address
+        self._of.setdefault(address, {})[item] = None
         return displaced
 
-    def remove(self, one: T) -> bool:
+    def remove(self, item: T) -> bool:
         """Remove a connection; return whether it was there."""
-        address = self._at.pop(one, None)
+        address = self._at.pop(item, None)
         if address is None:
             return False
         rest = self._of[address]
-        del rest[one]
+        del rest[item]
         if not rest:
             del self._of[address]
         return True

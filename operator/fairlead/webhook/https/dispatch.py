@@ -12,6 +12,7 @@ from fairlead.metrics import Metrics
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
@@ -24,7 +25,6 @@ from fairlead.webhook.https.wall_clock import TimeOfDay
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
-_NANO: Final = 1_000_000_000
 _UNAVAILABLE: Final = 503
 _PODS: Final[Mapping[Scope, str]] = {
     "class": "pods of its class in its namespace",
@@ -139,7 +139,7 @@ class Dispatcher:
         state, clock = self.state(), self.clock
         if state is None:
             return _unavailable(b"not ready yet, see /readyz", Outcome(verb=verb, result="unready"))
-        found = int(DEADLINE_SHARE * (call.caller.timeout_s or self.timeout_s) * _NANO)
+        found = int(DEADLINE_SHARE * (call.caller.timeout_s or self.timeout_s) * SECOND_NS)
         deadline_ns, at = call.received_ns + found, clock()
         if at >= deadline_ns:  # no policy is to blame for a slow body
             late = Outcome(verb=verb, result="late")
@@ -156,7 +156,7 @@ class Dispatcher:
     def _record(self, call: IncomingCall, reply: VerbReply, policies: PolicySet | None = None) -> VerbReply:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
-        seconds = (ended - call.received_ns) / _NANO
+        seconds = (ended - call.received_ns) / SECOND_NS
         self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
         if self.listeners.each:
             reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
@@ -177,7 +177,7 @@ class Dispatcher:
                 "circuit.opened",
                 extra={"policy": outcome.too_slow, "reason": REASON, **scope},
             )
-        elif outcome.error and (more := self.rate_limiter.about(outcome.verb)) is not None:
+        elif outcome.error and (more := self.rate_limiter.allow(outcome.verb)) is not None:
             extra = {"verb": outcome.verb, "caller": call.name, "pod": outcome.pod, "error": outcome.error, **more}
             LOG.info("call.failed", extra=extra)
         if LOG.isEnabledFor(TRACE):

@@ -133,49 +133,49 @@ class TlsListener:
 
         loop.call_later(PAUSE_S, resume)
 
-    def _add(self, one: _PendingConnection) -> None:
-        if self.context is not None and self._served.is_full_for(one.address):  # saves a useless handshake
-            one.socket.close()
-            self.refused(CROWDED, one.address)
+    def _add(self, pending: _PendingConnection) -> None:
+        if self.context is not None and self._served.is_full_for(pending.address):  # saves a useless handshake
+            pending.socket.close()
+            self.refused(CROWDED, pending.address)
             return
         loop = asyncio.get_running_loop()
-        one.timer = loop.call_later(self.limits.pending_s, self._refuse, one, "timeout")
-        loop.add_reader(one.socket, self._on_data, one)
-        if (displaced := self._pending.add(one, one.address)) is not None:
+        pending.timer = loop.call_later(self.limits.pending_s, self._refuse, pending, "timeout")
+        loop.add_reader(pending.socket, self._on_data, pending)
+        if (displaced := self._pending.add(pending, pending.address)) is not None:
             self._refuse(displaced, CROWDED)
 
-    def _on_data(self, one: _PendingConnection) -> None:
+    def _on_data(self, pending: _PendingConnection) -> None:
         try:
-            silent = not one.socket.recv(1, socket.MSG_PEEK)
+            silent = not pending.socket.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             silent = True
         if silent:
-            self._refuse(one, "connection lost")
+            self._refuse(pending, "connection lost")
             return
-        asyncio.get_running_loop().remove_reader(one.socket)
-        self._waiting.setdefault(one.address, {})[one] = None
+        asyncio.get_running_loop().remove_reader(pending.socket)
+        self._waiting.setdefault(pending.address, {})[pending] = None
         self._start_handshakes()
 
-    def _refuse(self, one: _PendingConnection, reason: str) -> None:
-        self._give_up(one)
-        self.refused(reason, one.address)
+    def _refuse(self, pending: _PendingConnection, reason: str) -> None:
+        self._give_up(pending)
+        self.refused(reason, pending.address)
 
-    def _give_up(self, one: _PendingConnection) -> None:
-        self._remove_pending(one)
-        asyncio.get_running_loop().remove_reader(one.socket)
-        one.socket.close()
+    def _give_up(self, pending: _PendingConnection) -> None:
+        self._remove_pending(pending)
+        asyncio.get_running_loop().remove_reader(pending.socket)
+        pending.socket.close()
 
-    def _remove_pending(self, one: _PendingConnection) -> None:
+    def _remove_pending(self, pending: _PendingConnection) -> None:
         """Remove a connection from those that wait."""
-        self._pending.remove(one)
-        if (others := self._waiting.get(one.address)) is not None:
-            others.pop(one, None)
+        self._pending.remove(pending)
+        if (others := self._waiting.get(pending.address)) is not None:
+            others.pop(pending, None)
             if not others:
-                del self._waiting[one.address]
-        if one.timer is not None:
-            one.timer.cancel()
+                del self._waiting[pending.address]
+        if pending.timer is not None:
+            pending.timer.cancel()
 
     def _start_handshakes(self) -> None:
         """Start handshakes while there are places."""
@@ -238,15 +238,15 @@ class TlsListener:
                 self._timer.cancel()
             self._timer = loop.call_at(due[task], self._start_handshakes)
 
-    async def _shake_hands(self, one: _PendingConnection) -> None:
+    async def _shake_hands(self, pending: _PendingConnection) -> None:
         loop = asyncio.get_running_loop()
         tls_options = self._tls_options()
-        one.owned = True
+        pending.owned = True
         try:
             async with asyncio.timeout(self.limits.handshake_s):
-                _, protocol = await loop.connect_accepted_socket(self.serve, one.socket, **tls_options)
+                _, protocol = await loop.connect_accepted_socket(self.serve, pending.socket, **tls_options)
         except OSError as error:
-            self.refused(reason_of(error), one.address)
+            self.refused(reason_of(error), pending.address)
             _break_cycle(error)
             return
         except asyncio.CancelledError as error:
@@ -254,8 +254,8 @@ class TlsListener:
             raise
         if protocol.transport is None:  # it has ended since
             return
-        if (displaced := self._served.add(protocol, one.address)) is not None:
-            self.refused(CROWDED, one.address)
+        if (displaced := self._served.add(protocol, pending.address)) is not None:
+            self.refused(CROWDED, pending.address)
             if displaced.transport is not None:
                 displaced.transport.abort()
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.pki import parsing
+from fairlead.time_units import SECOND_NS
 
-_NANO: Final = 1_000_000_000
 _NEVER: Final = 1 << 63
 
 
@@ -39,7 +39,7 @@ def peer_of(transport: BaseTransport, now: int, time: int) -> Peer:
         name=common_name(certificate),
         leaf=parsing.fingerprint(_leaf(transport)),
         address=str((transport.get_extra_info("peername") or ("?",))[0]),
-        valid_until=_NEVER if end is None else now + int(ssl.cert_time_to_seconds(end)) * _NANO - time,
+        valid_until=_NEVER if end is None else now + int(ssl.cert_time_to_seconds(end)) * SECOND_NS - time,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final, cast
 from aiohttp import web
 
 from fairlead.logs import FaultError, RateLimiter, RateLimitFilter
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply
 from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
 from fairlead.webhook.https.counted_server import CountedServer
@@ -27,7 +28,6 @@ KEEP_ALIVE_S: Final = 120.0
 AGE_S: Final = 600.0
 """Age at which a connection's next reply is its last, so that the client's certificate is checked again."""
 BODY_S: Final = 10.0
-_NANO: Final = 1_000_000_000
 MAX_BODY: Final = 10 * 1024 * 1024
 _DISTRUSTED: Final = "unknown authority"
 _OTHER_CERTIFICATE: Final = "another certificate"
@@ -100,7 +100,7 @@ class WebhookServer:
             self._fast_handler,
             self.clock,
             body_s=self.body_s,
-            age_ns=int(self.age_s * _NANO),
+            age_ns=int(self.age_s * SECOND_NS),
             keepalive_timeout=self.keep_alive_s,
             access_log=None,
             logger=_HTTP,
@@ -156,7 +156,7 @@ class WebhookServer:
         return peer
 
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self.time() / _NANO, UTC)
+        return datetime.fromtimestamp(self.time() / SECOND_NS, UTC)
 
     def _fast_handler(self, peer: Peer, path: str, length: int) -> Work | None:
         """Return the function that answers a call on the fast path.
@@ -246,7 +246,7 @@ class WebhookServer:
         return peer.name
 
     def _fault(self, path: str, error: Exception) -> Reply:
-        if (more := self._faults.about(path)) is not None:
+        if (more := self._faults.allow(path)) is not None:
             LOG.error("request.fault", exc_info=FaultError(error), extra={"path": path, **more})
         return _describe(500, "internal error; the server's log has the details")
 
@@ -260,7 +260,7 @@ class WebhookServer:
             return body if len(body) <= self.max_body else self._too_large(len(body))
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self.body_s - (self.clock() - received) / _NANO):
+            async with asyncio.timeout(self.body_s - (self.clock() - received) / SECOND_NS):
                 while part := await content.readany():
                     parts.append(part)
                     size += len(part)

@@ -197,9 +197,9 @@ def _certificates(content: bytes, where: object) -> list[x509.Certificate]:
         raise TlsError(f"{where} holds no certificate in PEM") from None
 
 
-def _expiry(found: Sequence[x509.Certificate]) -> datetime:
+def _expiry(certificates: Sequence[x509.Certificate]) -> datetime:
     """Return the earliest expiry in a bundle."""
-    return min(one.not_valid_after_utc for one in found).astimezone(UTC)
+    return min(one.not_valid_after_utc for one in certificates).astimezone(UTC)
 
 
 _REASONS: Final = {

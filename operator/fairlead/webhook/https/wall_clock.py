@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from time import time_ns
 from typing import Final
 
+from fairlead.time_units import SECOND_NS
+
 LOG: Final = logging.getLogger(__name__)
-_SECOND_NS: Final = 1_000_000_000
-BACK_NS: Final = _SECOND_NS
+BACK_NS: Final = SECOND_NS
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +30,7 @@ class TimeOfDay:
         if now < last:
             if last - now <= BACK_NS:
                 return last
-            LOG.warning("clock.went_back", extra={"duration_s": (last - now) // _SECOND_NS})
+            LOG.warning("clock.went_back", extra={"duration_s": (last - now) // SECOND_NS})
             self.went_back()
         self._last = now
         return now

@@ -18,6 +18,7 @@ from fairlead.policy.nodes.measured_table import FUTURE, STALE, MeasuredEntry, T
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import Poll
 from fairlead.replica_state import DataEntryState, FaultState
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.data_sources.poller import PollStatus
 
 PAIRS_MAX: Final = 512
@@ -27,7 +28,6 @@ SPENT_S: Final = 0.05
 _KEPT_NS: Final = 600 * 1_000_000_000
 _SOURCE_MAX: Final = 256
 _TEXT_MAX: Final = 512
-_SECOND: Final = 1_000_000_000
 _NOT_ASKED: Final = PollStatus()
 _WITHOUT_TIME: Final = "the document has no time `at`, so that its values count as too old: add it, or drop maxAge"
 _NO_NAMESPACES: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -77,7 +77,7 @@ class DataReport:
     def entries(self, limit: int | None = None) -> Mapping[str, tuple[DataEntryState, ...]]:
         """Return the state of each measured entry by policy, of the first ones up to a limit."""
         polls, now = self._polls(), self._now()
-        if abs(now - self._began_ns) >= _SECOND:  # several metrics are asked for at one moment
+        if abs(now - self._began_ns) >= SECOND_NS:  # several metrics are asked for at one moment
             self._began_ns, self._spent_s = now, 0.0
             self._known = {like: one for like, one in self._known.items() if abs(now - one[0]) < _KEPT_NS}
             served = {policy.name for policy in self._serving()}
@@ -100,18 +100,18 @@ class DataReport:
         by = "" if self._usable_of(policy) is None else policy.name
         return measured.key, entry.greatest_age_s, entry.default is None, entry.default_for_s, by
 
-    def _summarize(self, asked: Mapping[_Like, tuple[MeasuredEntry, UsableNodes | None]], now: int) -> None:
+    def _summarize(self, wanted: Mapping[_Like, tuple[MeasuredEntry, UsableNodes | None]], now: int) -> None:
         """Make the summaries that are old anew, as far as there is time: calls wait meanwhile.
 
         The oldest come first, so that the others have their turn when the report is asked for again.
         """
         known = self._known
-        old = [like for like in asked if like not in known or abs(now - known[like][0]) >= _SECOND]
+        old = [like for like in wanted if like not in known or abs(now - known[like][0]) >= SECOND_NS]
         for like in sorted(old, key=lambda like: known[like][0] if like in known else 0):
             if self._spent_s >= SPENT_S:
                 return
             began = self._clock()
-            measured, usable = asked[like]
+            measured, usable = wanted[like]
             known[like] = now, summarize(measured, self._nodes, now, usable)
             self._spent_s += self._clock() - began
 
@@ -197,7 +197,7 @@ class DataReport:
             if one.is_default:
                 found["default"] = True
             if one.at is not None:
-                found |= {"time": timestamp_to_string(one.at), "ageSeconds": round((now - one.at) / _SECOND, 3)}
+                found |= {"time": timestamp_to_string(one.at), "ageSeconds": round((now - one.at) / SECOND_NS, 3)}
             yield one.name, found
 
     def _measured(self) -> Iterator[tuple[CompiledPolicy, DataEntry, MeasuredEntry]]:
@@ -219,7 +219,7 @@ def _state(entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollS
         interval_s=entry.interval_s or 0,
         greatest_age_s=entry.greatest_age_s or 0,
         answered=status.is_answered,
-        succeeded_s_ago=None if since is None else max(0, now - since) // _SECOND,
+        succeeded_s_ago=None if since is None else max(0, now - since) // SECOND_NS,
         error=status.error[:_TEXT_MAX],
         note=note[:_TEXT_MAX],
         failures=status.failures,

@@ -156,10 +156,10 @@ class CompileQueue:
     def __bool__(self) -> bool:
         return bool(self._waiting or self._begun)
 
-    def add(self, one: Compilation) -> None:
+    def add(self, compilation: Compilation) -> None:
         """Add a compilation."""
         self._count += 1
-        heappush(self._waiting, (not one.is_edit, one.entry.length, self._count, one))
+        heappush(self._waiting, (not compilation.is_edit, compilation.entry.length, self._count, compilation))
 
     def take(self) -> Compilation:
         """Return the next one, to be put back if it is not done after a step."""
@@ -167,10 +167,10 @@ class CompileQueue:
             self.put_back(heappop(self._waiting)[-1])
         return heappop(self._begun)[-1]
 
-    def put_back(self, one: Compilation) -> None:
+    def put_back(self, compilation: Compilation) -> None:
         """Add a compilation again that was begun."""
         self._count += 1
-        heappush(self._begun, (one.taken, self._count, one))
+        heappush(self._begun, (compilation.taken, self._count, compilation))
 
     def drop(self, is_obsolete: Callable[[Compilation], bool]) -> list[Any]:
         """Drop compilations, and return their expressions, to be freed one by one."""

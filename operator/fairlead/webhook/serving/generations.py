@@ -98,28 +98,38 @@ def beyond(policies: Sequence[Age], limit: int) -> frozenset[str]:
     return frozenset(name for _, name in sorted(policies)[limit:]) if len(policies) > limit else frozenset()
 
 
-def _choose(one: Candidates, taken: EntryLimits) -> Choice:
-    why = one.newest if isinstance(one.newest, NotCompiled) else None
-    for candidate in one.compiled:
+def _choose(candidates: Candidates, taken: EntryLimits) -> Choice:
+    why = candidates.newest if isinstance(candidates.newest, NotCompiled) else None
+    for candidate in candidates.compiled:
         if (fault := taken.take(candidate)) is None:
-            return Choice(candidate, _status(one, why, candidate))
-        if candidate is one.newest:
+            return Choice(candidate, _status(candidates, why, candidate))
+        if candidate is candidates.newest:
             why = NotCompiled(candidate.generation, str(fault))
-    return Choice(None, _status(one, why, None))
+    return Choice(None, _status(candidates, why, None))
 
 
-def _status(one: Candidates, why: NotCompiled | None, serving: CompiledPolicy | None) -> PolicyStatus | None:
+def _status(candidates: Candidates, why: NotCompiled | None, serving: CompiledPolicy | None) -> PolicyStatus | None:
     served = None if serving is None else serving.generation
     if why is not None:
-        return PolicyStatus(one.name, why.generation, served, _reason(one, why, serving), why.why, one.uid, one.mode)
-    if isinstance(one.newest, CompiledPolicy):
-        return PolicyStatus(one.name, one.newest.generation, served, "Compiled", uid=one.uid, mode=one.mode)
+        return PolicyStatus(
+            candidates.name,
+            why.generation,
+            served,
+            _reason(candidates, why, serving),
+            why.why,
+            candidates.uid,
+            candidates.mode,
+        )
+    if isinstance(candidates.newest, CompiledPolicy):
+        return PolicyStatus(
+            candidates.name, candidates.newest.generation, served, "Compiled", uid=candidates.uid, mode=candidates.mode
+        )
     return None
 
 
-def _reason(one: Candidates, why: NotCompiled, serving: CompiledPolicy | None) -> Reason:
+def _reason(candidates: Candidates, why: NotCompiled, serving: CompiledPolicy | None) -> Reason:
     if why.is_internal:
         return "InternalError"
-    if one.mode != "Enforce":
+    if candidates.mode != "Enforce":
         return "NotCompiled"  # nothing is applied, whatever would serve
     return "NothingServes" if serving is None else "LastGoodServes"

@@ -37,7 +37,7 @@ class MirrorFeed:
         return all(one.state.synced for one in self.reflectors.values())
 
     @property
-    def held(self) -> int:
+    def object_count(self) -> int:
         """Return the number of objects in the mirror."""
         return sum(len(one.objects) for one in self.reflectors.values())
 

@@ -312,7 +312,7 @@ class PolicyStore:
         try:
             policy = parse_policy(obj, self.model)
             yield
-            return (yield from compile_steps(policy, self.options, made=expressions))
+            return (yield from compile_steps(policy, self.options, expressions=expressions))
         except _FAULTS:
             raise
         except Exception as error:

@@ -61,38 +61,38 @@ def report(inputs: ReportInputs) -> ReplicaState:
 
 
 def _policy(
-    inputs: ReportInputs, state: PolicyStatus, one: CompiledPolicy | None, colliding: Iterable[str]
+    inputs: ReportInputs, state: PolicyStatus, policy: CompiledPolicy | None, colliding: Iterable[str]
 ) -> PolicyState:
     minimal = PolicyState(uid=state.uid, generation=state.generation, reason=state.reason, message=state.message)
-    if one is None or one.uid != minimal.uid:  # its first generation is not serving yet
+    if policy is None or policy.uid != minimal.uid:  # its first generation is not serving yet
         return minimal
-    filters = one.filters or one.protections
+    filters = policy.filters or policy.protections
     return PolicyState(
         uid=minimal.uid,
         generation=minimal.generation,
-        serving="" if one.placeholder else one.generation,
+        serving="" if policy.placeholder else policy.generation,
         reason=minimal.reason,
         message=minimal.message,
-        slow=any(slow.scope == "all" for slow in inputs.open_circuits if slow.policy == version(one)),
+        slow=any(slow.scope == "all" for slow in inputs.open_circuits if slow.policy == version(policy)),
         slow_for=tuple(
-            str(slow) for slow in inputs.open_circuits if slow.policy == version(one) and slow.scope != "all"
+            str(slow) for slow in inputs.open_circuits if slow.policy == version(policy) and slow.scope != "all"
         ),
-        scheduler=one.scheduler_name,
-        mode=one.mode,
-        fails=one.enforced and one.rejects_on_failure,
-        ignores=one.enforced and not one.rejects_on_failure and bool(filters),
-        scores=one.enforced and bool(one.scores),
-        binds=one.enforced and bool(one.annotations or one.device_shares),
-        rules=tuple(_rules(inputs.rule_errors, one)),
+        scheduler=policy.scheduler_name,
+        mode=policy.mode,
+        fails=policy.enforced and policy.rejects_on_failure,
+        ignores=policy.enforced and not policy.rejects_on_failure and bool(filters),
+        scores=policy.enforced and bool(policy.scores),
+        binds=policy.enforced and bool(policy.annotations or policy.device_shares),
+        rules=tuple(_rules(inputs.rule_errors, policy)),
         conflicts=tuple(colliding),
-        rejected_pods=inputs.refused.get(one.name, 0),
-        missed_samples=inputs.missed.get(one.name, 0),
+        rejected_pods=inputs.refused.get(policy.name, 0),
+        missed_samples=inputs.missed.get(policy.name, 0),
     )
 
 
-def _rules(errors: RuleErrorTotals, one: CompiledPolicy) -> Iterator[RuleState]:
-    for rule in one.reports:
-        failed = errors.last_error(one.name, rule.name)
+def _rules(errors: RuleErrorTotals, policy: CompiledPolicy) -> Iterator[RuleState]:
+    for rule in policy.reports:
+        failed = errors.last_error(policy.name, rule.name)
         yield RuleState(
             kind=rule.kind,
             name=rule.name,

@@ -58,6 +58,6 @@ class RuleErrorTotals:
         return iter(sorted(self._rules.values()))
 
 
-def _log(one: RuleFailures, fault: Exception) -> None:
-    extra = {"policy": one.policy, "rule": one.rule, "error": type(fault).__name__}
+def _log(failures: RuleFailures, fault: Exception) -> None:
+    extra = {"policy": failures.policy, "rule": failures.rule, "error": type(fault).__name__}
     LOG.error("rule.fault", exc_info=FaultError(fault), extra=extra)
