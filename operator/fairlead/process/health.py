@@ -194,7 +194,7 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
 def gauges(parts: Components) -> Iterator[Gauges]:
     """Yield the gauges that all replicas have, which are computed at each scrape."""
     yield Gauges("fairlead_build_info", "Version of the operator.", ("version",), lambda: {(__version__,): 1})
-    yield from reflector_gauges(lambda: parts.all_reflectors)
+    yield from reflector_gauges(lambda: parts.all_reflectors, lambda: parts.reflectors)
     yield Gauges(
         "fairlead_certificate_expiration_timestamp_seconds",
         "Time at which a certificate expires, in seconds since 1970.",

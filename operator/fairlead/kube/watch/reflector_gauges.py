@@ -10,11 +10,13 @@ from fairlead.metrics import Gauges, Labels
 Reflectors: TypeAlias = Callable[[], Mapping[str, Reflector[Any]]]
 
 
-def reflector_gauges(reflectors: Reflectors) -> Iterator[Gauges]:
-    """Yield the gauges of reflectors, by the name of each."""
+def reflector_gauges(reflectors: Reflectors, deciding: Reflectors) -> Iterator[Gauges]:
+    """Yield the gauges of reflectors, by the name of each; how far it is behind only of those that decide calls."""
 
-    def each(number: Callable[[Reflector[Any]], float]) -> Callable[[], Mapping[Labels, float]]:
-        return lambda: {(name,): number(reflector) for name, reflector in reflectors().items()}
+    def each(
+        number: Callable[[Reflector[Any]], float], among: Reflectors = reflectors
+    ) -> Callable[[], Mapping[Labels, float]]:
+        return lambda: {(name,): number(reflector) for name, reflector in among().items()}
 
     def by_reason(counts: Callable[[ReflectorStatus], Mapping[Any, int]]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {
@@ -29,7 +31,7 @@ def reflector_gauges(reflectors: Reflectors) -> Iterator[Gauges]:
         "fairlead_mirror_staleness_seconds",
         "How long the cache may be behind the API server: 0 while its watch is well.",
         kind,
-        each(lambda one: one.staleness()),
+        each(lambda one: one.staleness(), deciding),
     )
     yield Gauges(
         "fairlead_mirror_relists",
