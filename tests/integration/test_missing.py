@@ -106,6 +106,7 @@ PROVOKED: dict[str, Callable[[LeaderSetup], None]] = {
     STATUS: another,
     "default: events": drift,
     "default: rolebindings": LeaderSetup.restart,
+    "cluster: mutatingadmissionpolicies, mutatingadmissionpolicybindings": LeaderSetup.restart,
 }
 
 
