@@ -21,7 +21,7 @@ _EMPTY: Final = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 
 @dataclass(eq=False)
 class ApiServer:
-    """What it serves, by what is asked for: `nodes`, `pods` (those on nodes), `node-metrics` (one page)."""
+    """Replies by what is asked for: `nodes`, `pods` (those on nodes), `node-metrics` (one page)."""
 
     pages: dict[str, list[bytes]] = field(default_factory=dict)
     port: int = 0

@@ -1,7 +1,7 @@
 """Documents: state that Fairlead keeps in ConfigMaps, Secrets and ControllerRevisions, and reads in later versions.
 
 A document says the version of its format. One that cannot be read, or that a newer version wrote, is left alone: it is
-neither changed nor deleted, and whoever needs it reports the fault. `kube.http.documents` writes them. Pure.
+neither changed nor deleted, and its reader reports the fault. `kube.http.documents` writes them. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class Document(Generic[T]):
     value: T | None = None
     """None if the document does not exist, or is left alone."""
     fault: str = ""
-    """Why it is left alone, and what to do; "" if it can be read and written."""
+    """Reason why it is left alone, and what to do; "" if it can be read and written."""
     resource_version: str = ""
     """The only version that may be written over; "" if the document does not exist."""
 

@@ -46,7 +46,7 @@ class Live:
     unread: dict[Kind, str] = field(default_factory=dict)
     """Kinds of objects that may not be read, and why."""
     unread_ledgers: str = ""
-    """Why the ledgers of devices may not be read."""
+    """Reason why the ledgers of devices may not be read."""
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ class PolicyOption:
     option: str
     names: Sequence[str]
     applied: bool = False
-    """Whether the files are applied to the cluster, so that its other policies stay."""
+    """True if the files are applied to the cluster, so that its other policies stay."""
 
     @property
     def is_live(self) -> bool:
@@ -90,7 +90,7 @@ class SimulatedCluster:
     """The policies that can matter to the pods."""
     data: GivenData = field(default_factory=GivenData)
     knows_time: bool = True
-    """Whether the time is that of the objects, as far as that is known."""
+    """True if the time is that of the objects, as far as that is known."""
 
     @property
     def snapshot(self) -> Snapshot:

@@ -34,7 +34,7 @@ class Pod:
     scheduler: str
     """Name of its scheduler."""
     waits: bool = True
-    """Whether it has no node."""
+    """True if it has no node."""
     template_of: str = ""
     """The workload of whose template it is made; "" for a pod that exists or is in a file."""
 

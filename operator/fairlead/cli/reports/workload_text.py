@@ -23,7 +23,7 @@ class ExplainedWorkload:
     pod: str
     """Name of the explained pod; "" for its template, as it has no pods."""
     fault: str = ""
-    """Why its controller creates no pods."""
+    """Reason why its controller creates no pods."""
 
     @property
     def waiting(self) -> int:
