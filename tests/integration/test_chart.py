@@ -18,7 +18,7 @@ from fairlead.kube.errors import AccessError
 from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.settings import Address
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
@@ -285,7 +285,7 @@ def test_where_the_operator_says_whom_to_believe_it_may_change_nothing_else(
 def test_schedulers_may_call_and_nobody_else() -> None:
     policy = the(template(), "NetworkPolicy")["spec"]
     (schedulers, replicas) = policy["ingress"][0]["from"]
-    labels = Names("gpu", NAMESPACE).selector
+    labels = ObjectNames("gpu", NAMESPACE).selector
     assert schedulers["podSelector"]["matchLabels"].items() <= labels.items()
     assert {one["key"] for one in schedulers["podSelector"]["matchExpressions"]} <= labels.keys()
     assert replicas["podSelector"] == policy["podSelector"]
@@ -408,7 +408,7 @@ def test_each_scheduler_is_given_the_certificate_that_the_operator_looks_for(nam
     (found,) = [
         one["spec"] for one in made if one["kind"] == "Certificate" and one["spec"]["commonName"].endswith(name)
     ]
-    assert found["secretName"] == Names(name, NAMESPACE).certificate
+    assert found["secretName"] == ObjectNames(name, NAMESPACE).certificate
     assert found["commonName"] == scheduler_identity(name)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from support.control.leader import LeaderSetup
 from support.control.scheduler import FILTER, config_of, pods_of, run_until_ready, told
 from testbed.api import wait_for
@@ -42,4 +42,4 @@ def test_names_that_differ_at_their_end_are_two(at_work: Callable[..., LeaderSet
     for scheduler, policy in LONG.items():
         run_until_ready(ground, policy, scheduler)
     assert all(config_of(ground, one) for one in LONG)
-    assert len({Names(one, ground.namespace).object_name for one in LONG}) == len(LONG)
+    assert len({ObjectNames(one, ground.namespace).object_name for one in LONG}) == len(LONG)

@@ -15,7 +15,7 @@ from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.pki.tls_context import client_context
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
-from fairlead.render.object_names import OPERATOR_SECRET, Names
+from fairlead.render.object_names import OPERATOR_SECRET, ObjectNames
 from fairlead.replica_state import PATH
 from support.process.operating import HOST, Operating
 from support.webhook import body
@@ -87,7 +87,11 @@ def replica(with_crd: Cluster, namespace: str, tmp_path: Path) -> Iterator[Given
 
 def test_a_caller_is_known_by_what_is_in_the_secret_of_its_name(replica: Given) -> None:
     namespace, identity = replica.namespace, scheduler_identity(replica.namespace)
-    secret, real, anybodys = Names(namespace, namespace).certificate, replica.signed(identity), replica.signed(identity)
+    secret, real, anybodys = (
+        ObjectNames(namespace, namespace).certificate,
+        replica.signed(identity),
+        replica.signed(identity),
+    )
     kept = replica.connect(real)
     status, said = kept.call()
     assert (status, f"it is not the certificate in Secret {namespace}/{secret}" in said) == (403, True)

@@ -15,7 +15,7 @@ from fairlead.cel.hints.engine_messages import shown
 from fairlead.cel.hints.likely_mistakes import NO_RESOURCE, likely_mistakes_steps
 from fairlead.cel.hints.rewrites import substituted, write
 from fairlead.cel.hints.type_hints import of_result
-from fairlead.cel.hints.unknown_names import Names, did_you_mean
+from fairlead.cel.hints.unknown_names import KnownNames, did_you_mean
 from fairlead.cel.hints.verification import Remaining, Verifier
 from fairlead.cel.syntax.ast import OPTIONAL, Call, Checked, Const, Ident, Node, Select, StructExpr, Type, walk
 from fairlead.cel.syntax.ast_decode import decode_parsed_steps, decode_steps
@@ -106,7 +106,7 @@ def check_steps(text: str, environment: Environment, want: Want) -> Steps[Expres
         rejection = str(error)
     yield
     if compiled is None:
-        names = Names(environment.scope, tuple(environment.variables), environment.data)
+        names = KnownNames(environment.scope, tuple(environment.variables), environment.data)
         tree = yield from _parsed(text, environment)
         yield
         found = yield from diagnostics_steps(rejection, text, tree, names, lambda other: _remaining(other, environment))

@@ -16,7 +16,7 @@ from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Gauges
 from fairlead.webhook.capability import Capability, Check
 from fairlead.webhook.extender.circuit_breaker import REASON
-from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, Limits
+from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import Refused, TlsListener
 from fairlead.webhook.https.server import WebhookServer
@@ -42,7 +42,7 @@ class Probes:
     checks: Callable[[], Iterable[Check]]
     metrics: Callable[[], bytes]
     refused: Refused = lambda _reason, _peer: None
-    limits: Limits = PROBES
+    limits: ConnectionLimits = PROBES
     idle_s: float = IDLE_S
     clock: Callable[[], float] = monotonic
     _page: tuple[float, bytes] | None = None

@@ -22,7 +22,7 @@ from fairlead.pki.issuing import Pair
 from fairlead.pki.rotation import ROTATE, ReplicaTrust
 from fairlead.pki.tls_context import client_context
 from fairlead.process.settings import OperateSettings
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from fairlead.webhook.https.tls import Contents, InMemory, Tls, TlsError
 
 LOG: Final = logging.getLogger(__name__)
@@ -143,8 +143,8 @@ class CertificateRefresher:
         made = SchedulerCertificates(
             self._secrets,
             SECRET,
-            lambda name: Names(name, namespace).certificate,
-            lambda name: Names(name, namespace).labels,
+            lambda name: ObjectNames(name, namespace).certificate,
+            lambda name: ObjectNames(name, namespace).labels,
             lambda: datetime.now(UTC),
         )
         while self.material.server is None:

@@ -29,7 +29,7 @@ _HASH_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ObjectNames:
     """Names of one scheduler's objects, for the operator in one namespace."""
 
     scheduler: str

@@ -8,7 +8,7 @@ from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.render.cluster_facts import ClusterFacts, image_tag, percentage
 from fairlead.render.container_resources import Resources
 from fairlead.render.extenders import Wiring
-from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Names, digest
+from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, ObjectNames, digest
 from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.templates import Object, TemplateEngine, read, written
 
@@ -35,7 +35,7 @@ _SECURITY_CONTEXT: Final = {
 class Plan:
     """Desired objects of one scheduler."""
 
-    names: Names
+    names: ObjectNames
     config_hash: str
     """Hash of everything that decides its pods: configuration, authorities, image and placement."""
     ca_hash: str
@@ -102,7 +102,7 @@ def is_published(config_map: Mapping[str, Any]) -> bool:
     return bool(annotations.get(CONFIG_HASH) == digest(data["config.yaml"], data["ca.crt"]))
 
 
-def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
+def is_whole(config_map: Mapping[str, Any], names: ObjectNames) -> bool:
     """Return whether a ConfigMap holds the configuration of its hash, because others may have written it.
 
     ConfigMaps with another version of the hash cannot be verified, and are not used.
@@ -115,7 +115,7 @@ def is_whole(config_map: Mapping[str, Any], names: Names) -> bool:
     return annotations.get(CONFIG_HASH) == found and metadata["name"] == names.configuration(found)
 
 
-def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapping[str, Any]:
+def renewed(config_map: Mapping[str, Any], names: ObjectNames, ca_bundle: str) -> Mapping[str, Any]:
     """Return a kept configuration with the current authorities and no other change."""
     data = config_map["data"]
     if data["ca.crt"] == ca_bundle:
@@ -135,7 +135,7 @@ def renewed(config_map: Mapping[str, Any], names: Names, ca_bundle: str) -> Mapp
 
 def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
     """Return the plan of a scheduler. Raises InvalidObjectError that names the setting to change."""
-    names = Names(settings.name, facts.namespace)
+    names = ObjectNames(settings.name, facts.namespace)
     config = configuration(engine, settings, wiring, facts)
     config_text, ca_hash = written([config]), digest(facts.ca_bundle)
     values: dict[str, Any] = {
@@ -213,7 +213,7 @@ def configuration(engine: TemplateEngine, settings: SchedulerSettings, wiring: W
     """Return the configuration of a scheduler."""
     (config,) = engine.render(
         "scheduler/config.yaml",
-        names=Names(settings.name, facts.namespace),
+        names=ObjectNames(settings.name, facts.namespace),
         settings=settings,
         managed=settings.management == "Managed",
         percentage=percentage(settings.node_sample, facts.nodes, facts.asked_all),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from support.control.leader import LeaderSetup
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
@@ -25,14 +25,14 @@ def pods_of(ground: LeaderSetup, scheduler: str, config: str) -> tuple[list[Obje
 
 def config_of(ground: LeaderSetup, scheduler: str = "s") -> str:
     """Configuration that its Deployment is to run; empty if there is none."""
-    at = child(ground, "deployments", Names(scheduler, ground.namespace).object_name)
+    at = child(ground, "deployments", ObjectNames(scheduler, ground.namespace).object_name)
     api = ground.cluster.api
     return str(api.get(at)["metadata"]["annotations"][HASH]) if api.exists(at) else ""
 
 
 def rolled(ground: LeaderSetup, scheduler: str = "s") -> bool:
     """Do what a node would: have the pods of the newest ReplicaSet run, and one of them take the Lease."""
-    api, name = ground.cluster.api, Names(scheduler, ground.namespace).object_name
+    api, name = ground.cluster.api, ObjectNames(scheduler, ground.namespace).object_name
     there = api.get(child(ground, "deployments", name))
     pods, new = pods_of(ground, scheduler, there["metadata"]["annotations"][HASH])
     for pod in pods:

@@ -14,7 +14,7 @@ from fairlead.pki.issuing import Pair, issue_leaf
 from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from fairlead.replica_state import PATH
 from scripted.loop import in_loop
 from scripted.server import Server
@@ -135,7 +135,7 @@ async def test_the_secret_of_a_long_name_is_found(tmp_path: Path) -> None:
         real = one.signed(scheduler_identity(LONG))
         refused = said(await one.call(real))
         secret = refused[1].rpartition("/")[2]
-        assert (refused[0], secret) == (403, Names(LONG, "x").certificate)
+        assert (refused[0], secret) == (403, ObjectNames(LONG, "x").certificate)
         await one.put(secret, real)
         assert (await one.call(real)).status == 200
 

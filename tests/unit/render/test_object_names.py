@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairlead.control.reconcile.managed_schedulers import NAME as EVER
 from fairlead.pki.authority import SECRET as AUTHORITY
-from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names, digest, scheduler_of_external
+from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, ObjectNames, digest, scheduler_of_external
 from support.render.schedulers import LONGEST, SCENES
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -25,14 +25,14 @@ labels = st.from_regex(LABEL, fullmatch=True)
 
 @pytest.mark.parametrize("scheduler", CHILDREN)
 def test_what_children_are_called(scheduler: str) -> None:
-    assert Names(scheduler, "ns").object_name == CHILDREN[scheduler]
+    assert ObjectNames(scheduler, "ns").object_name == CHILDREN[scheduler]
 
 
 @given(labels, labels)
 @example(LONGEST, LONGEST)
 @example("x" * 63, "0")
 def test_names_and_labels_are_ones_that_kubernetes_takes(scheduler: str, namespace: str) -> None:
-    names = Names(scheduler, namespace)
+    names = ObjectNames(scheduler, namespace)
     assert LABEL.fullmatch(names.object_name)
     # a pod's host, by whose name the scheduler's Lease is held, is called as the pod is
     assert len(f"{names.object_name}-1234567890-12345") <= 63
@@ -48,7 +48,7 @@ def test_names_and_labels_are_ones_that_kubernetes_takes(scheduler: str, namespa
 @example({"a" * 31, "a" * 32})
 @example({"x" * 31, "x" * 18 + "-" + digest("x" * 31)})
 def test_two_schedulers_have_no_name_in_common(two: set[str]) -> None:
-    one, other = (Names(name, "ns") for name in two)
+    one, other = (ObjectNames(name, "ns") for name in two)
     assert one.object_name != other.object_name
     # neither is the beginning of the other's ConfigMaps, nor its Secret
     assert one.object_name != other.certificate
@@ -59,7 +59,7 @@ HASH = digest("a configuration")
 
 def made_in_our_namespace(scheduler: str) -> set[tuple[str, str]]:
     """Whatever a scheduler may have there, whether we run it or others do: of what kind it is, and how it is called."""
-    names = Names(scheduler, "ns")
+    names = ObjectNames(scheduler, "ns")
     kinds = {"Deployment", "ServiceAccount", "Lease", "NetworkPolicy", "PodDisruptionBudget", "Role", "RoleBinding"}
     found = {(kind, names.object_name) for kind in kinds}
     found |= {("ConfigMap", one) for one in (names.object_name, names.state, names.configuration(HASH))}
@@ -100,14 +100,14 @@ def test_all_that_a_scheduler_is_made_of_is_called_so(scene: str) -> None:
 
 @given(labels, labels)
 def test_outside_the_namespace_a_name_says_whose_it_is(scheduler: str, namespace: str) -> None:
-    name = Names(scheduler, namespace).external_name("authentication-reader")
+    name = ObjectNames(scheduler, namespace).external_name("authentication-reader")
     assert scheduler_of_external(name, namespace) == scheduler
     assert scheduler_of_external(name, f"{namespace}x") == ""
     assert scheduler_of_external("system:kube-scheduler", namespace) == ""
 
 
 def test_two_operators_have_no_name_in_common_outside_their_namespaces() -> None:
-    assert Names("b-c", "a").external_name("x") != Names("c", "a-b").external_name("x")
+    assert ObjectNames("b-c", "a").external_name("x") != ObjectNames("c", "a-b").external_name("x")
 
 
 def test_how_texts_are_divided_counts() -> None:

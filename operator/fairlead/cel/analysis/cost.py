@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expression_reads import Path, reads
 from fairlead.cel.analysis.node_facts import VARIABLES
-from fairlead.cel.analysis.sizes import Limits
+from fairlead.cel.analysis.sizes import SizeLimits
 from fairlead.cel.analysis.trace import is_loop
 from fairlead.cel.syntax.ast import Checked, Ident, ListExpr, Node, children
 from fairlead.cel.values.schema import NODE, element, messages
@@ -24,7 +24,7 @@ UNKNOWN: Final = 100  # elements of what split() and others compute
 BUDGET: Final = 10_000_000
 OF_POD: Final = frozenset({"pod", "namespaceObject", "request", "now"})
 
-_COMMON: Final = Limits(text=UNKNOWN - 1, annotations=UNKNOWN - 1, elements=FIELD, pods=PODS, range=UNKNOWN)
+_COMMON: Final = SizeLimits(text=UNKNOWN - 1, annotations=UNKNOWN - 1, elements=FIELD, pods=PODS, range=UNKNOWN)
 
 
 def _steps(estimate: Estimate, checked: Checked, node: Node) -> int:

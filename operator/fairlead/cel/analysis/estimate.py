@@ -16,8 +16,8 @@ from fairlead.cel.analysis.sizes import (
     LOWERED,
     ONE,
     UNKNOWN,
-    Limits,
     Size,
+    SizeLimits,
     element_size,
     fact_size,
     field_size,
@@ -63,7 +63,7 @@ class Estimate:
 
     checked: Checked
     variables: Mapping[str, Checked]
-    limits: Limits = LOWERED
+    limits: SizeLimits = LOWERED
     sizes: dict[tuple[int, int], Size] = field(default_factory=dict)
     """By the identity of the tree and the id of the node."""
     types: dict[tuple[int, int], Type] = field(default_factory=dict)

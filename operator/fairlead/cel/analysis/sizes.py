@@ -66,7 +66,7 @@ of_text: Final = lru_cache(maxsize=256)(Size)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SizeLimits:
     """Limits of the objects that an expression reads, and the evaluator."""
 
     text: float = inf
@@ -80,10 +80,10 @@ class Limits:
     is_engine: bool = False
 
 
-LOWERED: Final = Limits()
+LOWERED: Final = SizeLimits()
 
 
-def fact_size(type_: Type, limits: Limits) -> Size:
+def fact_size(type_: Type, limits: SizeLimits) -> Size:
     """Return the size of a part of an object that has no limit of its own."""
     if type_.name in NUMBERS:
         return ONE
@@ -98,7 +98,7 @@ def fact_size(type_: Type, limits: Limits) -> Size:
     return UNKNOWN
 
 
-def field_size(holder: Type, name: str, type_: Type, limits: Limits) -> Size:
+def field_size(holder: Type, name: str, type_: Type, limits: SizeLimits) -> Size:
     """Return the size of a field of an object: the API server rejects long names and labels."""
     short = holder.name.rpartition(".")[2]
     of_metadata = short in ("ObjectMeta", "PlacedPodMeta")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from fairlead.cel.analysis.sizes import NUMBER, ONE, TEXTS, Limits, Size, product
+from fairlead.cel.analysis.sizes import NUMBER, ONE, TEXTS, Size, SizeLimits, product
 from fairlead.cel.functions.regex import SEARCH, pattern_search_units, pattern_units
 from fairlead.cel.syntax.ast import Call, Const, Type
 from fairlead.cel.values.meter import SHORT_TEXT, STEP
@@ -52,7 +52,7 @@ class Called:
     types: Sequence[Type]
     """Types that they are known to have."""
     result: Type
-    limits: Limits
+    limits: SizeLimits
 
     def __getitem__(self, at: int) -> Size:
         """Return the size of an operand."""

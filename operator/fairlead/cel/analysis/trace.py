@@ -32,7 +32,7 @@ def loops_around(root: Node) -> Mapping[int, Place]:
 
 
 @dataclass(slots=True)
-class Trace:
+class ValueTrace:
     """The values of one evaluation."""
 
     around: Mapping[int, Place]

@@ -28,7 +28,7 @@ from fairlead.cel.hints.type_hints import of_operator
 from fairlead.cel.hints.unknown_names import (
     MACRO_NAMES,
     VARIABLES,
-    Names,
+    KnownNames,
     part_of_time,
     undefined_field,
     unknown_function,
@@ -55,7 +55,7 @@ _SHOWN_AT_MOST: Final = 5
 
 
 def diagnostics_steps(
-    error: str, source: str, tree: Checked | None, names: Names, remaining: Callable[[str], Steps[Remaining]]
+    error: str, source: str, tree: Checked | None, names: KnownNames, remaining: Callable[[str], Steps[Remaining]]
 ) -> Steps[list[Diagnostic]]:
     """Return what is wrong with an expression, with pauses; `tree` is None if it could not be parsed.
 
@@ -105,7 +105,7 @@ def faults_of(messages: list[EngineMessage], source: str, tree: Checked | None) 
 class _Diagnosis:
     """Messages of the checker about one expression."""
 
-    def __init__(self, source: str, tree: Checked, names: Names | None) -> None:
+    def __init__(self, source: str, tree: Checked, names: KnownNames | None) -> None:
         self._source, self._names = source, names
         self._at: dict[int, list[Node]] = {}
         self._parents: dict[int, Node] = {}

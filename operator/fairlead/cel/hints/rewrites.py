@@ -6,7 +6,18 @@ from math import isfinite
 from typing import Final
 
 from fairlead.cel.functions.quantity import to_float
-from fairlead.cel.syntax.ast import Call, Comprehension, Const, Entry, Ident, ListExpr, Node, Select, StructExpr, Type
+from fairlead.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Const,
+    Ident,
+    ListExpr,
+    Node,
+    Select,
+    StructEntry,
+    StructExpr,
+    Type,
+)
 from fairlead.cel.syntax.unparse import operand_text, text
 from fairlead.cel.values.schema import messages
 
@@ -71,9 +82,9 @@ def _substituted(node: Node, id_: int, by: Node) -> Node:
     return node
 
 
-def _entry(entry: Entry, id_: int, by: Node) -> Entry:
+def _entry(entry: StructEntry, id_: int, by: Node) -> StructEntry:
     key = _substituted(entry.key, id_, by) if isinstance(entry.key, Node) else entry.key
-    return Entry(key, _substituted(entry.value, id_, by), entry.optional)
+    return StructEntry(key, _substituted(entry.value, id_, by), entry.optional)
 
 
 def presence(node: Node) -> str:

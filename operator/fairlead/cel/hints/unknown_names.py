@@ -86,7 +86,7 @@ FUNCTION_NAMES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class KnownNames:
     """Names that an expression may use."""
 
     scope: Scope
@@ -127,7 +127,7 @@ def _below(name: str, fields: Mapping[str, str], cutoff: float) -> str:
     return deeper[near] if near else ""
 
 
-def unknown_variable(name: str, node: Node | None, around: Sequence[Node], names: Names) -> tuple[str, Hints]:
+def unknown_variable(name: str, node: Node | None, around: Sequence[Node], names: KnownNames) -> tuple[str, Hints]:
     """Describe a variable that does not exist, by its name with fields after it and the expression around it."""
     root, _, rest = name.partition(".")
     if root == "variables":
@@ -159,7 +159,7 @@ def _named(code: str, part: Node | None, near: str, otherwise: str) -> Hints:
     yield otherwise
 
 
-def _meant(name: str, node: Node | None, around: Sequence[Node], names: Names, available: str) -> Hints:
+def _meant(name: str, node: Node | None, around: Sequence[Node], names: KnownNames, available: str) -> Hints:
     root = name.partition(".")[0]
     compared = next((one for one in around[:1] if isinstance(one, Call)), None)
     if node is not None:
@@ -193,7 +193,7 @@ def _may_be_text(around: Sequence[Node]) -> bool:
     return False
 
 
-def unknown_function(call: Call, names: Names) -> tuple[str, Hints]:
+def unknown_function(call: Call, names: KnownNames) -> tuple[str, Hints]:
     """Describe a function that does not exist, or that does and is called in another way."""
     name = call.function
     if name in FUNCTION_NAMES or name in MACRO_NAMES:
@@ -201,7 +201,7 @@ def unknown_function(call: Call, names: Names) -> tuple[str, Hints]:
     return f"unknown function `{name}`", _functions(call, names)
 
 
-def _functions(call: Call, names: Names) -> Hints:
+def _functions(call: Call, names: KnownNames) -> Hints:
     name = call.function
     if name in ROOTS and not call.member:
         match call.args:

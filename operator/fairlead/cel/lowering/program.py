@@ -19,7 +19,7 @@ from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
 from fairlead.cel.analysis.node_facts import Analysis, analyse
 from fairlead.cel.analysis.time_dependence import Watched, expiring_calls
-from fairlead.cel.analysis.trace import Place, Trace, loops_around
+from fairlead.cel.analysis.trace import Place, ValueTrace, loops_around
 from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.pyast import attribute, const, load
 from fairlead.cel.syntax.ast import Checked
@@ -36,7 +36,7 @@ _LARGE: Final = 200
 _PLACELESS: Final = frozenset({ast.Load, ast.Store})
 
 One = Callable[[Any, int], Any]
-Traced = Callable[[Any, int], tuple[Any, Trace]]
+Traced = Callable[[Any, int], tuple[Any, ValueTrace]]
 
 
 class _Mode(Enum):
@@ -91,8 +91,8 @@ class Program:
         Parts that raise have no value in the trace; an error of the whole expression is returned as its result.
         """
 
-        def one(v: Any, now: int) -> tuple[Any, Trace]:
-            trace, tracing = Trace(self._around), self._tracing
+        def one(v: Any, now: int) -> tuple[Any, ValueTrace]:
+            trace, tracing = ValueTrace(self._around), self._tracing
             try:
                 return tracing(facts, trace.record, trace.enter)(v, now), trace
             except Exception as error:  # noqa: BLE001  also unforeseen errors

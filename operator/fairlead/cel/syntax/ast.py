@@ -71,7 +71,7 @@ class ListExpr(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StructEntry:
     """Entry of a map or message literal."""
 
     key: "Node | str"
@@ -84,7 +84,7 @@ class StructExpr(Node):
     """Map literal, or a message literal if it has a name."""
 
     message: str
-    entries: tuple[Entry, ...]
+    entries: tuple[StructEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from fairlead.cel.syntax.ast import (
     Checked,
     Comprehension,
     Const,
-    Entry,
     Ident,
     ListExpr,
     Node,
     Select,
+    StructEntry,
     StructExpr,
     Type,
 )
@@ -120,7 +120,7 @@ def _expr(data: bytes) -> Steps[Node]:
                 made = ListExpr(id_, tuple(elements), frozenset(_packed(value, 2)))
             case 8:
                 parts = list(_fields(value))
-                entries = list[Entry]()
+                entries = list[StructEntry]()
                 for _, part in filter(lambda one: one[0] == 2, parts):
                     entries.append((yield from _struct_entry(part)))
                 made = StructExpr(id_, _last(parts, 1, b"").decode(), tuple(entries))
@@ -145,10 +145,10 @@ def _select(id_: int, data: bytes) -> Steps[Select]:
     return Select(id_, operand, _last(parts, 2, b"").decode(), bool(test_only))
 
 
-def _struct_entry(data: bytes) -> Steps[Entry]:
+def _struct_entry(data: bytes) -> Steps[StructEntry]:
     parts = dict(_fields(data))
     key: Node | str = parts[2].decode() if 2 in parts else (yield from _expr(parts[3]))
-    return Entry(key, (yield from _expr(parts[4])), bool(dict(_scalars(data)).get(5, 0)))
+    return StructEntry(key, (yield from _expr(parts[4])), bool(dict(_scalars(data)).get(5, 0)))
 
 
 def _comprehension(id_: int, data: bytes) -> Steps[Comprehension]:

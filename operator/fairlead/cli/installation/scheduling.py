@@ -23,7 +23,7 @@ from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.pki.identities import REPLICAS
 from fairlead.process.settings import NAMESPACE
 from fairlead.render.extenders import Wiring
-from fairlead.render.object_names import SCHEDULER_LABEL, Names
+from fairlead.render.object_names import SCHEDULER_LABEL, ObjectNames
 from fairlead.simulation.snapshot import Raw
 
 _MAIN_LEASE: Final = ObjectRef(resource("Lease"), "kube-system", "kube-scheduler")
@@ -173,7 +173,7 @@ async def _ours(
 
     `is_named`: a policy names it.
     """
-    names = Names(scheduler, home)
+    names = ObjectNames(scheduler, home)
     try:
         deployment = await objects.get(ObjectRef(resource("Deployment"), home, names.object_name))
         if deployment is None:

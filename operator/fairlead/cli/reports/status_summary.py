@@ -25,7 +25,7 @@ from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.decide.persisted_state import STATE
 from fairlead.control.decide.retention import SCHEDULER_S
 from fairlead.control.decide.rollout_observation import find_condition, is_ready, observe_rollout, pending_pod_reasons
-from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, Names
+from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, ObjectNames
 
 _REJECTED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"
@@ -122,7 +122,7 @@ def _schedulers(survey: Survey) -> Iterator[Scheduler]:
     labelled = [_label(one) for one in (*survey.deployments, *survey.config_maps)]
     leases = {one["metadata"]["name"]: one for one in survey.leases}
     for name in sorted({*named, *labelled}):
-        child = Names(name, survey.namespace).object_name
+        child = ObjectNames(name, survey.namespace).object_name
         deployment = next((one for one in survey.deployments if one["metadata"]["name"] == child), None)
         published = next((one for one in survey.config_maps if one["metadata"]["name"] == child), None)
         holder = ((leases.get(child) or {}).get("spec") or {}).get("holderIdentity") or ""
@@ -166,7 +166,7 @@ def _refusal(policies: Iterable[Obj], scheduler: str) -> str:
 
 def _deleted_after(survey: Survey, scheduler: str) -> str:
     """Return the time after which a scheduler without policies is deleted; empty if that is unknown."""
-    name = Names(scheduler, survey.namespace).state
+    name = ObjectNames(scheduler, survey.namespace).state
     state = STATE.read(next((one for one in survey.config_maps if one["metadata"]["name"] == name), None)).value
     since = None if state is None else state.retention.empty_since
     return "" if since is None else f"{datetime.fromtimestamp(since + SCHEDULER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -14,7 +14,7 @@ from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.pki.provided import CertificateRequirements, find_faults
 from fairlead.pki.tls_context import client_context
-from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, Names
+from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, ObjectNames
 
 _LISTED: Final = "; cert-manager creates it for schedulers that the operator's setting schedulers lists"
 
@@ -35,7 +35,7 @@ class ProvidedCertificates:
 
     async def scheduler(self, name: str) -> None:
         """Check the certificate of a scheduler."""
-        secret = Names(name, self.secrets.namespace).certificate
+        secret = ObjectNames(name, self.secrets.namespace).certificate
         wanted = CertificateRequirements(self._where(secret), "client", scheduler_identity(name), otherwise=_LISTED)
         await self._read(secret, wanted)
 

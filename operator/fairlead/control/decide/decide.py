@@ -11,7 +11,7 @@ from fairlead.control.decide.rollout import Phase, next_step
 from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.cluster_facts import ClusterFacts, samples_all_nodes
 from fairlead.render.extenders import Wiring, wire
-from fairlead.render.object_names import Names, digest
+from fairlead.render.object_names import ObjectNames, digest
 from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan, renewed
 from fairlead.render.templates import Object, TemplateEngine, read
@@ -137,7 +137,7 @@ def decide(
 
 
 def objects_to_prune(
-    names: Names, decided: Decision, observed: ObservedScheduler, objects: Sequence[Object]
+    names: ObjectNames, decided: Decision, observed: ObservedScheduler, objects: Sequence[Object]
 ) -> list[Object]:
     """Return the objects with our label that are not desired any more, in the order in which to delete them.
 

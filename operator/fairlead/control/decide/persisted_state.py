@@ -8,7 +8,7 @@ import msgspec
 from fairlead.control.decide.retention import RetentionState
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.documents import Format
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from fairlead.render.templates import Object
 
 _KEY: Final = "state.json"
@@ -28,7 +28,7 @@ def _decode(data: Mapping[str, str]) -> PersistedState:
 STATE: Final = Format("the state of a scheduler", _decode, "delete it, and what runs is verified again")
 
 
-def to_config_map(names: Names, state: PersistedState) -> Object:
+def to_config_map(names: ObjectNames, state: PersistedState) -> Object:
     """Return the ConfigMap to write."""
     metadata = {"name": names.state, "namespace": names.namespace, "labels": dict(names.labels)}
     return {

@@ -39,7 +39,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import Authority, AuthorityError
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
@@ -264,7 +264,7 @@ def _certificates(operator: LeaderContext, secrets: Secrets) -> SchedulerCertifi
     return SchedulerCertificates(
         secrets=secrets,
         name=AUTHORITY,
-        secret_of=lambda name: Names(name, operator.namespace).certificate,
-        labels_of=lambda name: Names(name, operator.namespace).labels,
+        secret_of=lambda name: ObjectNames(name, operator.namespace).certificate,
+        labels_of=lambda name: ObjectNames(name, operator.namespace).labels,
         now=now,
     )

@@ -12,7 +12,7 @@ from fairlead.control.reconcile.observe import ObservedObjects
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.result import Drift
 from fairlead.kube.http.documents import write_document
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 
 LOG: Final = logging.getLogger(__name__)
 _SHOWN: Final = 3
@@ -29,7 +29,7 @@ class Applier:
 
     async def apply(
         self,
-        names: Names,
+        names: ObjectNames,
         observed: ObservedObjects,
         decision: Decision,
         before: Decision | None,
@@ -66,12 +66,12 @@ class Applier:
             await self.owner.adopt(one for one in observed.objects if one not in extra)
         return False
 
-    async def persist(self, names: Names, decision: Decision, observed: ObservedObjects) -> None:
+    async def persist(self, names: ObjectNames, decision: Decision, observed: ObservedObjects) -> None:
         """Write the persisted state, if it is still the one that was observed."""
         obj = to_config_map(names, decision.persisted)
         await write_document(self.objects.client, STATE, observed.state, obj, ref_of(obj), changes=obj["data"])
 
-    async def _delete_all(self, names: Names, observed: ObservedObjects) -> bool:
+    async def _delete_all(self, names: ObjectNames, observed: ObservedObjects) -> bool:
         """Delete the scheduler; return whether it is gone. Its certificate and permissions stay while a pod exists."""
         deployments = [one for one in observed.objects if one["kind"] == "Deployment"]
         for one in deployments:
@@ -84,7 +84,7 @@ class Applier:
         return True
 
 
-def forged(names: Names, observed: ObservedObjects) -> Sequence[Drift]:
+def forged(names: ObjectNames, observed: ObservedObjects) -> Sequence[Drift]:
     """Return the drift of ConfigMaps that pose as configurations."""
     if not observed.forged:
         return ()
@@ -93,6 +93,6 @@ def forged(names: Names, observed: ObservedObjects) -> Sequence[Drift]:
     return [_drift(names, "ConfigMap", text)]
 
 
-def _drift(names: Names, kind: str, message: str) -> Drift:
+def _drift(names: ObjectNames, kind: str, message: str) -> Drift:
     LOG.warning("drift.corrected", extra={"scheduler": names.scheduler, "drift": message})
     return Drift(kind, message)

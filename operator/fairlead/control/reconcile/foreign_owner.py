@@ -18,7 +18,7 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.resources import PODS, ObjectRef, Page, Resource
-from fairlead.render.object_names import MANAGED_BY, MANAGER, Names
+from fairlead.render.object_names import MANAGED_BY, MANAGER, ObjectNames
 from fairlead.render.templates import Object
 
 LOG: Final = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class ForeignSchedulers:
     _search_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _forbidden: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def conflict(self, names: Names, *, known: bool, gone: datetime | None = None) -> str:
+    async def conflict(self, names: ObjectNames, *, known: bool, gone: datetime | None = None) -> str:
         """Return why this scheduler name is in use by others, and what to do about it; "" if it is free or ours.
 
         `known`: it is listed in the settings or managed; then only objects that are in the way count. `gone`: the time

@@ -10,7 +10,7 @@ from fairlead.control.decide.rollout_observation import observe_rollout
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.documents import Document
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.render.object_names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Names
+from fairlead.render.object_names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, ObjectNames
 from fairlead.render.plan import is_published, is_whole
 from fairlead.render.templates import Object
 
@@ -32,7 +32,7 @@ class ObservedObjects:
     """Names of ConfigMaps that pose as configurations, and do not match their names and hashes."""
 
 
-async def observe(objects: ObjectClient, names: Names, *, counts: bool) -> ObservedObjects:
+async def observe(objects: ObjectClient, names: ObjectNames, *, counts: bool) -> ObservedObjects:
     """Return the observed scheduler; `counts`: pending pods that name it are counted, too."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
     found = await objects.list_labelled(namespace, selector)

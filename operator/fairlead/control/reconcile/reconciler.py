@@ -27,7 +27,7 @@ from fairlead.pki.authority import AuthorityError
 from fairlead.pki.tls_context import client_context
 from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.extenders import Wiring
-from fairlead.render.object_names import CONFIG_HASH, Names
+from fairlead.render.object_names import CONFIG_HASH, ObjectNames
 from fairlead.render.plan import urls
 from fairlead.render.templates import TemplateEngine, read
 
@@ -75,7 +75,7 @@ class Reconciler:
         elif registry.is_paused(scheduler):
             desired = replace(desired, paused=True)
         try:
-            result = await self._reconcile_desired(Names(scheduler, self.namespace), desired, drifts)
+            result = await self._reconcile_desired(ObjectNames(scheduler, self.namespace), desired, drifts)
         except InvalidObjectError as error:
             result = ReconcileResult(refused=str(error))
         if result.gone and scheduler in registry.managed.existing:
@@ -86,7 +86,9 @@ class Reconciler:
             return ReconcileResult(refused=why, full=True)
         return result
 
-    async def _reconcile_desired(self, names: Names, desired: DesiredScheduler, drifts: list[Drift]) -> ReconcileResult:
+    async def _reconcile_desired(
+        self, names: ObjectNames, desired: DesiredScheduler, drifts: list[Drift]
+    ) -> ReconcileResult:
         """Reconcile a scheduler that may exist. Raises InvalidObjectError if it cannot be managed."""
         registry, scheduler, now = self.registry, names.scheduler, self.now().timestamp()
         managed, started = desired.settings.management == "Managed", scheduler in registry.managed.existing
@@ -126,14 +128,14 @@ class Reconciler:
             rollout=_finished_rollout(observed, decision, now),
         )
 
-    async def _foreign_owner(self, names: Names, desired: DesiredScheduler) -> str:
+    async def _foreign_owner(self, names: ObjectNames, desired: DesiredScheduler) -> str:
         registry, scheduler = self.registry, names.scheduler
         known = desired.listed or registry.is_there(scheduler)
         known |= scheduler in registry.managed and not desired.exists
         return await self.foreign.conflict(names, known=known, gone=registry.managed.gone_since(scheduler))
 
     async def _gather_facts(
-        self, names: Names, desired: DesiredScheduler, observed: ObservedObjects, decision: Decision
+        self, names: ObjectNames, desired: DesiredScheduler, observed: ObservedObjects, decision: Decision
     ) -> ClusterFacts:
         """Return the facts for rendering, once the certificate is issued. Raises InvalidObjectError."""
         started_with = self.registry.started_with_ca(names.scheduler)
@@ -147,7 +149,7 @@ class Reconciler:
                 await self.applier.persist(names, decision, observed)  # the time since which it is unused
             raise
 
-    async def _verify(self, names: Names, observed: ObservedObjects) -> ObservedObjects:
+    async def _verify(self, names: ObjectNames, observed: ObservedObjects) -> ObservedObjects:
         """Return the observation with probed URLs and logged errors, if a rollout is to be verified."""
         live, rollout = observed.scheduler, observed.scheduler.rollout
         unverified = live.persisted.rollout.unverified
@@ -165,14 +167,14 @@ class Reconciler:
         errors = errors or await recent_scheduler_errors(self.objects.client, new)
         return _with_rollout(observed, replace(rollout, probe_failure=failure, errors=errors))
 
-    async def _context_of(self, names: Names) -> ssl.SSLContext | None:
+    async def _context_of(self, names: ObjectNames) -> ssl.SSLContext | None:
         """Return the TLS context of the scheduler, from its Secret; None if it has no certificate yet."""
         secret = await self.secrets.get(names.certificate)
         if secret is None:
             return None
         return client_context(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
 
-    async def _apply_rejected(self, names: Names, observed: ObservedObjects, decision: Decision) -> None:
+    async def _apply_rejected(self, names: ObjectNames, observed: ObservedObjects, decision: Decision) -> None:
         if decision.phase == "RolledBack":
             await self.applier.apply(names, observed, decision, None, [])
         elif decision.persisted != observed.scheduler.persisted:

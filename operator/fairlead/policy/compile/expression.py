@@ -12,7 +12,7 @@ from fairlead.cel.analysis.cost import NODES, engine_time, worst_case
 from fairlead.cel.analysis.estimate import Estimate
 from fairlead.cel.analysis.expiry import Note
 from fairlead.cel.analysis.expression_reads import OF_PODS, Path, reads
-from fairlead.cel.analysis.sizes import Limits
+from fairlead.cel.analysis.sizes import SizeLimits
 from fairlead.cel.analysis.time_dependence import unit_of_fields
 from fairlead.cel.check import MAX_BYTES, Expression
 from fairlead.cel.engine import evaluate
@@ -26,7 +26,7 @@ from fairlead.cooperative import Steps
 from fairlead.strategies.reads import EVERY, PodsRead, Reads
 
 One = Callable[[Any, int], Any]
-ON_ENGINE: Final = Limits(text=TEXT_MAX, annotations=TEXT_MAX, elements=ELEMENTS_MAX, is_engine=True)
+ON_ENGINE: Final = SizeLimits(text=TEXT_MAX, annotations=TEXT_MAX, elements=ELEMENTS_MAX, is_engine=True)
 ENGINE_TEXT_MAX: Final = 2 * MAX_BYTES
 _AMOUNTS: Final = ("request", "free", "requested", "allocatable", "data")
 

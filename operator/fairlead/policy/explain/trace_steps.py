@@ -12,7 +12,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from msgspec import Struct
 
-from fairlead.cel.analysis.trace import Place, Trace, is_loop, loops_around
+from fairlead.cel.analysis.trace import Place, ValueTrace, is_loop, loops_around
 from fairlead.cel.check import Expression
 from fairlead.cel.engine.environment import PROTECTION, environment
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, ListExpr, Node, children, walk
@@ -52,7 +52,7 @@ class ExpressionTrace:
     """An expression with the trace of one evaluation."""
 
     checked: Checked
-    trace: Trace
+    trace: ValueTrace
     loops: Mapping[int, tuple[str, Comprehension]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -184,7 +184,7 @@ class EngineTrace:
     def steps(self) -> Iterator[Step]:
         """Yield all parts with their values, the whole first."""
         seen = set[str]()
-        for node, at in ExpressionTrace(self._checked, Trace(loops_around(self._checked.root))).parts(
+        for node, at in ExpressionTrace(self._checked, ValueTrace(loops_around(self._checked.root))).parts(
             self._checked.root, {}
         ):
             written = text(node)

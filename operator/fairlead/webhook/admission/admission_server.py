@@ -22,7 +22,7 @@ from aiohttp import web
 from fairlead.cooperative import Pauses, Share, Steps, paid
 from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.admission.review import NoReviewError
-from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, Limits
+from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import Refused, TlsListener
 from fairlead.webhook.https.peer import chain
@@ -133,7 +133,7 @@ class AdmissionServer:
     share: Share = field(default_factory=lambda: Share(perf_counter))
     body_s: float = BODY_S
     idle_s: float = IDLE_S
-    limits: Limits = ADMISSION
+    limits: ConnectionLimits = ADMISSION
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     observe: Callable[[float, str], None] = lambda _seconds, _result: None
     """Called with the duration of each review and its result: allowed, denied or failed."""

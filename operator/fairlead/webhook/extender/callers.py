@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.render.object_names import OPERATOR_SECRET, Names
+from fairlead.render.object_names import OPERATOR_SECRET, ObjectNames
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.extender.call import Caller, Verb
 
@@ -82,7 +82,7 @@ class Callers:
         if name == OPERATOR:
             return OPERATOR_SECRET
         caller = self._now().get(name)
-        return "" if caller is None else Names(next(iter(caller.schedulers)), namespace).certificate
+        return "" if caller is None else ObjectNames(next(iter(caller.schedulers)), namespace).certificate
 
     def _now(self) -> Mapping[str, Caller]:
         if (now := self.schedulers()) is not self._of:

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """Limits of one port. `..._each` is per address."""
 
     served: int
@@ -42,15 +42,17 @@ UNREAD: Final = 16384
 """For ports without client certificates. A TLS client can change keys with 27 bytes, which costs the server 15
 microseconds.
 """
-WEBHOOK: Final = Limits(served=1024, served_each=256, pending=512, pending_each=128, handshakes=16, handshakes_each=8)
+WEBHOOK: Final = ConnectionLimits(
+    served=1024, served_each=256, pending=512, pending_each=128, handshakes=16, handshakes_each=8
+)
 """For schedulers: each has one filter call at a time, and one bind call per pod that it binds. A scheduler keeps up to
 100 idle connections, and schedulers on the host network share one address.
 """
-ADMISSION: Final = Limits(
+ADMISSION: Final = ConnectionLimits(
     served=64, served_each=16, pending=64, pending_each=16, handshakes=4, handshakes_each=2, unread=UNREAD
 )
 """For API servers: at most five, each with one connection per policy that is being applied."""
-PROBES: Final = Limits(
+PROBES: Final = ConnectionLimits(
     served=64, served_each=16, pending=64, pending_each=16, handshakes=16, handshakes_each=16, unread=UNREAD
 )
 """For the kubelet and Prometheus."""

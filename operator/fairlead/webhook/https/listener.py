@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from aiohttp.web_protocol import RequestHandler
 
-from fairlead.webhook.https.connection_limits import ConnectionsByAddress, Limits
+from fairlead.webhook.https.connection_limits import ConnectionLimits, ConnectionsByAddress
 from fairlead.webhook.https.tls import reason_of
 
 BACKLOG: Final = 1024
@@ -57,7 +57,7 @@ class TlsListener:
     """Returns the TLS context; None: plain HTTP."""
     serve: Protocols
     refused: Refused
-    limits: Limits
+    limits: ConnectionLimits
     identified: bool = False
     """Whether every accepted client has shown a certificate."""
     _listening: list[socket.socket] = field(default_factory=list)

@@ -14,7 +14,7 @@ from aiohttp import web
 from fairlead.logs import FaultError, RateLimiter, RateLimitFilter
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply
-from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
+from fairlead.webhook.https.connection_limits import WEBHOOK, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.fast_path import FastPathConnection, Work
 from fairlead.webhook.https.listener import Refused, TlsListener
@@ -66,7 +66,7 @@ class WebhookServer:
     body_s: float = BODY_S
     keep_alive_s: float = KEEP_ALIVE_S
     age_s: float = AGE_S
-    limits: Limits = WEBHOOK
+    limits: ConnectionLimits = WEBHOOK
     draining: bool = False
     aside: str = ""
     """Why others are to be called instead, so that each reply is the last of its connection; "" if none are."""

@@ -10,7 +10,7 @@ from differential.cases import case
 from differential.data import some_facts
 from differential.outcomes import Outcome, describe, error_outcome, on_lowered
 from differential.world import env, variable
-from fairlead.cel.analysis.trace import Trace
+from fairlead.cel.analysis.trace import ValueTrace
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Call, Node, walk
 from fairlead.cel.syntax.ast_decode import decode
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.cel.syntax.ast import Checked
 
 
-def traced(program: Program, index: int) -> tuple[Outcome, Trace]:
+def traced(program: Program, index: int) -> tuple[Outcome, ValueTrace]:
     facts = some_facts()[index]
     value, trace = program.traced(facts.of_pod)(facts.of_node, facts.now)
     return error_outcome(value) if isinstance(value, CelError | Abort) else Outcome(describe(value)), trace

@@ -14,7 +14,7 @@ from fairlead.control.decide.persisted_state import STATE, PersistedState, to_co
 from fairlead.control.decide.retention import SCHEDULER_S, VERB_S
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.control.decide.rollout_observation import RolloutObservation
-from fairlead.render.object_names import CONFIG_HASH, Names
+from fairlead.render.object_names import CONFIG_HASH, ObjectNames
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import Object, TemplateEngine
 from support.policy.building import obj
@@ -23,7 +23,7 @@ from support.render.schedulers import named as one_of
 
 NOW = 10_000.0
 ENGINE = TemplateEngine(templates())
-NAMES = Names("fairlead", facts().namespace)
+NAMES = ObjectNames("fairlead", facts().namespace)
 POLICY = installed_policy()
 
 

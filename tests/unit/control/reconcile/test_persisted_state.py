@@ -15,12 +15,12 @@ from fairlead.documents import FORMAT
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.documents import DocumentFaultError
-from fairlead.render.object_names import Names
+from fairlead.render.object_names import ObjectNames
 from scripted.loop import in_loop
 from support.faults.api import Api
 from support.faults.faults import Wire
 
-NAMES: Final = Names("s", "n")
+NAMES: Final = ObjectNames("s", "n")
 KEY: Final = ("", "configmaps", "n", NAMES.state)
 BEFORE, AFTER = (PersistedState(rollout=RolloutState(last_good=name)) for name in ("before", "after"))
 

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from fairlead.webhook.extender.call import Reply
 from fairlead.webhook.https import listener
-from fairlead.webhook.https.connection_limits import WEBHOOK, Limits
+from fairlead.webhook.https.connection_limits import WEBHOOK, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import CROWDED, TlsListener
 from fairlead.webhook.https.server import WebhookServer
@@ -28,7 +28,7 @@ from support.webhook.tls import ANYBODY, Connection, Ground, connect
 HELLO = b"\x16\x03\x01\x02\x00\x01\x00"
 """How a handshake begins; this one never goes on."""
 OTHER, THIRD = "127.0.0.2", "127.0.0.3"
-PATIENT = Limits(
+PATIENT = ConnectionLimits(
     served=20,
     served_each=10,
     pending=20,
@@ -47,7 +47,7 @@ class Running:
     """A server, those who attack it, and those who use it."""
 
     ground: Ground
-    limits: Limits
+    limits: ConnectionLimits
     refused: Counter[str] = field(default_factory=Counter)
     opened: list[Connection] = field(default_factory=list)
     port: int = 0
@@ -87,7 +87,7 @@ class Running:
 
 
 @asynccontextmanager
-async def running(folder: Path, limits: Limits) -> AsyncIterator[Running]:
+async def running(folder: Path, limits: ConnectionLimits) -> AsyncIterator[Running]:
     one = Running(Ground(folder), limits)
     one.port = await one.server.start("127.0.0.1", 0)
     try:
@@ -98,7 +98,7 @@ async def running(folder: Path, limits: Limits) -> AsyncIterator[Running]:
         await one.server.stop(0)
 
 
-def told(folder: Path, story: Callable[[Running], Awaitable[None]], limits: Limits = PATIENT) -> None:
+def told(folder: Path, story: Callable[[Running], Awaitable[None]], limits: ConnectionLimits = PATIENT) -> None:
     async def whole() -> None:
         async with running(folder, limits) as one:
             await story(one)
@@ -267,7 +267,7 @@ def test_half_a_handshake_ends(tmp_path: Path) -> None:
     ids=["refused", "timed out", "cut off for others"],
 )
 def test_a_handshake_that_fails_leaves_no_buffers_behind(
-    tmp_path: Path, sent: bytes, limits: Limits, reason: str
+    tmp_path: Path, sent: bytes, limits: ConnectionLimits, reason: str
 ) -> None:
     """Whoever attacks decides how many they are; the collector comes once in thousands."""
 

@@ -20,14 +20,14 @@ from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.health import Probes
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.extender.call import IncomingCall, Reply
-from fairlead.webhook.https.connection_limits import ConnectionsByAddress, Limits
+from fairlead.webhook.https.connection_limits import ConnectionLimits, ConnectionsByAddress
 from fairlead.webhook.https.listener import TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from support.webhook.tls import ANYBODY, HOSTS, NOW, YEAR, Connection, Ground, as_go, connect
 
 ADDRESSES = [f"127.0.0.{number}" for number in range(1, 7)]
-LIMITS = Limits(
+LIMITS = ConnectionLimits(
     served=8,
     served_each=3,
     pending=10,
