@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.cli.yaml.documents import documents
 from fairlead.cli.yaml.plain_values import to_data
-from fairlead.cli.yaml.source import Source
+from fairlead.cli.yaml.source import SourceText
 from fairlead.plain_data import DEPTH_MAX, MERGED_MAX, Loader, expanded_size, explain_error, is_deep
 from support.bombs import merging_maps
 
@@ -170,7 +170,7 @@ def test_plain_scalars_are_those_that_lint_reads(text: str) -> None:
         found = yaml.load(f"[{text}]", Loader)  # noqa: S506
     except yaml.YAMLError:
         return
-    source = Source(f"[{text}]")
+    source = SourceText(f"[{text}]")
     [document] = documents(source)
     want, faults = to_data(document, source)
     assert faults or repr(found) == repr(want)

@@ -7,9 +7,9 @@ from typing import Any
 from fairlead.api.errors import FieldPath
 from fairlead.cli.console.output import clean
 from fairlead.cli.imports.draft import PolicyDraft
-from fairlead.cli.yaml.documents import Node, documents
+from fairlead.cli.yaml.documents import YamlNode, documents
 from fairlead.cli.yaml.plain_values import find
-from fairlead.cli.yaml.source import Source
+from fairlead.cli.yaml.source import SourceText
 from fairlead.yaml_output import WIDTH, to_yaml
 
 
@@ -26,7 +26,7 @@ def written_drafts(drafts: Iterable[PolicyDraft]) -> str:
 
 def commented_yaml(value: Mapping[str, Any], comments: Mapping[FieldPath, Iterable[str]]) -> str:
     """Return plain data as YAML with comments above fields and items."""
-    source = Source(to_yaml(value))
+    source = SourceText(to_yaml(value))
     [root] = documents(source)
     above: dict[int, str] = {}
     for path, texts in comments.items():
@@ -36,7 +36,7 @@ def commented_yaml(value: Mapping[str, Any], comments: Mapping[FieldPath, Iterab
     return "".join(above.get(at, "") + line for at, line in enumerate(lines, 1))
 
 
-def _place(source: Source, root: Node, path: FieldPath) -> tuple[int, int]:
+def _place(source: SourceText, root: YamlNode, path: FieldPath) -> tuple[int, int]:
     """Return the line of a field and its indentation; that of an item is where its hyphen is."""
     key, node, is_there = find(root, path)
     if not is_there:

@@ -17,7 +17,7 @@ from fairlead.cli.inputs.files import BYTES_MAX, File
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
 from fairlead.cli.yaml import documents as yaml_documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
-from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
+from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
 
 TAS: Final = "TASPolicy"
 SCHEDULER: Final = "KubeSchedulerConfiguration"
@@ -116,11 +116,11 @@ class ForeignDocuments:
         self.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return [draft for at in sorted(drafts) for draft in drafts[at]]
 
-    def _document(self, file: str, source: Source, document: yaml_documents.Node) -> None:
+    def _document(self, file: str, source: SourceText, document: yaml_documents.YamlNode) -> None:
         if document.size > VALUES_MAX:
             _, [fault] = to_data(document, source)
             raise BrokenError(fault.index, fault.message, fault.hint)
-        if isinstance(document, yaml_documents.Scalar) and not document.value:
+        if isinstance(document, yaml_documents.YamlScalar) and not document.value:
             return  # an empty document between two `---` lines
         items = [*_items(document)]
         if items:
@@ -150,16 +150,16 @@ class ForeignDocuments:
     def _say(self, file: str, message: str, hint: str = "") -> None:
         self.findings.append(Finding(file, 1, 1, "error", "", message, hint))
 
-    def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
+    def _broken(self, file: str, source: SourceText, broken: BrokenError) -> None:
         line, column = source.place(broken.index)
         self.findings.append(Finding(file, line, column, "error", "", broken.message, broken.hint))
 
 
-def _items(document: yaml_documents.Node) -> Iterator[yaml_documents.Node]:
+def _items(document: yaml_documents.YamlNode) -> Iterator[yaml_documents.YamlNode]:
     """Yield the items of a list, as `kubectl get` prints several objects."""
     if text_at(document, "kind").endswith("List"):
         _, items, is_there = find(document, ("items",))
-        if is_there and isinstance(items, yaml_documents.Sequence):
+        if is_there and isinstance(items, yaml_documents.YamlSequence):
             yield from items.items
 
 

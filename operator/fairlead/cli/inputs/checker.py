@@ -1,7 +1,6 @@
 """The checks of lint: from the bytes of files to all findings about the policies in them. Pure."""
 
-from collections import abc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -10,10 +9,10 @@ from fairlead.api.names import KIND
 from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation, with_accepted
-from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence, documents
+from fairlead.cli.yaml.documents import YamlMapping, YamlNode, YamlScalar, YamlSequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
 from fairlead.cli.yaml.scalar_positions import cut_off
-from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
+from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
 from fairlead.cooperative import Clock
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.device_rules import FILTER_PREFIX
@@ -87,7 +86,7 @@ class Checker:
     """The valid policies, with their locations, as plain data."""
     clock: Clock = lambda: 0.0
     """Clock for the time that a policy takes to compile."""
-    custom: abc.Mapping[str, Strategy] = field(default_factory=dict)
+    custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies."""
     settings: OperatorSettings | None = None
     """The operator's settings, if they are known: they say which Prometheus servers and annotations may be named."""
@@ -135,22 +134,22 @@ class Checker:
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return self.report
 
-    def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
+    def _broken(self, file: str, source: SourceText, broken: BrokenError) -> None:
         line, column = source.place(broken.index)
         text = source.line(line)
         shown_ = text if text.strip() else None
         finding = Finding(file, line, column, "error", "", broken.message, broken.hint, shown=shown_)
         self.report.findings.append(finding)
 
-    def _document(self, file: str, source: Source, document: Node) -> None:
+    def _document(self, file: str, source: SourceText, document: YamlNode) -> None:
         if document.size > VALUES_MAX:
             _, [fault] = to_data(document, source)
             self._broken(file, source, BrokenError(fault.index, fault.message, fault.hint))
-        elif isinstance(document, Scalar) and not document.value:
+        elif isinstance(document, YamlScalar) and not document.value:
             return  # an empty document between two `---` lines
         elif _is_list(document):
             _, items, _ = find(document, ("items",))
-            for item in items.items if isinstance(items, Sequence) else ():
+            for item in items.items if isinstance(items, YamlSequence) else ():
                 self._document(file, source, item)
         elif _is_ours(document):
             self._policy(PolicyLocation(file, source, document, text_at(document, "metadata", "name")))
@@ -185,22 +184,22 @@ def _fault(place: PolicyLocation, fault: Fault) -> Finding:
     error, at = fault.error, fault.at
     if at is not None and place.within(error.path, (at.line, at.column)):
         _, node, _ = find(place.root, error.path)
-        hint = cut_off(place.source.text, node, at.message) if isinstance(node, Scalar) else ""
+        hint = cut_off(place.source.text, node, at.message) if isinstance(node, YamlScalar) else ""
         return place.finding(error.path, at.message, hint or at.hint, part=(at.line, at.column))
     where = place.of(error.path, key=error.message == _NO_SUCH_FIELD)
     return place.finding(error.path, error.message, error.hint, at=where)
 
 
-def _is_ours(document: Node) -> bool:
+def _is_ours(document: YamlNode) -> bool:
     kind, version = text_at(document, "kind"), text_at(document, "apiVersion")
     return kind == KIND or version.startswith(_GROUP)
 
 
-def _is_list(document: Node) -> bool:
-    if not isinstance(document, Mapping) or not text_at(document, "kind").endswith("List"):
+def _is_list(document: YamlNode) -> bool:
+    if not isinstance(document, YamlMapping) or not text_at(document, "kind").endswith("List"):
         return False
     _, items, there = find(document, ("items",))
-    return there and isinstance(items, Sequence)
+    return there and isinstance(items, YamlSequence)
 
 
 def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[LintedRule]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from fairlead.api.errors import FieldPath, render_path
-from fairlead.cli.yaml.documents import Node, Scalar
+from fairlead.cli.yaml.documents import YamlNode, YamlScalar
 from fairlead.cli.yaml.plain_values import find, text_at
 from fairlead.cli.yaml.scalar_positions import index_in_file
-from fairlead.cli.yaml.source import Source
+from fairlead.cli.yaml.source import SourceText
 from fairlead.plain_data import resolved
 from fairlead.policy.lint.acceptances import Acceptance, unused
 from fairlead.policy.lint.codes import LintWarning
@@ -80,28 +80,28 @@ class PolicyLocation:
     """A policy in a file, with the positions of its fields."""
 
     file: str
-    source: Source
-    root: Node
+    source: SourceText
+    root: YamlNode
     name: str
 
     def of(self, path: FieldPath, *, key: bool = False) -> tuple[int, int]:
         """Return line and column of a field: of its value if that is a scalar, else of its key, else of its parent."""
         name, node, there = find(self.root, path)
-        if there and name is not None and (key or not isinstance(node, Scalar)):
+        if there and name is not None and (key or not isinstance(node, YamlScalar)):
             return self.source.place(name.start)
         return self.source.place(node.start)
 
     def within(self, path: FieldPath, part: tuple[int, int]) -> tuple[int, int] | None:
         """Return where a line and column of a field's text are in the file; None if the field is not a scalar."""
         _, node, there = find(self.root, path)
-        if not there or not isinstance(node, Scalar):
+        if not there or not isinstance(node, YamlScalar):
             return None
         return self.source.place(index_in_file(self.source.text, node, _offset(node.value, part)))
 
     def _word(self, path: FieldPath) -> str:
         """Return the hint for a value that must be a text: YAML takes some words for true and false."""
         _, node, there = find(self.root, path)
-        if there and isinstance(node, Scalar) and isinstance(truth := resolved(node.value), bool):
+        if there and isinstance(node, YamlScalar) and isinstance(truth := resolved(node.value), bool):
             word = str(truth).lower()
             if node.value.lower() != word:
                 return f"YAML reads {node.value} as {word}: {_IN_QUOTES}"
@@ -176,7 +176,7 @@ def _offset(value: str, part: tuple[int, int]) -> int:
     return min(before + column - 1, len(value))
 
 
-def _rule(root: Node, path: FieldPath) -> str:
+def _rule(root: YamlNode, path: FieldPath) -> str:
     """Return the name of the rule that a field belongs to."""
     for end in range(len(path), 0, -1):
         if isinstance(path[end - 1], int):

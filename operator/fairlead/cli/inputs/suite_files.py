@@ -14,9 +14,9 @@ from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, Trees, files
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
 from fairlead.cli.inputs.strategy_folder import custom_strategies
-from fairlead.cli.yaml.documents import Node, Scalar, documents
+from fairlead.cli.yaml.documents import YamlNode, YamlScalar, documents
 from fairlead.cli.yaml.plain_values import to_data
-from fairlead.cli.yaml.source import BrokenError, Source, decode, refuse_unprintable, so_far
+from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.suites.node_values import entry_errors
 from fairlead.suites.suite import Suite
@@ -86,7 +86,7 @@ class Suites:
         try:
             refuse_unprintable(source)
             for document in documents(source):
-                if not isinstance(document, Scalar) or document.value:
+                if not isinstance(document, YamlScalar) or document.value:
                     count += 1
                     self._document(file, source, document)
         except BrokenError as broken:
@@ -95,11 +95,11 @@ class Suites:
         if not count:
             self.findings.append(Finding(file, 1, 1, "error", "", "the file is empty"))
 
-    def _broken(self, file: str, source: Source, broken: BrokenError) -> None:
+    def _broken(self, file: str, source: SourceText, broken: BrokenError) -> None:
         line, column = source.place(broken.index)
         self.findings.append(Finding(file, line, column, "error", "", broken.message, broken.hint))
 
-    def _document(self, file: str, source: Source, document: Node) -> None:
+    def _document(self, file: str, source: SourceText, document: YamlNode) -> None:
         place = PolicyLocation(file, source, document, "")
         data, misread = to_data(document, source)
         for fault in misread[:_FAULTS_MAX]:

@@ -12,7 +12,7 @@ from typing import Final
 import yaml
 
 from fairlead.cli.yaml.parse_errors import explain_parse_error
-from fairlead.cli.yaml.source import BrokenError, Source
+from fairlead.cli.yaml.source import BrokenError, SourceText
 
 DEPTH_MAX: Final = 200
 NODES_MAX: Final = 500_000
@@ -20,7 +20,7 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # thirty times f
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class YamlNode:
     """Node of a document, from `start` up to `end`, without its anchor and tag."""
 
     start: int
@@ -31,7 +31,7 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
-class Scalar(Node):
+class YamlScalar(YamlNode):
     """Scalar with its value; `style` is its first character, "" if it is plain."""
 
     value: str = ""
@@ -39,20 +39,20 @@ class Scalar(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Sequence(Node):
+class YamlSequence(YamlNode):
     """Sequence of nodes."""
 
-    items: list[Node] = field(default_factory=list)
+    items: list[YamlNode] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class Mapping(Node):
+class YamlMapping(YamlNode):
     """Mapping with its entries in order; merge keys are not resolved."""
 
-    entries: list[tuple[Node, Node]] = field(default_factory=list)
+    entries: list[tuple[YamlNode, YamlNode]] = field(default_factory=list)
 
 
-def documents(source: Source) -> Iterator[Node]:
+def documents(source: SourceText) -> Iterator[YamlNode]:
     """Yield the documents of a text. Raises BrokenError at the first error; documents before it are valid."""
     count = 0
     builder = _Builder(source)
@@ -77,13 +77,13 @@ def documents(source: Source) -> Iterator[Node]:
 class _Builder:
     """Builder of the tree of one document."""
 
-    def __init__(self, source: Source) -> None:
-        self.root: Node | None = None
+    def __init__(self, source: SourceText) -> None:
+        self.root: YamlNode | None = None
         self.quoted: tuple[int, int] | None = None
         self._source = source
-        self._open: list[tuple[Sequence | Mapping, str | None]] = []
-        self._keys: list[Node | None] = []
-        self._anchors: dict[str, Node] = {}
+        self._open: list[tuple[YamlSequence | YamlMapping, str | None]] = []
+        self._keys: list[YamlNode | None] = []
+        self._anchors: dict[str, YamlNode] = {}
 
     def take(self, event: yaml.Event) -> None:
         """Add the next event."""
@@ -93,7 +93,7 @@ class _Builder:
                 if event.style in ("'", '"'):
                     self.quoted = start, _end(event)
                 tag = _tag(event.tag, implicit=event.implicit[0] or event.implicit[1])
-                node = Scalar(
+                node = YamlScalar(
                     start,
                     _end(event),
                     tag,
@@ -107,7 +107,7 @@ class _Builder:
                 if len(self._open) >= DEPTH_MAX:
                     fault = f"this is nested more than {DEPTH_MAX} levels deep"
                     raise BrokenError(_start(event), fault, "no Kubernetes object is")
-                kind = Sequence if isinstance(event, yaml.SequenceStartEvent) else Mapping
+                kind = YamlSequence if isinstance(event, yaml.SequenceStartEvent) else YamlMapping
                 start = self._after_properties(event)
                 tag = _tag(event.tag, implicit=event.implicit)
                 self._open.append((kind(start, start, tag, _start(event)), event.anchor))
@@ -121,7 +121,7 @@ class _Builder:
             case yaml.AliasEvent():
                 self._add(self._named(event))
 
-    def _named(self, event: yaml.AliasEvent) -> Node:
+    def _named(self, event: yaml.AliasEvent) -> YamlNode:
         if event.anchor in {anchor for _, anchor in self._open}:
             raise BrokenError(_start(event), f"*{event.anchor} is inside the value that it names", "write it out")
         if event.anchor not in self._anchors:
@@ -129,17 +129,17 @@ class _Builder:
             raise BrokenError(_start(event), f"there is no anchor &{event.anchor} above", hint)
         return self._anchors[event.anchor]
 
-    def _name(self, anchor: str | None, node: Node) -> None:
+    def _name(self, anchor: str | None, node: YamlNode) -> None:
         if anchor is not None:
             self._anchors[anchor] = node
 
-    def _add(self, node: Node) -> None:
+    def _add(self, node: YamlNode) -> None:
         if not self._open:
             self.root = node
             return
         holder, _ = self._open[-1]
         holder.size += node.size
-        if isinstance(holder, Sequence):
+        if isinstance(holder, YamlSequence):
             holder.items.append(node)
         elif (key := self._keys[-1]) is None:
             self._keys[-1] = node

@@ -5,7 +5,7 @@ from typing import Final
 
 import yaml
 
-from fairlead.cli.yaml.source import BrokenError, Source
+from fairlead.cli.yaml.source import BrokenError, SourceText
 
 TEMPLATE: Final = ("`{{` is a template that was not filled in", "let Helm render the file first")
 _WHOLE: Final = "quote a string that begins with a quote, a bracket or a brace as a whole, or write it under '|'"
@@ -39,7 +39,7 @@ _STRANGE: Final = (
 )
 
 
-def explain_parse_error(error: yaml.MarkedYAMLError, source: Source, quoted: tuple[int, int] | None) -> BrokenError:
+def explain_parse_error(error: yaml.MarkedYAMLError, source: SourceText, quoted: tuple[int, int] | None) -> BrokenError:
     """Return what is wrong and where. `quoted` is the start and the end of the last quoted string."""
     said, context = error.problem or error.context or "the parser gave up", error.context or ""
     marks = [error.problem_mark, error.context_mark]

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.errors import FieldPath
-from fairlead.cli.yaml.documents import Mapping, Node, Scalar, Sequence
+from fairlead.cli.yaml.documents import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from fairlead.cli.yaml.parse_errors import TEMPLATE
-from fairlead.cli.yaml.source import Source
+from fairlead.cli.yaml.source import SourceText
 from fairlead.plain_data import key_text, resolved
 
 VALUES_MAX: Final = 200_000
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = ("!", f"{_TAG}str", f"{_TAG}timestamp")
-_COLLECTION_TAGS: Final = {"!": (Mapping, Sequence), f"{_TAG}map": (Mapping,), f"{_TAG}seq": (Sequence,)}
+_COLLECTION_TAGS: Final = {
+    "!": (YamlMapping, YamlSequence),
+    f"{_TAG}map": (YamlMapping,),
+    f"{_TAG}seq": (YamlSequence,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Misread:
     hint: str = ""
 
 
-def to_data(node: Node, source: Source) -> tuple[object, list[Misread]]:
+def to_data(node: YamlNode, source: SourceText) -> tuple[object, list[Misread]]:
     """Return plain data and all errors in it."""
     if node.size > VALUES_MAX:
         fault = f"with aliases expanded this is {_about(node.size)} values, {VALUES_MAX:,} are allowed"
@@ -45,22 +49,22 @@ def _about(size: int) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    source: Source
+    source: SourceText
     faults: list[Misread]
 
-    def data(self, node: Node, path: FieldPath) -> object:
+    def data(self, node: YamlNode, path: FieldPath) -> object:
         match node:
-            case Scalar():
+            case YamlScalar():
                 return self._scalar(node, path)
-            case Sequence(items=items):
+            case YamlSequence(items=items):
                 self._check_tag(node, path)
                 return [self.data(item, (*path, at)) for at, item in enumerate(items)]
-            case Mapping():
+            case YamlMapping():
                 self._check_tag(node, path)
                 return self._map(node, path)
         raise AssertionError(node)
 
-    def _scalar(self, node: Scalar, path: FieldPath) -> object:
+    def _scalar(self, node: YamlScalar, path: FieldPath) -> object:
         if not node.tag:
             return resolved(node.value) if not node.style else node.value
         if node.tag in _TEXT_TAGS:
@@ -77,14 +81,14 @@ class _Reader:
             )
         return value
 
-    def _check_tag(self, node: Node, path: FieldPath) -> None:
+    def _check_tag(self, node: YamlNode, path: FieldPath) -> None:
         if node.tag and type(node) not in _COLLECTION_TAGS.get(node.tag, ()):
             hint = "quote a string that begins with '!'"
             self.faults.append(Misread(path, node.outer, f"the tag {_shown(node.tag)} is unknown", hint))
 
-    def _map(self, node: Mapping, path: FieldPath) -> dict[str, object]:
+    def _map(self, node: YamlMapping, path: FieldPath) -> dict[str, object]:
         found: dict[str, object] = {}
-        seen: dict[str, Node] = {}
+        seen: dict[str, YamlNode] = {}
         for key, value in node.entries:
             if _is_merge(key):
                 self._check_merged(value, path)
@@ -92,7 +96,7 @@ class _Reader:
             name = key_of(key)
             if name is None:
                 fault, hint = "a key must be a text", "write it in quotes"
-                if isinstance(key, Mapping) and self.source.text.startswith("{{", key.start - 1):
+                if isinstance(key, YamlMapping) and self.source.text.startswith("{{", key.start - 1):
                     fault, hint = TEMPLATE
                 self.faults.append(Misread(path, key.start, fault, hint))
                 continue
@@ -112,24 +116,24 @@ class _Reader:
                 found[name] = self.data(value, (*path, name))
         return found
 
-    def _check_merged(self, value: Node, path: FieldPath) -> None:
-        for one in value.items if isinstance(value, Sequence) else [value]:
-            if not isinstance(one, Mapping):
+    def _check_merged(self, value: YamlNode, path: FieldPath) -> None:
+        for one in value.items if isinstance(value, YamlSequence) else [value]:
+            if not isinstance(one, YamlMapping):
                 self.faults.append(Misread(path, one.start, "<< takes a map, or a list of maps", "name one as *anchor"))
 
 
-def key_of(key: Node) -> str | None:
+def key_of(key: YamlNode) -> str | None:
     """Return a key as a JSON string; None if it cannot be one."""
-    if not isinstance(key, Scalar):
+    if not isinstance(key, YamlScalar):
         return None
     if key.style or key.tag in _TEXT_TAGS:
         return key.value
     return key_text(key.value)
 
 
-def entry(node: Node, name: str) -> tuple[Node, Node] | None:
+def entry(node: YamlNode, name: str) -> tuple[YamlNode, YamlNode] | None:
     """Return the key and the value of an entry, including merged ones; None if there is none."""
-    if not isinstance(node, Mapping):
+    if not isinstance(node, YamlMapping):
         return None
     for key, value in node.entries:
         if not _is_merge(key) and key_of(key) == name:
@@ -137,12 +141,12 @@ def entry(node: Node, name: str) -> tuple[Node, Node] | None:
     return next(((key, value) for merged, key, value in _merged(node) if merged == name), None)
 
 
-def find(node: Node, path: FieldPath) -> tuple[Node | None, Node, bool]:
+def find(node: YamlNode, path: FieldPath) -> tuple[YamlNode | None, YamlNode, bool]:
     """Return the key (if any) and the node of a field or of its nearest parent, and whether it is the field."""
-    key: Node | None = None
+    key: YamlNode | None = None
     for segment in path:
         if isinstance(segment, int):
-            if not isinstance(node, Sequence) or segment >= len(node.items):
+            if not isinstance(node, YamlSequence) or segment >= len(node.items):
                 return key, node, False
             key, node = None, node.items[segment]
         else:
@@ -153,25 +157,25 @@ def find(node: Node, path: FieldPath) -> tuple[Node | None, Node, bool]:
     return key, node, True
 
 
-def text_at(node: Node, *path: str | int) -> str:
+def text_at(node: YamlNode, *path: str | int) -> str:
     """Return the value of a scalar field, "" if there is none."""
     _, found, there = find(node, path)
-    return found.value if there and isinstance(found, Scalar) else ""
+    return found.value if there and isinstance(found, YamlScalar) else ""
 
 
-def _is_merge(key: Node) -> bool:
-    return isinstance(key, Scalar) and key.value == "<<" and not key.style and key.tag in ("", f"{_TAG}merge")
+def _is_merge(key: YamlNode) -> bool:
+    return isinstance(key, YamlScalar) and key.value == "<<" and not key.style and key.tag in ("", f"{_TAG}merge")
 
 
-def _merged(node: Mapping, depth: int = 0) -> Iterator[tuple[str, Node, Node]]:
+def _merged(node: YamlMapping, depth: int = 0) -> Iterator[tuple[str, YamlNode, YamlNode]]:
     """Yield the entries that `<<` merges in, those with precedence first."""
     if depth > _MERGES_MAX:
         return
     for key, value in node.entries:
         if not _is_merge(key):
             continue
-        for one in value.items if isinstance(value, Sequence) else [value]:
-            if isinstance(one, Mapping):
+        for one in value.items if isinstance(value, YamlSequence) else [value]:
+            if isinstance(one, YamlMapping):
                 for inner, below in one.entries:
                     if not _is_merge(inner) and (name := key_of(inner)) is not None:
                         yield name, inner, below

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.cli.yaml.documents import Scalar
+from fairlead.cli.yaml.documents import YamlScalar
 
 _COMMENT: Final = re.compile(r"[ \t]+#([^\r\n]*)")
 # Messages of `cel.hints` about an expression that is cut short, and about one whose result has another type.
@@ -23,7 +23,7 @@ _DIGITS: Final = {"x": 2, "u": 4, "U": 8}
 _HEADER: Final = re.compile(r"[|>][-+0-9]*[ \t]*(?:#[^\r\n]*)?(?:\r\n|[\r\n\x85\u2028\u2029])")
 
 
-def index_in_file(text: str, scalar: Scalar, offset: int) -> int:
+def index_in_file(text: str, scalar: YamlScalar, offset: int) -> int:
     """Return the index of the character at an offset of the value; for the end of the value, the one after its last."""
     found = offsets(text, scalar)
     if not found:
@@ -31,14 +31,14 @@ def index_in_file(text: str, scalar: Scalar, offset: int) -> int:
     return found[offset] if offset < len(found) else found[-1] + 1
 
 
-def cut_off(text: str, scalar: Scalar, fault: str) -> str:
+def cut_off(text: str, scalar: YamlScalar, fault: str) -> str:
     """Return a hint if YAML probably read the rest of an expression as a comment; "" if not."""
     comment = _COMMENT.match(text, scalar.end) if not scalar.style else None
     is_short = _CUT_SHORT.search(fault) or (comment and _OTHER_TYPE.search(fault) and not comment[1].startswith(" "))
     return f"YAML reads #{comment[1][:20]} as a comment: quote the string" if comment and is_short else ""
 
 
-def offsets(text: str, scalar: Scalar) -> list[int] | None:
+def offsets(text: str, scalar: YamlScalar) -> list[int] | None:
     """Return the index of each character of the value; None if they cannot be aligned."""
     source = _characters(text, scalar)
     found: list[int] = []
@@ -54,7 +54,7 @@ def offsets(text: str, scalar: Scalar) -> list[int] | None:
     return found
 
 
-def _characters(text: str, scalar: Scalar) -> Iterator[tuple[str, int]]:
+def _characters(text: str, scalar: YamlScalar) -> Iterator[tuple[str, int]]:
     """Yield the characters of a scalar with their indices, escapes resolved and nothing folded."""
     at, end = scalar.start, scalar.end
     if scalar.style in ("|", ">"):

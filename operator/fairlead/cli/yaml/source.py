@@ -27,7 +27,7 @@ class BrokenError(ValueError):
         self.hint = hint
 
 
-class Source:
+class SourceText:
     """Text with its lines. Indices, lines and columns count code points; lines and columns begin at 1."""
 
     def __init__(self, text: str) -> None:
@@ -49,7 +49,7 @@ class Source:
         return [0, *(found.end() for found in _BREAK.finditer(self.text))]
 
 
-def decode(data: bytes) -> Source:
+def decode(data: bytes) -> SourceText:
     """Return the text of a file in one of YAML's encodings. Raises BrokenError with an index into `so_far`."""
     encoding, skipped = _encoding(data)
     body = data[skipped:]
@@ -61,16 +61,16 @@ def decode(data: bytes) -> Source:
         raise BrokenError(
             len(before), f"this is not {encoding.upper()} text: byte 0x{byte:02x}", "save the file as UTF-8"
         ) from None
-    return Source(text)
+    return SourceText(text)
 
 
-def so_far(data: bytes) -> Source:
+def so_far(data: bytes) -> SourceText:
     """Return the readable text of a file that cannot be decoded as a whole, to find the line of an error."""
     encoding, skipped = _encoding(data)
-    return Source(data[skipped:].decode(encoding, "replace"))
+    return SourceText(data[skipped:].decode(encoding, "replace"))
 
 
-def refuse_unprintable(source: Source) -> None:
+def refuse_unprintable(source: SourceText) -> None:
     """Raise BrokenError at the first character that YAML does not allow."""
     if found := _UNPRINTABLE.search(source.text):
         code = f"U+{ord(found[0]):04X}"

@@ -29,7 +29,7 @@ class Contents:
     client_ca: bytes = field(repr=False)
 
 
-class Source(Protocol):
+class PemSource(Protocol):
     """Source of certificates; each property is its name for error messages."""
 
     @property
@@ -89,7 +89,7 @@ class InMemory:
 class Tls:
     """TLS contexts for new connections."""
 
-    source: Source
+    source: PemSource
     later: bool = False
     """True if the certificates come later: call `reload` before the first connection."""
     context: ssl.SSLContext = field(init=False)
@@ -151,7 +151,7 @@ def is_of(authority: str, chain: Sequence[bytes], now: datetime) -> bool:
         return False
 
 
-def _context(source: Source, contents: Contents) -> ssl.SSLContext:
+def _context(source: PemSource, contents: Contents) -> ssl.SSLContext:
     return _demanding(_server_context(source, contents), contents.client_ca, source.client_ca)
 
 
@@ -170,7 +170,7 @@ def _demanding(context: ssl.SSLContext, authority: bytes, where: object) -> ssl.
     return context
 
 
-def _server_context(source: Source, contents: Contents) -> ssl.SSLContext:
+def _server_context(source: PemSource, contents: Contents) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3  # all clients are Go programs, or the operator
     context.set_alpn_protocols(["http/1.1"])

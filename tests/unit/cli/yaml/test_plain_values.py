@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.cli.yaml.documents import documents
 from fairlead.cli.yaml.plain_values import find, text_at, to_data
-from fairlead.cli.yaml.source import Source
+from fairlead.cli.yaml.source import SourceText
 
 READ = {
     "yes": True, "y": True, "On": True, "true": True, "no": False, "N": False, "off": False, "False": False,
@@ -19,7 +19,7 @@ READ = {
 
 @pytest.mark.parametrize(("text", "want"), READ.items(), ids=[text[:20] or "nothing" for text in READ])
 def test_a_text_means(text: str, want: object) -> None:
-    source = Source(f"a: {text}\n") if text != "-" else Source("a:\n- '?'\n")
+    source = SourceText(f"a: {text}\n") if text != "-" else SourceText("a:\n- '?'\n")
     [document] = documents(source)
     data, misread = to_data(document, source)
     assert misread == []
@@ -29,13 +29,13 @@ def test_a_text_means(text: str, want: object) -> None:
 
 
 def test_keys_are_texts() -> None:
-    source = Source("{1: a, yes: b, 0x10: c, '~': d, 1.5: e}")
+    source = SourceText("{1: a, yes: b, 0x10: c, '~': d, 1.5: e}")
     [document] = documents(source)
     assert to_data(document, source) == ({"1": "a", "true": "b", "16": "c", "~": "d", "1.5": "e"}, [])
 
 
 def test_what_is_merged_gives_way_to_what_is_written_and_the_first_to_the_second() -> None:
-    source = Source("x: &x {a: 1, b: 1, c: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: [*y, {d: 4, a: 4}], c: 3}\n")
+    source = SourceText("x: &x {a: 1, b: 1, c: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: [*y, {d: 4, a: 4}], c: 3}\n")
     [document] = documents(source)
     data, misread = to_data(document, source)
     assert misread == []

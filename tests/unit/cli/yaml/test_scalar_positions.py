@@ -8,10 +8,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.cli.yaml.documents import Node, Scalar, documents
+from fairlead.cli.yaml.documents import YamlNode, YamlScalar, documents
 from fairlead.cli.yaml.plain_values import find
 from fairlead.cli.yaml.scalar_positions import index_in_file, offsets
-from fairlead.cli.yaml.source import BrokenError, Source
+from fairlead.cli.yaml.source import BrokenError, SourceText
 from support.examples import MANY
 
 
@@ -94,8 +94,8 @@ CASES = {
 }
 
 
-def _with_x(node: Node) -> list[Scalar]:
-    if isinstance(node, Scalar):
+def _with_x(node: YamlNode) -> list[YamlScalar]:
+    if isinstance(node, YamlScalar):
         return [node] if "X" in node.value else []
     below = getattr(node, "items", None) or [one for pair in getattr(node, "entries", ()) for one in pair]
     return [found for one in below for found in _with_x(one)]
@@ -104,7 +104,7 @@ def _with_x(node: Node) -> list[Scalar]:
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES)
 def test_a_place_in_the_value_leads_to_the_place_in_the_file(text: str) -> None:
     assert text.count("X") == 1
-    scalar = next(found for document in documents(Source(text)) for found in _with_x(document))
+    scalar = next(found for document in documents(SourceText(text)) for found in _with_x(document))
     assert index_in_file(text, scalar, scalar.value.index("X")) == text.index("X")
 
 
@@ -117,7 +117,7 @@ ESCAPED = {
 
 @pytest.mark.parametrize(("text", "want"), ESCAPED.values(), ids=ESCAPED)
 def test_a_character_that_is_written_as_an_escape_stands_where_the_escape_begins(text: str, want: str) -> None:
-    [document] = documents(Source(text))
+    [document] = documents(SourceText(text))
     [scalar] = _with_x(document)
     assert index_in_file(text, scalar, scalar.value.index("X")) == text.index(want)
 
@@ -132,22 +132,22 @@ ENDS = {
 
 @pytest.mark.parametrize(("text", "last"), ENDS.values(), ids=ENDS)
 def test_the_end_is_behind_the_last_character(text: str, last: str) -> None:
-    [document] = documents(Source(text))
+    [document] = documents(SourceText(text))
     _, scalar, _ = find(document, ("e",))
-    assert isinstance(scalar, Scalar)
+    assert isinstance(scalar, YamlScalar)
     assert index_in_file(text, scalar, len(scalar.value)) == text.index(last) + 1
 
 
 def test_an_empty_text_stands_where_it_would_begin() -> None:
     text = "z: 1\ne: ''\n"
-    [document] = documents(Source(text))
+    [document] = documents(SourceText(text))
     _, scalar, _ = find(document, ("e",))
-    assert isinstance(scalar, Scalar)
+    assert isinstance(scalar, YamlScalar)
     assert index_in_file(text, scalar, 0) == text.index("''")
 
 
 def test_lines_and_columns_are_those_of_editors() -> None:
-    source = Source("a\r\nb\rc\n\x85d\u2028e\n\tf")
+    source = SourceText("a\r\nb\rc\n\x85d\u2028e\n\tf")
     places = {character: source.place(source.text.index(character)) for character in "abcdef"}
     assert places == {"a": (1, 1), "b": (2, 1), "c": (3, 1), "d": (4, 2), "e": (4, 4), "f": (5, 2)}
     assert [source.line(number) for number in range(1, 6)] == ["a", "b", "c", "\x85d\u2028e", "\tf"]
@@ -186,10 +186,10 @@ def test_whatever_was_written_is_found(
         indent=indent,
         line_break=end,
     )
-    [document] = documents(Source(text))
+    [document] = documents(SourceText(text))
     _, scalar, there = find(document, ("k", 0, "e"))
     assert there
-    assert isinstance(scalar, Scalar)
+    assert isinstance(scalar, YamlScalar)
     if scalar.value != value:  # a defect of the dumper: blocks that begin with blanks
         return
     found = offsets(text, scalar)
@@ -205,7 +205,7 @@ def test_every_case_is_found_by_the_parser_without_libyaml_too(monkeypatch: pyte
     refused = set()
     for sentence, text in CASES.items():
         try:
-            scalar = next(found for document in documents(Source(text)) for found in _with_x(document))
+            scalar = next(found for document in documents(SourceText(text)) for found in _with_x(document))
         except BrokenError:
             refused.add(sentence)
             continue
