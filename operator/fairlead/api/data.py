@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fairlead.api.params import Check, Params, exactly_one_of
+from fairlead.api.params import FieldCheck, Params, exactly_one_of
 from fairlead.api.values import Duration, Identifier, Name, ObjectName, QualifiedKey, Shape, within
 
 _Bounded = Field(ge=-1e18, le=1e18)
@@ -39,16 +39,16 @@ class NodeAnnotation(Params):
     """Annotation that holds the time when the value was written, in RFC 3339 or Unix seconds."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Allow at most one source of the time, and none that holds the value."""
         return (
-            Check(
+            FieldCheck(
                 rule="!has(self.timeKey) || self.timeKey != self.key",
                 holds=lambda self: self.time_key != self.key,
                 message="one annotation cannot hold value and time: name another, or use the format ValueCommaTime",
                 field="timeKey",
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.timeKey) || !has(self.format) || self.format != 'ValueCommaTime'",
                 holds=lambda self: self.time_key is None or self.format != "ValueCommaTime",
                 message="the format ValueCommaTime has the time in the value: leave timeKey out",
@@ -87,16 +87,16 @@ class Prometheus(Params):
     """Name of the server in the operator's settings. default when absent."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Refuse blank queries."""
         return (
-            Check(
+            FieldCheck(
                 rule="self.query.trim() != ''",
                 holds=lambda self: bool(self.query.strip()),
                 message="must not be blank: write PromQL that gives one series per node",
                 field="query",
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.timeQuery) || self.timeQuery.trim() != ''",
                 holds=lambda self: self.time_query is None or bool(self.time_query.strip()),
                 message="must not be blank: write PromQL such as timestamp(node_load1), or leave it out",
@@ -207,23 +207,23 @@ class DataEntry(Params):
         return self.node_label is None and _tells_time(self.node_annotation)
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require one source, and allow an age only if the source gives the time."""
         return (
             exactly_one_of("nodeAnnotation", "nodeLabel", "prometheus", "nodeMetrics", "configMap"),
-            Check(
+            FieldCheck(
                 rule="!has(self.factor) || self.factor != 0.0",
                 holds=lambda self: self.factor != 0,
                 message="a factor of 0 makes every value 0: leave factor out to take values as they are",
                 field="factor",
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.maxAge) || !has(self.nodeLabel)",
                 holds=lambda self: self.max_age is None or self.node_label is None,
                 message="a label does not tell when it was written: leave maxAge out or use a nodeAnnotation",
                 field="maxAge",
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.maxAge) || !has(self.nodeAnnotation) || has(self.nodeAnnotation.timeKey)"
                 " || (has(self.nodeAnnotation.format) && self.nodeAnnotation.format == 'ValueCommaTime')",
                 holds=lambda self: self.max_age is None or _tells_time(self.node_annotation),
@@ -232,7 +232,7 @@ class DataEntry(Params):
                 field="maxAge",
             ),
             *(
-                Check(
+                FieldCheck(
                     rule=f"!has(self.maxAge) || !has(self.{source})"
                     f" || duration(self.maxAge) >= (has(self.{source}.interval) ? duration(self.{source}.interval)"
                     f" : duration('{interval}'))",
@@ -243,7 +243,7 @@ class DataEntry(Params):
                 )
                 for source, interval in (("prometheus", "15s"), ("nodeMetrics", "30s"))
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.defaultFor) || (has(self.default) && (has(self.prometheus) || has(self.nodeMetrics)))",
                 holds=lambda self: self.default_for is None or self.default_for_s is not None,
                 message="defaultFor limits the default of prometheus and nodeMetrics: give default, or leave it out",

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from fairlead.api.params import Check, DeviceShareName, Listed, Params, exactly_one_of
+from fairlead.api.params import DeviceShareName, FieldCheck, Listed, Params, exactly_one_of
 from fairlead.api.values import Expression, Name, QualifiedKey, Shape
 
 ExtendedResource = Annotated[
@@ -46,7 +46,7 @@ class DeviceLayout(Params):
     [{"id":"0","capacity":{"example.org/gpu-mem":24576},"healthy":true}]."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require one source."""
         return (exactly_one_of("count", "annotation"),)
 
@@ -86,7 +86,7 @@ class UnhealthyDevices(Params):
     """ConfigMap with the ids, one for each node."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require one source."""
         return (exactly_one_of("annotation", "configMap"),)
 
@@ -126,35 +126,35 @@ class DeviceShare(Params):
         return tuple(one.resource for one in self.shares)
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Allow for Gpushare only what its device plugin can read, and one meaning for each source."""
         other = "!has(self.record) || self.record != 'Gpushare'"
         return (
-            Check(
+            FieldCheck(
                 rule=f"{other} || !has(self.cards)",
                 holds=lambda self: self.record != "Gpushare" or self.cards is None,
                 message="Gpushare gives a pod one device: leave cards out, or record Fairlead",
                 field="cards",
             ),
-            Check(
+            FieldCheck(
                 rule=f"{other} || self.shares.size() == 1",
                 holds=lambda self: self.record != "Gpushare" or len(self.shares) == 1,
                 message="Gpushare has one share: list one resource, or record Fairlead",
                 field="shares",
             ),
-            Check(
+            FieldCheck(
                 rule=f"{other} || has(self.layout.count)",
                 holds=lambda self: self.record != "Gpushare" or self.layout.count is not None,
                 message="Gpushare has equal devices: give layout.count, or record Fairlead",
                 field="layout",
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.layout.count) || self.shares.all(one, one.resource != self.layout.count)",
                 holds=lambda self: self.layout.count not in self.resources,
                 message="the number of devices is no share of one: name the resource that pods share",
                 field="layout",
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.unhealthy) || !has(self.unhealthy.annotation) || !has(self.layout.annotation)"
                 " || self.unhealthy.annotation != self.layout.annotation",
                 holds=lambda self: (
@@ -165,7 +165,7 @@ class DeviceShare(Params):
                 message="the layout tells by healthy which devices are well: leave unhealthy out",
                 field="unhealthy",
             ),
-            Check(
+            FieldCheck(
                 rule="self.name != 'v'",
                 holds=lambda self: self.name != "v",
                 message="v is the version in the annotation fairlead.dev/devices: choose another name",

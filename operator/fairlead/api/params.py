@@ -37,7 +37,7 @@ AnyFields = Annotated[dict[str, Any], _Preserved()]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class FieldCheck:
     """Check of an object that spans several fields."""
 
     rule: str
@@ -112,7 +112,7 @@ class Params(BaseModel):
     """Fields that identify an item in a list of this model; empty: the list is atomic."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Return the checks that span fields of this model."""
         return ()
 
@@ -183,7 +183,7 @@ def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
         seen.add(key)
 
 
-def exactly_one_of(*fields: str) -> Check:
+def exactly_one_of(*fields: str) -> FieldCheck:
     """Return a check that exactly one of these fields is set; names are spelt as in the object."""
 
     def found(model: Params) -> list[str]:
@@ -192,12 +192,12 @@ def exactly_one_of(*fields: str) -> Check:
 
     if len(fields) == 1:
         message = f"{fields[0]} is missing"
-        return Check(f"has(self.{fields[0]})", lambda model: bool(found(model)), message)
+        return FieldCheck(f"has(self.{fields[0]})", lambda model: bool(found(model)), message)
     allowed = f"give exactly one of {', '.join(fields)}"
     each = "".join(f" + (has(self.{name}) ? ' {name}' : '')" for name in fields)
     none = " && ".join(f"!has(self.{name})" for name in fields)
 
-    return Check(
+    return FieldCheck(
         rule=" + ".join(f"(has(self.{name}) ? 1 : 0)" for name in fields) + " == 1",
         holds=lambda model: len(found(model)) == 1,
         message=allowed,

@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from fairlead.api.devices import RESERVED_ANNOTATIONS, DeviceShare
-from fairlead.api.params import AnyFields, Check, Listed, Params, exactly_one_of
+from fairlead.api.params import AnyFields, FieldCheck, Listed, Params, exactly_one_of
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import Expression, Identifier, Name, QualifiedKey, StrategyName
 
 
-class Condition(Params):
+class MatchCondition(Params):
     """A condition on pods."""
 
     name: Name
@@ -19,7 +19,7 @@ class Condition(Params):
     """CEL that is true for pods to match. It can read pod, namespaceObject, now, and variables that read only these."""
 
 
-class Match(Params):
+class MatchSpec(Params):
     """The pods that a policy matches. Every part that is set must match."""
 
     namespaces: Annotated[Listed[Name], Field(min_length=1, max_length=64)] | None = None
@@ -28,7 +28,7 @@ class Match(Params):
     """Namespaces by label. Absent: all."""
     pod_selector: LabelSelector | None = None
     """Pods by label. Absent: all."""
-    conditions: Annotated[Listed[Condition], Field(max_length=16)] = ()
+    conditions: Annotated[Listed[MatchCondition], Field(max_length=16)] = ()
     """Further conditions on pods. If one cannot be decided, the policy's filters reject every node for the pod."""
 
 
@@ -77,12 +77,12 @@ class Rule(Params):
         return ("expression", *cls.strategies, "custom")
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require exactly one of expression, the strategies and custom."""
         return (exactly_one_of(*cls.deciding_fields()),)
 
 
-class Filter(Rule):
+class FilterSpec(Rule):
     """A rule that rejects nodes, by an expression or by one strategy."""
 
     expression: Expression | None = None
@@ -100,13 +100,13 @@ class Filter(Rule):
     """Decide by a strategy that the owner of the operator's image has added to it."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require also that devices are known before a pod passes."""
         return (*super().checks(), *([_DEVICES_ARE_KNOWN] if _DEVICE_SHARE in cls.strategies else []))
 
 
 _DEVICE_SHARE: Final = "deviceShare"
-_DEVICES_ARE_KNOWN: Final = Check(
+_DEVICES_ARE_KNOWN: Final = FieldCheck(
     rule=f"!has(self.{_DEVICE_SHARE}) || !has(self.onError) || self.onError != 'Pass'",
     holds=lambda self: getattr(self, _DEVICE_SHARE) is None or self.on_error != "Pass",
     message="deviceShare rejects nodes whose devices are not known, because they take no pod: leave onError out",
@@ -114,7 +114,7 @@ _DEVICES_ARE_KNOWN: Final = Check(
 )
 
 
-class Score(Rule):
+class ScoreSpec(Rule):
     """A rule that prefers nodes. It scores them by an expression or by one strategy."""
 
     weight: Annotated[int, Field(ge=1, le=1000)] = 1
@@ -159,10 +159,10 @@ class Annotation(Params):
     when absent."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Refuse the annotations that only grants write."""
         return (
-            Check(
+            FieldCheck(
                 rule=" && ".join(f"!self.key.startsWith('{one}')" for one in RESERVED_ANNOTATIONS),
                 holds=lambda self: not self.key.startswith(RESERVED_ANNOTATIONS),
                 message="only grants write annotations that begin like this: choose another key",
@@ -180,10 +180,10 @@ class Binding(Params):
     """Shares of single devices to grant to the pod. Annotations that record them replace those that the pod has."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require that each resource is shared by one entry."""
         return (
-            Check(
+            FieldCheck(
                 rule="!has(self.deviceShare) || self.deviceShare.all(a, self.deviceShare.all(b, a.name == b.name"
                 " || !a.shares.exists(one, b.shares.exists(other, one.resource == other.resource))))",
                 holds=lambda self: not self._shared_twice(),
@@ -191,7 +191,7 @@ class Binding(Params):
                 field="deviceShare",
                 below=lambda self: (next(iter(self._shared_twice())), "shares"),
             ),
-            Check(
+            FieldCheck(
                 rule="!has(self.deviceShare) || self.deviceShare.filter(one, has(one.record)"
                 " && one.record == 'Gpushare').size() <= 1",
                 holds=lambda self: len(self._of_gpushare()) <= 1,

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fairlead.api.params import Check, Listed, Params
+from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.values import LabelValue, QualifiedKey
 
 _WITH_VALUES = ("In", "NotIn")
@@ -28,16 +28,16 @@ class Requirement(Params):
     """Values for In and NotIn."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require values for In and NotIn, and none for the other operators."""
         return (
-            Check(
+            FieldCheck(
                 rule="!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
                 holds=lambda self: self.operator not in _WITH_VALUES or bool(self.values),
                 message="the operators In and NotIn need at least one value",
                 field="values",
             ),
-            Check(
+            FieldCheck(
                 rule="self.operator in ['In', 'NotIn'] || !has(self.values) || self.values.size() == 0",
                 holds=lambda self: self.operator in _WITH_VALUES or not self.values,
                 message="the operators Exists and DoesNotExist take no values: leave them out",

@@ -10,8 +10,18 @@ from pydantic import ConfigDict, Field, create_model
 from fairlead.api.data import DataEntry
 from fairlead.api.mode import Mode
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME, KIND
-from fairlead.api.params import Check, Listed, Params, Transition
-from fairlead.api.rules import Binding, Condition, Filter, Match, Preemption, Protection, Rule, Score, Variable
+from fairlead.api.params import FieldCheck, Listed, Params, Transition
+from fairlead.api.rules import (
+    Binding,
+    FilterSpec,
+    MatchCondition,
+    MatchSpec,
+    Preemption,
+    Protection,
+    Rule,
+    ScoreSpec,
+    Variable,
+)
 from fairlead.api.status import Status
 from fairlead.api.values import Name, ObjectName
 
@@ -23,7 +33,7 @@ class _Kind:
     """A kind of rule, with the path of its list in CEL and in Python."""
 
     rule: str
-    of: Callable[["Spec"], Sequence[Condition | Rule | Protection]]
+    of: Callable[["Spec"], Sequence[MatchCondition | Rule | Protection]]
 
     @property
     def is_there(self) -> str:
@@ -67,15 +77,15 @@ class Spec(Params):
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     """Order of policies that match the same pod: higher first, then by name. It decides whose reason is reported and
     which policy writes an annotation that several define. 0 when absent."""
-    match: Match = Match()
+    match: MatchSpec = MatchSpec()
     """The pods that the policy matches. Absent: every pod of the scheduler."""
     data: Annotated[Listed[DataEntry], Field(max_length=16)] = ()
     """Values per node that rules read as data."""
     variables: Annotated[Listed[Variable], Field(max_length=RULES_MAX)] = ()
     """Named values that expressions read as variables."""
-    filters: Annotated[Listed[Filter], Field(max_length=RULES_MAX)] = ()
+    filters: Annotated[Listed[FilterSpec], Field(max_length=RULES_MAX)] = ()
     """Rules that reject nodes. A pod can use the nodes that pass all filters of all policies that match it."""
-    scores: Annotated[Listed[Score], Field(max_length=RULES_MAX)] = ()
+    scores: Annotated[Listed[ScoreSpec], Field(max_length=RULES_MAX)] = ()
     """Rules that prefer nodes. Their scores add up over all policies that match a pod."""
     preemption: Preemption = Preemption()
     """The pods that the scheduler may evict for the policy's pods."""
@@ -86,10 +96,10 @@ class Spec(Params):
     without this policy. Fail when absent."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require failurePolicy Fail for binding, and unique rule names."""
         return (
-            Check(
+            FieldCheck(
                 rule="!has(self.binding) || !has(self.failurePolicy) || self.failurePolicy == 'Fail'",
                 holds=lambda self: self.binding is None or self.failure_policy == "Fail",
                 message="binding needs failurePolicy Fail: set it to Fail or remove binding",
@@ -111,7 +121,7 @@ class Spec(Params):
         )
 
 
-def _names_differ(left: str, right: str) -> Check:
+def _names_differ(left: str, right: str) -> FieldCheck:
     """Return a check that no rule of one kind has the name of a rule of another."""
     first, second = _KINDS[left], _KINDS[right]
     message = f"rule names are unique within a policy: give the {right} another name than the {left} has"
@@ -121,7 +131,7 @@ def _names_differ(left: str, right: str) -> Check:
         return {at: rule.name for at, rule in enumerate(second.of(spec)) if rule.name in taken}
 
     differ = f"{second.rule}.all(b, !{first.rule}.exists(a, a.name == b.name))"
-    return Check(
+    return FieldCheck(
         rule=f"!({first.is_there} && {second.is_there}) || {differ}",
         holds=lambda spec: not common(spec),
         message=message,
@@ -155,8 +165,8 @@ def policy_model(
         "Spec",
         __base__=Spec,
         __doc__=Spec.__doc__,
-        filters=(_list_with(Filter, filters), Spec.model_fields["filters"]),
-        scores=(_list_with(Score, scores), Spec.model_fields["scores"]),
+        filters=(_list_with(FilterSpec, filters), Spec.model_fields["filters"]),
+        scores=(_list_with(ScoreSpec, scores), Spec.model_fields["scores"]),
     )
     return create_model(
         KIND,
@@ -178,7 +188,8 @@ def deciding_fields(model: type[SchedulerExtenderPolicy]) -> Mapping[str, tuple[
 def _list_with(rule: type[Rule], strategies: Mapping[str, type[Params]]) -> Any:
     taken = {str(field.alias) for field in rule.model_fields.values()} & {*strategies}
     if taken:
-        raise ValueError(f"a {rule.__name__.lower()} has a field of its own named {', '.join(sorted(taken))}")
+        kind = rule.__name__.removesuffix("Spec").lower()
+        raise ValueError(f"a {kind} has a field of its own named {', '.join(sorted(taken))}")
     fields: dict[str, Any] = {
         name: (params | None, Field(default=None, alias=name)) for name, params in sorted(strategies.items())
     }

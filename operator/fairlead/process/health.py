@@ -14,7 +14,7 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_gauges import reflector_gauges
 from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Gauges
-from fairlead.webhook.capability import Capability, Check
+from fairlead.webhook.capability import Capability, ReadinessCheck
 from fairlead.webhook.extender.circuit_breaker import REASON
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
@@ -39,7 +39,7 @@ READY_S: Final = 0.2
 class Probes:
     """Server of /livez, /readyz and /metrics."""
 
-    checks: Callable[[], Iterable[Check]]
+    checks: Callable[[], Iterable[ReadinessCheck]]
     metrics: Callable[[], bytes]
     refused: Refused = lambda _reason, _peer: None
     limits: ConnectionLimits = PROBES
@@ -143,25 +143,25 @@ class Components:
         return {**self.reflectors, **self.on_demand}
 
 
-def checks(parts: Components) -> Iterator[Check]:
+def checks(parts: Components) -> Iterator[ReadinessCheck]:
     """Yield the checks that decide whether calls can be answered, then remarks, which never fail."""
     why_not = "stopping" if parts.server.draining else parts.server.aside
-    yield Check("serving", ok=not why_not, text=why_not)
+    yield ReadinessCheck("serving", ok=not why_not, text=why_not)
     for name, one in parts.reflectors.items():
-        yield Check(name, one.state.synced, _watched(one))
+        yield ReadinessCheck(name, one.state.synced, _watched(one))
     state = parts.reloader.state
     generation = "none yet" if state is None else f"generation {state.policies.generation}"
-    yield Check("policies", state is not None, generation)
+    yield ReadinessCheck("policies", state is not None, generation)
     for capability in parts.capabilities:
         yield from capability.checks()
     for status in parts.policies.states.values():
-        yield Check("policy", ok=True, text=str(status))
+        yield ReadinessCheck("policy", ok=True, text=str(status))
     for name, one in parts.on_demand.items():
-        yield Check(name, ok=True, text=_watched(one))
+        yield ReadinessCheck(name, ok=True, text=_watched(one))
     for capability in parts.capabilities:
         yield from capability.remarks()
     for name, text in _remarks(parts):
-        yield Check(name, ok=True, text=text)
+        yield ReadinessCheck(name, ok=True, text=text)
 
 
 def _watched(reflector: Reflector[Any]) -> str:

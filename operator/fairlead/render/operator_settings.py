@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
-from fairlead.api.params import Check, Listed, Params
+from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
 from fairlead.pki.parsing import digest
@@ -76,7 +76,7 @@ class ManagedResource(Params):
     """true: the scheduler does not check whether a node has enough of it."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Return the check that it is true: otherwise kube-scheduler sends us only pods that request the resource."""
         message = "must be true: a policy selects pods by its match; leave out a resource that the scheduler counts"
         return (offline_check(lambda self: self.ignored_by_scheduler, message, "ignoredByScheduler"),)
@@ -142,7 +142,7 @@ class SchedulerSettings(Params):
     because the image of kube-scheduler would run as root."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Return the checks: the cluster's own scheduler is never managed, and a profile is named only once."""
         return (
             offline_check(

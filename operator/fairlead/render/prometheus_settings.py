@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fairlead.api.params import Check, Listed, Params, exactly_one_of
+from fairlead.api.params import FieldCheck, Listed, Params, exactly_one_of
 from fairlead.api.values import Duration, Name, ObjectName, Shape, within
 
 _URL: Final = Shape(
@@ -27,9 +27,9 @@ _OURS: Final = frozenset(
 )
 
 
-def offline_check(holds: Callable[[Any], bool], message: str, field: str) -> Check:
+def offline_check(holds: Callable[[Any], bool], message: str, field: str) -> FieldCheck:
     """Return a check without a rule for the API server, which never reads settings."""
-    return Check("", holds, message, field)
+    return FieldCheck("", holds, message, field)
 
 
 def _without_user(url: str) -> str:
@@ -66,7 +66,7 @@ class AuthorityKey(Params):
     """Key that holds the certificates."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require one source."""
         return (exactly_one_of("secret", "configMap"),)
 
@@ -94,7 +94,7 @@ class PrometheusHeader(Params):
     """Value of the header."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Return the checks: credentials are in Secrets, and some headers belong to the request."""
         return (
             offline_check(
@@ -138,7 +138,7 @@ class PrometheusServer(Params):
     not compile."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Return the checks: one login, and TLS only where there is TLS."""
         return (
             offline_check(
@@ -153,7 +153,7 @@ class PrometheusServer(Params):
 _OF_TLS: Final = {"ca": "ca", "server_name": "serverName", "client_certificate": "clientCertificate"}
 
 
-def _only_with_tls(name: str, field: str) -> Check:
+def _only_with_tls(name: str, field: str) -> FieldCheck:
     def holds(server: PrometheusServer) -> bool:
         return server.url.startswith("https:") or not getattr(server, name)
 

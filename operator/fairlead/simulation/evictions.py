@@ -15,7 +15,7 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import NodeResult, PodResult
-from fairlead.simulation.scheduler_filters import Check, checks
+from fairlead.simulation.scheduler_filters import SchedulerFilter, filters_for
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Raw
 
@@ -64,7 +64,7 @@ def evictions(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Evict
 
 
 def _evictions(simulation: Simulation, pod: PodView, judged: PodResult) -> Iterator[Eviction]:
-    asked = [one for one in checks(pod) if one.of_pods]
+    asked = [one for one in filters_for(pod) if one.of_pods]
     lacking = [node for node in judged.nodes if _lacks_room(node)]
     for node in lacking[:NODES_MAX]:
         view = simulation.mirror.nodes.view_of(node.name)
@@ -95,7 +95,7 @@ def _lacks_room(node: NodeResult) -> bool:
 
 
 def _victims(
-    simulation: Simulation, reviewed: Sequence[Check], view: NodeView, lower: Sequence[PlacedPod]
+    simulation: Simulation, reviewed: Sequence[SchedulerFilter], view: NodeView, lower: Sequence[PlacedPod]
 ) -> list[PlacedPod]:
     """Return the pods that go; none if even without all of lower priority there is no room."""
 

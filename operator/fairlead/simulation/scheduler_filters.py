@@ -47,7 +47,7 @@ FitFailures = tuple[FitFailure, ...]
 FITS: Final[FitFailures] = ()
 
 
-class Check(NamedTuple):
+class SchedulerFilter(NamedTuple):
     """One filter for one pod; pods with the same key get the same results."""
 
     key: Hashable
@@ -56,21 +56,21 @@ class Check(NamedTuple):
     """True if the result depends on the node's pods."""
 
 
-def checks(pod: PodView, *, named: bool = True) -> list[Check]:
+def filters_for(pod: PodView, *, named: bool = True) -> list[SchedulerFilter]:
     """Return the filters for a pod in the scheduler's order; it stops at the first that fails.
 
     `named`: nodeName is a constraint.
     """
     spec = pod.pod.spec
-    found = [_name(str(spec.nodeName))] if named and spec.nodeName else []
-    found.append(_taints(spec.tolerations))
+    filters = [_name(str(spec.nodeName))] if named and spec.nodeName else []
+    filters.append(_taints(spec.tolerations))
     required = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
     if spec.nodeSelector or required:
-        found.append(_affinity(spec.nodeSelector, required))
+        filters.append(_affinity(spec.nodeSelector, required))
     if ports := sorted(set(_host_ports(pod.pod))):
-        found.append(_ports(ports))
-    found.append(_resources(pod.request))
-    return found
+        filters.append(_ports(ports))
+    filters.append(_resources(pod.request))
+    return filters
 
 
 def unsimulated_constraints(pod: Any) -> Iterator[str]:
@@ -89,7 +89,7 @@ def unsimulated_constraints(pod: Any) -> Iterator[str]:
         yield "other pods of a group"
 
 
-def _taints(tolerations: Sequence[Any]) -> Check:
+def _taints(tolerations: Sequence[Any]) -> SchedulerFilter:
     known: dict[tuple[tuple[str, str, str], ...], FitFailures] = {}
     cordoned = (FitFailure("node(s) were unschedulable", "it is cordoned"),)
     may_cordoned = tolerates(tolerations, UNSCHEDULABLE, "", "NoSchedule")
@@ -106,7 +106,7 @@ def _taints(tolerations: Sequence[Any]) -> Check:
             known[key] = tuple([FitFailure("node(s) had untolerated taint(s)", _taint(*one)) for one in bad])
         return known[key]
 
-    return Check(("taints", _tolerations(tolerations)), judge)
+    return SchedulerFilter(("taints", _tolerations(tolerations)), judge)
 
 
 def _tolerations(tolerations: Sequence[Any]) -> Hashable:
@@ -117,15 +117,15 @@ def _taint(key: str, value: str, effect: str) -> str:
     return f"{key}{f'={value}' if value else ''}:{effect}"
 
 
-def _name(name: str) -> Check:
+def _name(name: str) -> SchedulerFilter:
     other = (FitFailure("node(s) didn't match the requested node name", f"spec.nodeName is {name}"),)
-    return Check(("name", name), lambda view: FITS if view.name == name else other)
+    return SchedulerFilter(("name", name), lambda view: FITS if view.name == name else other)
 
 
-def _affinity(selector: Mapping[str, str], required: Any) -> Check:
+def _affinity(selector: Mapping[str, str], required: Any) -> SchedulerFilter:
     matches, key = node_affinity(selector, required)
     other = (FitFailure("node(s) didn't match Pod's node affinity/selector", key),)
-    return Check(("affinity", key), lambda view: FITS if matches(view.labels, view.name) else other)
+    return SchedulerFilter(("affinity", key), lambda view: FITS if matches(view.labels, view.name) else other)
 
 
 HostPort = tuple[int, str, str]
@@ -143,7 +143,7 @@ def _host_ports(pod: Any) -> Iterator[HostPort]:
                 yield int(number), str(port.protocol) or "TCP", str(port.hostIP) or _ANY
 
 
-def _ports(wanted: Sequence[HostPort]) -> Check:
+def _ports(wanted: Sequence[HostPort]) -> SchedulerFilter:
     def judge(view: NodeView) -> FitFailures:
         for pod in view.pods:
             for number, protocol, address in _host_ports(pod):
@@ -153,10 +153,10 @@ def _ports(wanted: Sequence[HostPort]) -> Check:
                         return (FitFailure("node(s) didn't have free ports for the requested pod ports", said),)
         return FITS
 
-    return Check(("ports", tuple(wanted)), judge, of_pods=True)
+    return SchedulerFilter(("ports", tuple(wanted)), judge, of_pods=True)
 
 
-def _resources(request: Amounts) -> Check:
+def _resources(request: Amounts) -> SchedulerFilter:
     wanted = sorted((name, amount) for name, amount in request.items() if amount > 0.0)
     known: dict[tuple[str, float], FitFailure] = {}
 
@@ -165,7 +165,7 @@ def _resources(request: Amounts) -> Check:
         lacking = [(name, free.get(name, 0.0)) for name, amount in wanted if free.get(name, 0.0) < amount]
         return tuple([known.get(one) or known.setdefault(one, _lacks(*one, request[one[0]])) for one in lacking])
 
-    return Check(("resources", tuple(wanted)), judge, of_pods=True)
+    return SchedulerFilter(("resources", tuple(wanted)), judge, of_pods=True)
 
 
 def _lacks(name: str, free: float, value: float) -> FitFailure:

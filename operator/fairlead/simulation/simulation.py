@@ -32,7 +32,7 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
-from fairlead.simulation.scheduler_filters import FITS, Check, FitFailures
+from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
 from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.devices.layout import unhealthy_source
@@ -106,8 +106,8 @@ class Simulation:
         with self.asking(raw, file) as (view, home):
             matched = self._evaluator.matching(view, scheduler_of(view), self.now)
             # nodeName of a placed pod was set by its scheduler and is not a constraint.
-            checks = scheduler_filters.checks(view, named=not home and not _was_bound(view.pod))
-            verdicts = self._verdicts(view, matched, checks, home)
+            filters = scheduler_filters.filters_for(view, named=not home and not _was_bound(view.pod))
+            verdicts = self._verdicts(view, matched, filters, home)
             beyond = (*scheduler_filters.unsimulated_constraints(view.pod),)
             unevaluated = [one for one in self.skipped if applies(one.policy, view, self.now)] if self.skipped else []
         return PodResult(view, matched, verdicts, beyond, unevaluated)
@@ -188,13 +188,15 @@ class Simulation:
             if any(key[0] == namespace for key in there):
                 self.mirror.devices.put_unhealthy(source, texts, self.names)
 
-    def _verdicts(self, view: PodView, matched: Sequence[Matched], checks: Sequence[Check], home: str) -> Verdicts:
+    def _verdicts(
+        self, view: PodView, matched: Sequence[Matched], filters: Sequence[SchedulerFilter], home: str
+    ) -> Verdicts:
         """Return verdicts, cached by equivalence class except for a pod removed from a node: that changes the node."""
         alike = None if home else self._evaluator.class_of(view, matched)
-        key = None if alike is None else (alike, *[one.key for one in checks])
+        key = None if alike is None else (alike, *[one.key for one in filters])
         found = None if key is None else self._known.get(key)
         if found is None:
-            found = self._judged(view, matched, self._unfit(checks, home))
+            found = self._judged(view, matched, self._unfit(filters, home))
             if key is not None:
                 _keep(self._known, key, found, CLASSES)
         return found
@@ -210,14 +212,14 @@ class Simulation:
             [NodeResult(name, why, rejected.get(name, NO_REJECTIONS), scores.get(name)) for name, why in pairs]
         )
 
-    def _unfit(self, checks: Sequence[Check], home: str) -> Sequence[FitFailures]:
+    def _unfit(self, filters: Sequence[SchedulerFilter], home: str) -> Sequence[FitFailures]:
         """Return for each node why the scheduler itself rejects it."""
-        columns = [column for column in [self._column(one, home) for one in checks] if any(column)]
+        columns = [column for column in [self._column(one, home) for one in filters] if any(column)]
         if not columns:
             return [FITS] * len(self.names)
         return columns[0] if len(columns) == 1 else [sum(row, FITS) for row in zip(*columns, strict=True)]
 
-    def _column(self, check: Check, home: str) -> Sequence[FitFailures]:
+    def _column(self, check: SchedulerFilter, home: str) -> Sequence[FitFailures]:
         nodes, known = self.mirror.nodes, self._columns.get(check.key)
         is_other = bool(home) and check.of_pods
         if known is None:

@@ -31,7 +31,7 @@ class Unknown(Struct, frozen=True):
         return f"{self.what} {self.why}"
 
 
-class Condition(Struct, frozen=True):
+class NodeCondition(Struct, frozen=True):
     """Condition of a node."""
 
     status: str
@@ -227,7 +227,7 @@ class NodeFacts(Protocol):
     def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
         """Return the pods of this controller: one look-up, however many pods there are."""
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> NodeCondition | None:
         """Return the condition of this type; None if there is none."""
 
     def since(self, where: Stamped, key: str, value: str | None) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.policy.compile.model import CompiledPolicy, Match
+from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy
 from fairlead.suites.compare import Outcome
 
 MATCHED: Final = "matched"
@@ -59,7 +59,7 @@ class Coverage:
 
 
 def _rules(policy: CompiledPolicy) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    if policy.match != Match():
+    if policy.match != CompiledMatch():
         yield "Match", "match", (MATCHED, NOT_MATCHED)
     for filter_ in policy.filters:
         yield "Filter", filter_.name, (PASSED, REJECTED)

@@ -21,7 +21,7 @@ FindPage: TypeAlias = Callable[[str], object | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ReadinessCheck:
     """Check of /readyz, with a remark."""
 
     name: str
@@ -64,11 +64,11 @@ class Capability:
     async def tend(self) -> None:
         """Do what one replica has to do for all: called now and then on the one that leads."""
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[ReadinessCheck]:
         """Yield the checks of /readyz that decide whether calls can be answered."""
         yield from ()
 
-    def remarks(self) -> Iterator[Check]:
+    def remarks(self) -> Iterator[ReadinessCheck]:
         """Yield remarks of /readyz, which never fail."""
         yield from ()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from fairlead.strategies.contract import (
     Amounts,
-    Condition,
     Controller,
+    NodeCondition,
     Nominated,
     Placement,
     PodGrant,
@@ -85,7 +85,7 @@ class Node:
     annotations: Mapping[str, str] = field(default_factory=dict)
     created: int | None = 0
     pods: Sequence[OnNode] = ()
-    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    conditions: Mapping[str, NodeCondition] = field(default_factory=dict)
     stamps: Mapping[tuple[Stamped, str], int] = field(default_factory=dict)
     values: Mapping[str, float | Unknown] = field(default_factory=dict)
     measured_at: Mapping[str, int] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Node:
     def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
         return [pod for pod in self.pods if pod.namespace == namespace and pod.controller == controller]
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> NodeCondition | None:
         return self.conditions.get(kind)
 
     def since(self, where: Stamped, key: str, value: str | None) -> int | None:

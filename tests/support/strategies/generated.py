@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from fairlead.api.params import Params
 from fairlead.strategies.contract import (
     ANNOTATIONS,
-    Condition,
     Controller,
     GrantedDevice,
+    NodeCondition,
     Nominated,
     PodGrant,
     Predicted,
@@ -110,7 +110,7 @@ def scenes(params: Params, reads: Reads = _READS_NOTHING) -> st.SearchStrategy[S
         annotations=maps,
         created=maybe_times,
         pods=st.lists(on_node, max_size=6),
-        conditions=st.dictionaries(words, st.builds(Condition, words, maybe_times), max_size=4),
+        conditions=st.dictionaries(words, st.builds(NodeCondition, words, maybe_times), max_size=4),
         stamps=st.dictionaries(st.tuples(st.sampled_from(["labels", "annotations"]), words), times, max_size=6),
         values=st.dictionaries(words, measured, max_size=6),
         measured_at=st.dictionaries(words, times, max_size=6),

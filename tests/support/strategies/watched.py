@@ -8,9 +8,9 @@ from fairlead.strategies.contract import (
     CONDITIONS,
     LABELS,
     Amounts,
-    Condition,
     Controller,
     Fresh,
+    NodeCondition,
     NodeFacts,
     Nominated,
     Placement,
@@ -204,7 +204,7 @@ class WatchedNode:
             raise UndeclaredError(f"read of {wanted} is not declared")
         return [self._watched(pod) for pod in self._node.controlled(namespace, controller)]
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> NodeCondition | None:
         allow((*CONDITIONS, kind), self._reads.node)
         found = self._node.condition(kind)
         self.seen.append(found and found.status)

@@ -21,7 +21,7 @@ from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.replica_state import ReplicaState
-from fairlead.webhook.capability import Capability, Check, FindPage
+from fairlead.webhook.capability import Capability, FindPage, ReadinessCheck
 from scripted.loop import in_loop
 from scripted.server import login_to
 from support.process.standalone import GOOD, World, node, running, waiting
@@ -76,11 +76,11 @@ class Quotas(Capability):
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         self.log.extend(f"follows {policy.name}" for policy in policies)
 
-    def checks(self) -> Iterator[Check]:
-        yield Check("quota", bool(self.names), "there is one" if self.names else "there is none")
+    def checks(self) -> Iterator[ReadinessCheck]:
+        yield ReadinessCheck("quota", bool(self.names), "there is one" if self.names else "there is none")
 
-    def remarks(self) -> Iterator[Check]:
-        yield Check("quota names", ok=True, text=", ".join(self.names))
+    def remarks(self) -> Iterator[ReadinessCheck]:
+        yield ReadinessCheck("quota names", ok=True, text=", ".join(self.names))
 
     def missing_permissions(self) -> Iterator[str]:
         yield "you may not edit quotas"

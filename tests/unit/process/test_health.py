@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.process.health import FRESH_S, READY_S, Probes
-from fairlead.webhook.capability import Check
+from fairlead.webhook.capability import ReadinessCheck
 from fairlead.webhook.https.connection_limits import PROBES
 from support.webhook.tls import Connection, as_go, connect
 
@@ -30,9 +30,9 @@ class Running:
         self.port = 0
         self.opened: list[Connection] = []
 
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[ReadinessCheck]:
         self.looked += 1
-        return [Check("serving", self.ready)]
+        return [ReadinessCheck("serving", self.ready)]
 
     def metrics(self) -> bytes:
         self.written += 1
@@ -73,11 +73,11 @@ HOSTILE = "hang\n[-] serving: stopping\r\n\x1b[31m\u202e\u2028[+] policy: all is
 
 
 def test_each_check_is_one_line_that_a_terminal_shows_as_it_is() -> None:
-    for check in (Check("policy", ok=True, text=HOSTILE), Check(HOSTILE, ok=False)):
+    for check in (ReadinessCheck("policy", ok=True, text=HOSTILE), ReadinessCheck(HOSTILE, ok=False)):
         (line,) = str(check).splitlines()
         assert line.isprintable()
         assert "serving: stopping" in line
-    assert len(str(Check("policy", ok=True, text="x" * 10_000))) < 2_100
+    assert len(str(ReadinessCheck("policy", ok=True, text="x" * 10_000))) < 2_100
 
 
 def test_what_is_read_there() -> None:

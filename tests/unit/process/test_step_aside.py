@@ -9,7 +9,7 @@ from fairlead.process.operator import OperatorReplica
 from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.replica_state import ASIDE_PATH, PATH, DataEntryState, FaultState
-from fairlead.webhook.capability import Check
+from fairlead.webhook.capability import ReadinessCheck
 from scripted.server import login_to
 
 CUT = DataEntryState(
@@ -26,7 +26,7 @@ def operator(monkeypatch: pytest.MonkeyPatch) -> OperatorReplica:
     return OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None))
 
 
-def serving(operator: OperatorReplica) -> Check:
+def serving(operator: OperatorReplica) -> ReadinessCheck:
     (found,) = [one for one in checks(operator.replica.parts) if one.name == "serving"]
     return found
 
@@ -53,7 +53,7 @@ def test_the_leader_alone_can_ask(
 
 
 def test_readyz_names_the_entry_and_its_server(operator: OperatorReplica) -> None:
-    assert serving(operator) == Check("serving", ok=True)
+    assert serving(operator) == ReadinessCheck("serving", ok=True)
     operator.aside.ask()
     found = serving(operator)
     assert (found.ok, "load (prometheus default)" in found.text) == (False, True)

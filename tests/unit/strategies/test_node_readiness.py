@@ -11,7 +11,17 @@ from pydantic import ValidationError
 from fairlead.strategies.builtin import node_readiness
 from fairlead.strategies.builtin.node_readiness import WAITING
 from fairlead.strategies.builtin.node_readiness_params import NodeReadiness
-from fairlead.strategies.contract import PASS, Condition, Controller, PodsRead, Reads, Reject, Stamped, Unknown, Verdict
+from fairlead.strategies.contract import (
+    PASS,
+    Controller,
+    NodeCondition,
+    PodsRead,
+    Reads,
+    Reject,
+    Stamped,
+    Unknown,
+    Verdict,
+)
 from support.strategies.facts import Node, Notes, OnNode, Pod
 from support.strategies.watched import WatchedNode
 
@@ -48,8 +58,8 @@ def facade(**changed: Any) -> OnNode:
     return OnNode(**usual | changed)
 
 
-def network(status: str = "True", since: int | None = NOW - 60 * S) -> dict[str, Condition]:
-    return {"NetworkReady": Condition(status, since)}
+def network(status: str = "True", since: int | None = NOW - 60 * S) -> dict[str, NodeCondition]:
+    return {"NetworkReady": NodeCondition(status, since)}
 
 
 @dataclass(frozen=True)
@@ -125,7 +135,9 @@ CASES = {
     "a condition that is Unknown is refused": Case(NETWORK, NO_NETWORK, Node(conditions=network("Unknown"))),
     "a condition in the wrong case is refused": Case(NETWORK, NO_NETWORK, Node(conditions=network("true"))),
     "a condition that must be False and is passes": Case(
-        {"conditions": [{"type": "Sick", "status": "False"}]}, PASS, Node(conditions={"Sick": Condition("False", 0)})
+        {"conditions": [{"type": "Sick", "status": "False"}]},
+        PASS,
+        Node(conditions={"Sick": NodeCondition("False", 0)}),
     ),
     "a condition that must be False and is not there is refused": Case(
         {"conditions": [{"type": "Sick", "status": "False"}]}, Reject("condition Sick is not False")

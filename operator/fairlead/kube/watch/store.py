@@ -27,7 +27,7 @@ class Event(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class Metadata(Protocol):
+class ObjectMetadata(Protocol):
     """Metadata that identifies an object, named as in the API."""
 
     @property
@@ -44,7 +44,7 @@ class Identified(Protocol):
     """Any decoded object."""
 
     @property
-    def metadata(self) -> Metadata: ...  # noqa: D102
+    def metadata(self) -> ObjectMetadata: ...  # noqa: D102
 
 
 class Meta(msgspec.Struct, frozen=True):

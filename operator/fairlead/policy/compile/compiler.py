@@ -20,11 +20,11 @@ from fairlead.policy.compile.expression_compiler import ExpressionCache, Express
 from fairlead.policy.compile.expression_rules import filter_of, score_of
 from fairlead.policy.compile.model import (
     AnnotationRule,
+    CompiledMatch,
     CompiledPolicy,
     DeviceShareRule,
     ExpressionRule,
     FilterRule,
-    Match,
     RuleKind,
     RuleReport,
     ScoreRule,
@@ -154,7 +154,7 @@ class _Compiler:
             scheduler_name=spec.scheduler_name,
             mode=spec.mode,
             priority=spec.priority,
-            match=Match(
+            match=CompiledMatch(
                 None if spec.match.namespaces is None else frozenset(spec.match.namespaces),
                 _selector(spec.match.namespace_selector),
                 _selector(spec.match.pod_selector),
@@ -172,7 +172,7 @@ class _Compiler:
         )
 
     def _bool(
-        self, path: FieldPath, rule: written.Condition | written.Protection, scope: Scope, kind: RuleKind
+        self, path: FieldPath, rule: written.MatchCondition | written.Protection, scope: Scope, kind: RuleKind
     ) -> Steps[list[ExpressionRule]]:
         made = yield from self.expressions.compiled((*path, "expression"), rule.expression, scope, BOOL)
         if made is None:
@@ -180,7 +180,7 @@ class _Compiler:
         self._report(rule.name, kind, made)
         return [ExpressionRule(rule.name, made)]
 
-    def _filter(self, path: FieldPath, rule: written.Filter) -> Steps[None]:
+    def _filter(self, path: FieldPath, rule: written.FilterSpec) -> Steps[None]:
         yield path
         expression: CompiledExpression | None = None
         if rule.expression is None:
@@ -209,7 +209,7 @@ class _Compiler:
         )
         self._report(rule.name, "Filter", expression or made)
 
-    def _score(self, path: FieldPath, rule: written.Score) -> Steps[None]:
+    def _score(self, path: FieldPath, rule: written.ScoreSpec) -> Steps[None]:
         yield path
         expression: CompiledExpression | None = None
         if rule.expression is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.devices import DeviceShare
-from fairlead.api.rules import Filter as FilterField
+from fairlead.api.rules import FilterSpec
 from fairlead.cel.check import INT
 from fairlead.cel.engine.environment import CARDS
 from fairlead.cooperative import Steps
@@ -38,7 +38,7 @@ def device_shares(entries: Sequence[DeviceShare], expressions: ExpressionCompile
     return made
 
 
-def device_filters(shares: Iterable[DeviceShareRule], filters: Sequence[FilterField]) -> Iterator[FilterRule]:
+def device_filters(shares: Iterable[DeviceShareRule], filters: Sequence[FilterSpec]) -> Iterator[FilterRule]:
     """Yield the filters of the shares that no filter of the policy names."""
     named = {getattr(one.strategy[1], "name", "") for one in filters if one.strategy and one.strategy[0] == _STRATEGY}
     for one in shares:

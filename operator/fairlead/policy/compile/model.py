@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from fairlead.api.data import DataEntry
 from fairlead.api.mode import Mode
-from fairlead.api.rules import Match as WrittenMatch
+from fairlead.api.rules import MatchSpec
 from fairlead.api.status import Evaluation
 from fairlead.cel.analysis.expression_reads import OF_PODS
 from fairlead.policy.compile.expression import CompiledExpression
@@ -88,18 +88,18 @@ Selector = Callable[[Mapping[str, str]], bool]
 """Reports whether an object with these labels is selected."""
 
 
-_EVERYTHING: Final = WrittenMatch()
+_EVERYTHING: Final = MatchSpec()
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class CompiledMatch:
     """Pods that a policy applies to."""
 
     namespaces: frozenset[str] | None = None
     namespace_selector: Selector | None = None
     pod_selector: Selector | None = None
     conditions: tuple[ExpressionRule, ...] = ()
-    written: WrittenMatch = _EVERYTHING
+    written: MatchSpec = _EVERYTHING
     """The same as it is written, for checks of which pods two policies can match."""
 
 
@@ -125,7 +125,7 @@ class CompiledPolicy:
     scheduler_name: str
     mode: Mode = "Enforce"
     priority: int = 0
-    match: Match = Match()
+    match: CompiledMatch = CompiledMatch()
     data: tuple[DataEntry, ...] = ()
     filters: tuple[FilterRule, ...] = ()
     scores: tuple[ScoreRule, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any
 from fairlead.api.mode import mode_of
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.selectors import LabelSelector, compile_selector
-from fairlead.policy.compile.model import CompiledPolicy, FilterRule, Match, Selector
+from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, FilterRule, Selector
 from fairlead.strategies.contract import CompiledFilter, Filter, Reject
 from fairlead.strategies.reads import Reads
 
@@ -50,16 +50,16 @@ def generation_of(obj: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _match(written: object) -> Match:
+def _match(written: object) -> CompiledMatch:
     match = _map(written)
     namespaces = match.get("namespaces")
     if namespaces is not None and not _are_names(namespaces):
-        return Match()
+        return CompiledMatch()
     try:
         of_namespace, of_pod = (_selector(match.get(field)) for field in ("namespaceSelector", "podSelector"))
     except ValueError:  # also ValidationError of pydantic
-        return Match()
-    return Match(None if namespaces is None else frozenset(namespaces), of_namespace, of_pod)
+        return CompiledMatch()
+    return CompiledMatch(None if namespaces is None else frozenset(namespaces), of_namespace, of_pod)
 
 
 def _selector(written: object) -> Selector | None:

@@ -60,7 +60,7 @@ class StrategyRules:
     shares: dict[str, CompiledShare] = field(default_factory=dict)
     """Those that compile, by name."""
 
-    def filter(self, path: FieldPath, rule: written.Filter) -> Filter | None:
+    def filter(self, path: FieldPath, rule: written.FilterSpec) -> Filter | None:
         """Return the filter of a rule at a path; None if it has faults."""
         chosen = self._chosen(path, rule)
         if chosen is None:
@@ -70,7 +70,7 @@ class StrategyRules:
             return None
         return self._compiled(chosen, chosen.strategy.filter, CompiledFilter)
 
-    def score(self, path: FieldPath, rule: written.Score) -> Score | None:
+    def score(self, path: FieldPath, rule: written.ScoreSpec) -> Score | None:
         """Return the score of a rule at a path; None if it has faults."""
         chosen = self._chosen(path, rule)
         if chosen is None:
@@ -85,7 +85,7 @@ class StrategyRules:
             return None
         return made
 
-    def _chosen(self, path: FieldPath, rule: written.Filter | written.Score) -> _Chosen | None:
+    def _chosen(self, path: FieldPath, rule: written.FilterSpec | written.ScoreSpec) -> _Chosen | None:
         if rule.strategy is not None:
             name, params = rule.strategy
             return _Chosen(self.builtin[name], (*path, name), (*path, name), params)

@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule, Match
+from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, ExpressionRule
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.pod_view import PodView
@@ -38,7 +38,7 @@ Switched = Callable[[CompiledPolicy, PodView], bool]
 """Reports whether the failure policy decides for a pod in place of a policy."""
 
 
-def _selects(match: Match, pod: PodView) -> MatchError | bool:
+def _selects(match: CompiledMatch, pod: PodView) -> MatchError | bool:
     """Report whether namespaces and selectors match a pod, or return what keeps this from being known."""
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False

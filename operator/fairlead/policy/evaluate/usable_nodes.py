@@ -13,7 +13,7 @@ import msgspec
 from fairlead.cel.values.schema import POD
 from fairlead.cel.values.structs import empty
 from fairlead.policy.compile.expression_rules import verdict_of
-from fairlead.policy.compile.model import CompiledPolicy, FilterRule, Match
+from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, FilterRule
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Reject
@@ -102,7 +102,7 @@ def _matches_all(policy: CompiledPolicy, where: PodNamespace) -> bool:
     return _selects(match, where)
 
 
-def _selects(match: Match, where: PodNamespace) -> bool:
+def _selects(match: CompiledMatch, where: PodNamespace) -> bool:
     """Return whether the selector of namespaces, if there is one, is known to match."""
     if match.namespace_selector is None:
         return True

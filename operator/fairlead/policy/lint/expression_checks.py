@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from fairlead.api.errors import FieldPath
-from fairlead.api.rules import Match
+from fairlead.api.rules import MatchSpec
 from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.syntax.ast import Call, Select, children, walk
 from fairlead.cel.syntax.diagnostics import place
@@ -135,7 +135,7 @@ _RESOURCES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
 class AbsentKeyChecks:
     """Checks of one policy's expressions for entries that may be absent."""
 
-    def __init__(self, compiled: CompiledPolicy, match: Match) -> None:
+    def __init__(self, compiled: CompiledPolicy, match: MatchSpec) -> None:
         self._compiled = compiled
         self._conditions = [condition.expression for condition in compiled.match.conditions]
         self._known: dict[MapEntry, OutcomePairs] = {}

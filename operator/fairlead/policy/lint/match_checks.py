@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.rules import Match
+from fairlead.api.rules import MatchSpec
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
@@ -13,7 +13,7 @@ from fairlead.policy.lint.symbolic import can_be
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 
-def check_match(compiled: CompiledPolicy, match: Match) -> LintWarnings:
+def check_match(compiled: CompiledPolicy, match: MatchSpec) -> LintWarnings:
     """Yield the warnings about the selectors and conditions of a policy."""
     path = ("spec", "match")
     selectors = {"namespaceSelector": match.namespace_selector, "podSelector": match.pod_selector}
@@ -44,7 +44,7 @@ def check_match(compiled: CompiledPolicy, match: Match) -> LintWarnings:
         yield from check_engine(here, condition.expression)
 
 
-def are_apart(first: Match, second: Match) -> bool:
+def are_apart(first: MatchSpec, second: MatchSpec) -> bool:
     """Report whether namespaces and selectors rule out a pod that both match."""
     if (
         first.namespaces is not None

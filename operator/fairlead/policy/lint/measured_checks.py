@@ -6,7 +6,7 @@ from typing import Final
 from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldPath
 from fairlead.api.params import data_names
-from fairlead.api.rules import Filter, Rule, Score
+from fairlead.api.rules import FilterSpec, Rule, ScoreSpec
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.syntax.ast import Call, Ident, Select, walk
 from fairlead.policy.compile.expression import CompiledExpression
@@ -42,7 +42,7 @@ def check_measured_values(compiled: CompiledPolicy, policy: SchedulerExtenderPol
 
 
 def _refuses_new_nodes(
-    path: FieldPath, rule: Filter, compiled: FilterRule, entries: Mapping[str, DataEntry]
+    path: FieldPath, rule: FilterSpec, compiled: FilterRule, entries: Mapping[str, DataEntry]
 ) -> Iterator[LintWarning]:
     if not compiled.rejects_on_error or (compiled.expression is not None and _tests_for_data(compiled.expression)):
         return
@@ -91,7 +91,7 @@ def _strategy(rule: Rule) -> str:
     return rule.strategy[0] if rule.strategy is not None else ""
 
 
-def _deciding_field(rule: Filter) -> str:
+def _deciding_field(rule: FilterSpec) -> str:
     return _strategy(rule) or ("custom" if rule.custom is not None else "expression")
 
 
@@ -99,7 +99,7 @@ def _has_hot_spot(policy: SchedulerExtenderPolicy) -> bool:
     return any(_strategy(rule) == "hotSpot" for rule in (*policy.spec.filters, *policy.spec.scores))
 
 
-def _has_range(rule: Score) -> bool:
+def _has_range(rule: ScoreSpec) -> bool:
     return rule.strategy is not None and getattr(rule.strategy[1], "range", None) is not None
 
 

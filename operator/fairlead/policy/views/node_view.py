@@ -22,8 +22,8 @@ from fairlead.policy.views.pod_usage import (
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import (
     Amounts,
-    Condition,
     Controller,
+    NodeCondition,
     Nominated,
     Placement,
     PodGrant,
@@ -202,11 +202,11 @@ class NodeView:
                     controlled.setdefault((pod.namespace, owner), []).append(pod)
         return controlled.get((namespace, controller), ())
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> NodeCondition | None:
         """Return the condition of a type; None if there is none."""
         for condition in self.node.status.conditions:
             if condition.type == kind:
-                return Condition(condition.status, condition.lastTransitionTime)
+                return NodeCondition(condition.status, condition.lastTransitionTime)
         return None
 
     def since(self, where: Stamped, key: str, value: str | None) -> int | None:

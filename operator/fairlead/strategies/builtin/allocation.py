@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from fairlead.api.params import Check, Listed, Params
+from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.values import QualifiedKey
 from fairlead.strategies.builtin.comparison import at_most
 from fairlead.strategies.contract import (
@@ -55,10 +55,10 @@ class Allocation(Params):
     """Resources that count. Defaults to cpu and memory."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require two resources for a balance between them."""
         return (
-            Check(
+            FieldCheck(
                 rule="self.objective != 'Balance' || !has(self.resources) || self.resources.size() >= 2",
                 holds=lambda self: self.objective != "Balance" or len(self.resources) >= _BALANCED_MIN,
                 message="Balance needs at least two resources: with one, every node is balanced",

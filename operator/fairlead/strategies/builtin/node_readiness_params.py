@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fairlead.api.params import Check, Listed, Params
+from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import Duration, LabelValue, Name, QualifiedKey, Shape, within
 
@@ -117,15 +117,15 @@ class NodeReadiness(Params):
     """Selection of items by the pod. If not set, every pod needs all."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Return the checks: there is at least one item, and names are unique for `choose`."""
         return (
-            Check(
+            FieldCheck(
                 rule=" || ".join(f"(has(self.{one}) && self.{one}.size() > 0)" for one in _LISTS),
                 holds=lambda self: bool(self.item_names()),
                 message=f"give at least one item in {', '.join([*_LISTS][:-1])} or {[*_LISTS][-1]}",
             ),
-            Check(
+            FieldCheck(
                 # Within one list names are unique anyway. The rule compares pairs of lists, because the API server
                 # estimates its worst-case cost, and comparing all names with all names exceeds the limit.
                 rule=" && ".join(_apart(one, other) for one, other in combinations(_LISTS, 2)),

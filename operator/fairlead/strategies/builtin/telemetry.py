@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fairlead.api.params import Check, DataName, Listed, Params
+from fairlead.api.params import DataName, FieldCheck, Listed, Params
 from fairlead.strategies.builtin.comparison import at_least, at_most, equal, position
 from fairlead.strategies.contract import (
     PASS,
@@ -69,10 +69,10 @@ class TelemetryRange(Params):
     """Value that scores 100, or with prefer Lowest 0; so do higher values."""
 
     @classmethod
-    def checks(cls) -> tuple[Check, ...]:
+    def checks(cls) -> tuple[FieldCheck, ...]:
         """Require that the range goes up."""
         return (
-            Check(
+            FieldCheck(
                 rule="self.from < self.to",
                 holds=lambda self: self.low < self.high,
                 message="from must be less than to: to prefer low values, set prefer to Lowest",

@@ -13,7 +13,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import DATA_PATH, DataEntryState, ReplicaState
-from fairlead.webhook.capability import Capability, Check, FindPage
+from fairlead.webhook.capability import Capability, FindPage, ReadinessCheck
 from fairlead.webhook.measured_data.data_report import DataReport
 from fairlead.webhook.measured_data.node_data_feed import NodeDataFeed
 
@@ -58,15 +58,15 @@ class MeasuredData(Capability):
         """Poll for these policies from now on; return when each new poll succeeded once, or after a while."""
         await self.feed.follow(policies)
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[ReadinessCheck]:
         """Yield whether the first values are there, if anything is polled."""
         if (readiness := self.feed.readiness()) is not None:
-            yield Check("data", *readiness)
+            yield ReadinessCheck("data", *readiness)
 
-    def remarks(self) -> Iterator[Check]:
+    def remarks(self) -> Iterator[ReadinessCheck]:
         """Yield which polls fail or have advice."""
         for text in self.feed.remarks():
-            yield Check("data", ok=True, text=text)
+            yield ReadinessCheck("data", ok=True, text=text)
 
     def register(self, metrics: Metrics) -> None:
         """Register the metrics of entries and polls."""

@@ -26,7 +26,7 @@ class PolicyHandler(Protocol):
         """Handle a deleted policy."""
 
 
-class Metadata(msgspec.Struct, frozen=True):
+class PolicyMetadata(msgspec.Struct, frozen=True):
     """Metadata of a policy, named as in the API."""
 
     name: str = ""
@@ -41,7 +41,7 @@ class Metadata(msgspec.Struct, frozen=True):
 class PolicyObject(msgspec.Struct, frozen=True):
     """A policy; its spec is parsed by `api.parse`."""
 
-    metadata: Metadata = Metadata()
+    metadata: PolicyMetadata = PolicyMetadata()
     apiVersion: str = API_VERSION  # noqa: N815
     kind: str = KIND
     spec: Any = None

@@ -7,7 +7,7 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.policy_data import Data, MissingDataError
-from fairlead.strategies.facts import Condition, Controller, Unknown
+from fairlead.strategies.facts import Controller, NodeCondition, Unknown
 from support.policy import node, placed, pod
 
 AGENT = {
@@ -83,7 +83,7 @@ def test_a_pod_on_a_node_tells_what_strategies_ask() -> None:
 
 def test_conditions_are_found_by_type() -> None:
     view = node(conditions={"Ready": ("True", "1970-01-01T00:00:01Z")})
-    assert view.condition("Ready") == Condition("True", 10**9)
+    assert view.condition("Ready") == NodeCondition("True", 10**9)
     assert view.condition("Other") is None
     assert node().condition("Ready") is None
 
