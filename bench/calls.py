@@ -12,7 +12,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_view import NodeView
 from fairlead.process.replica import IdleTime
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
@@ -43,7 +43,7 @@ def changed(size: Size) -> list[float]:
     """A label of one node became different."""
     asking, pod = _asking(size), cluster.pod()
     cluster.ask(asking, pod, cluster.names(size.nodes))
-    change = Change(node=frozenset({("metadata", "labels", "gpu")}))
+    change = NodeChange(node=frozenset({("metadata", "labels", "gpu")}))
     turns = count(step=7)
 
     def prepare() -> tuple[NodeView, list[str]]:

@@ -36,7 +36,7 @@ class Accepted(Struct, frozen=True):
 
 
 Answer: TypeAlias = Accepted | Refused | StalePod
-Choose: TypeAlias = Callable[[DeviceUsage, Mapping[str, LedgerEntry]], Grant | Refused]
+ChooseDevices: TypeAlias = Callable[[DeviceUsage, Mapping[str, LedgerEntry]], Grant | Refused]
 """Chooses devices by the room that they have, which is its own to change, and by the entries that hold, by UID.
 
 Among these is the pod's former entry, whose devices it should keep if they have room. It is not trusted: what it
@@ -49,7 +49,7 @@ class DeviceRequest(Struct, frozen=True, eq=False):
 
     by: str
     ask: Ask
-    choose: Choose
+    choose: ChooseDevices
 
 
 class GrantRequest(Struct, frozen=True, eq=False):

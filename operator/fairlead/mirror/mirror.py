@@ -18,15 +18,15 @@ from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 
 PLACED: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of placed pods."""
 UNPLACED: Final = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of unplaced pods."""
 
-_NO_CHANGE: Final = Change()
-_DEVICES_CHANGED: Final = Change(devices=True)
+_NO_CHANGE: Final = NodeChange()
+_DEVICES_CHANGED: Final = NodeChange(devices=True)
 
 
 class Mirror:

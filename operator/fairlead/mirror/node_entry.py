@@ -10,7 +10,7 @@ from fairlead.mirror.resource_requests import COUNTED, Amounts, allocatable_of, 
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Stamped
-from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Change, Path
+from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, NodeChange, Path
 
 _NOTHING: Final[Amounts] = {}
 _CAPACITY: Final[Path] = ("status", "capacity")
@@ -137,7 +137,7 @@ class NodeEntry:
         self._requested = _NOTHING
         self._change_times = ChangeTimes(None)
 
-    def update_node(self, node: Any, now: int) -> Change | None:
+    def update_node(self, node: Any, now: int) -> NodeChange | None:
         """Set the node; return what changed, or None if the node is new.
 
         Raises ValueError, and then changes nothing.
@@ -152,7 +152,7 @@ class NodeEntry:
         paths = node_changes(before, node)
         self._change_times = self._change_times.after(node, paths, now)
         old, self._allocatable = self._allocatable, allocatable
-        return Change(
+        return NodeChange(
             node=paths,
             allocatable=_differing(old, self._allocatable),
             capacity=frozenset(path[2] for path in paths if path[:2] == _CAPACITY),
@@ -165,7 +165,7 @@ class NodeEntry:
         self._allocatable = _NOTHING
         self._change_times = ChangeTimes(None)
 
-    def replace_pod(self, before: PodEntry | None, after: PodEntry | None) -> Change:
+    def replace_pod(self, before: PodEntry | None, after: PodEntry | None) -> NodeChange:
         """Add, replace or remove a pod, and return what changed."""
         for pod, sign in ((before, -1), (after, 1)):
             if pod is not None:
@@ -177,7 +177,9 @@ class NodeEntry:
         elif before is not None:
             del self.pods[before.key]
         requested = frozenset[str]() if before and after and before.request is after.request else self._recount()
-        return Change(pods=tuple([entry.pod for entry in (before, after) if entry is not None]), requested=requested)
+        return NodeChange(
+            pods=tuple([entry.pod for entry in (before, after) if entry is not None]), requested=requested
+        )
 
     def view(self) -> NodeView:
         """Return the view of the node for rules."""

@@ -93,7 +93,7 @@ class Image(Params):
     """Digest of the image, as sha256:..."""
 
 
-class Placement(Params):
+class PodPlacement(Params):
     """Placement of the scheduler's own pods."""
 
     node_selector: dict[QualifiedKey, LabelValue] = Field(default_factory=dict)
@@ -131,7 +131,7 @@ class SchedulerSettings(Params):
     """Pull policy of the image."""
     image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
     """Pull Secrets of the image, in the operator's namespace."""
-    placement: Placement = Placement()
+    placement: PodPlacement = PodPlacement()
     """Placement of its pods."""
     pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Maximum back-off of a pod that was rejected, while other pods are in the queue."""

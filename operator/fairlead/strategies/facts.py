@@ -40,7 +40,7 @@ class NodeCondition(Struct, frozen=True):
     """Transition time; None if it is missing or unreadable."""
 
 
-class Controller(NamedTuple):
+class ControllerRef(NamedTuple):
     """Owner of a pod that controls it."""
 
     kind: str
@@ -172,7 +172,7 @@ class PodOnNode(Protocol):
         """Its labels."""
 
     @property
-    def controller(self) -> Controller | None:
+    def controller(self) -> ControllerRef | None:
         """Owner that controls it."""
 
     @property
@@ -192,7 +192,7 @@ class PodOnNode(Protocol):
         """True if it has a deletionTimestamp."""
 
 
-class Placement(NamedTuple):
+class RecentPlacement(NamedTuple):
     """Pod on a node, and when it was placed there."""
 
     at: int
@@ -224,7 +224,7 @@ class NodeFacts(Protocol):
     def pods(self) -> Sequence[PodOnNode]:
         """Pods on the node, in no particular order."""
 
-    def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
+    def controlled(self, namespace: str, controller: ControllerRef) -> Sequence[PodOnNode]:
         """Return the pods of this controller: one look-up, however many pods there are."""
 
     def condition(self, kind: str) -> NodeCondition | None:
@@ -269,7 +269,7 @@ class NodeFacts(Protocol):
         There are none if the value has no time.
         """
 
-    def placed(self, after: int) -> Sequence[Placement]:
+    def placed(self, after: int) -> Sequence[RecentPlacement]:
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
 
     @property

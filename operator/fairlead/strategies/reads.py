@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from fairlead.strategies.facts import Controller, PodOnNode
+from fairlead.strategies.facts import ControllerRef, PodOnNode
 
 Path = tuple[str, ...]
 LABELS: Path = ("metadata", "labels")
@@ -24,7 +24,7 @@ class PodsRead(Struct, frozen=True):
     """Selection of the pods on the node that a rule reads; fields that are not set match all pods."""
 
     namespace: str | None = None
-    controller: Controller | None = None
+    controller: ControllerRef | None = None
 
     def covers(self, pod: PodOnNode) -> bool:
         """Return whether the selection includes a pod."""
@@ -35,7 +35,7 @@ FreshRead = tuple[str, int]
 """Name of an entry of `data`, and the lag in seconds before its time from which placements are not in it yet."""
 
 
-class Change(Struct, frozen=True):
+class NodeChange(Struct, frozen=True):
     """Change of one node."""
 
     node: frozenset[Path] = frozenset()
@@ -82,7 +82,7 @@ class Reads(Struct, frozen=True):
     def __or__(self, other: "Reads") -> "Reads":
         return Reads(**{name: getattr(self, name) | getattr(other, name) for name in self.__struct_fields__})
 
-    def affected_by(self, change: Change) -> bool:
+    def affected_by(self, change: NodeChange) -> bool:
         """Return whether a verdict of this rule about the changed node may differ now."""
         return (
             any(overlap(read, path) for path in change.node for read in self.node)

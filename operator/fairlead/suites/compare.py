@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fairlead.api.errors import FieldPath
 from fairlead.policy.explain.explanation import NodeExplained, RuleExplained, Step
 from fairlead.policy.explain.mismatch import Unmatched
-from fairlead.suites.suite import Expect, Rejection
+from fairlead.suites.suite import Expect, ExpectedRejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _rejected(expect: Expect, answer: Actual) -> Iterator[Difference]:
             yield Difference(("rejected", name), name, _wanted(wanted), _fate(node), rules)
 
 
-def _is_as(wanted: Rejection, rejection: RuleExplained) -> bool:
+def _is_as(wanted: ExpectedRejection, rejection: RuleExplained) -> bool:
     return (
         (wanted.reason is None or wanted.reason == rejection.reason)
         and (wanted.rule is None or is_called(rejection.policy, rejection.rule, wanted.rule))
@@ -159,7 +159,7 @@ def is_called(policy: str, rule: str, name: str) -> bool:
     return name in (rule, f"{policy}/{rule}")
 
 
-def _wanted(wanted: Rejection) -> str:
+def _wanted(wanted: ExpectedRejection) -> str:
     parts = [f"rejected: {wanted.reason}" if wanted.reason is not None else "rejected"]
     parts += [f"by {wanted.rule}"] if wanted.rule is not None else []
     parts += [_resolvable(wanted.resolvable)] if wanted.resolvable is not None else []

@@ -20,7 +20,7 @@ _FIELDS: Final = ("value", "age")
 _EXAMPLE: Final = "write a number, null, or {value: 0.4, age: 90s}"
 
 
-class NodeValue(NamedTuple):
+class DataValue(NamedTuple):
     """Value of an entry on a node, before its factor."""
 
     number: float
@@ -50,9 +50,9 @@ def entry_errors(suite: Suite, policies: Sequence[CompiledPolicy]) -> Iterator[F
                 yield _not_measured(name, own.get(name), sorted(measured), (*path, name))
 
 
-def node_values(written: Object, path: FieldPath) -> dict[str, NodeValue]:
+def node_values(written: Object, path: FieldPath) -> dict[str, DataValue]:
     """Return the values of a node, of which nothing is left to merge. Raises InvalidObjectError."""
-    found = dict[str, NodeValue]()
+    found = dict[str, DataValue]()
     for name, one in (written.get(FIELD) or {}).items():
         here: FieldPath = (*path, FIELD, name)
         given = one if isinstance(one, Mapping) else {"value": one}
@@ -62,12 +62,12 @@ def node_values(written: Object, path: FieldPath) -> dict[str, NodeValue]:
             message = "has an age and no value"
             raise InvalidObjectError([FieldError(here, message, "write both, as in {value: 0.4, age: 90s}")])
         age = given.get("age")
-        found[name] = NodeValue(float(given["value"]), 0 if age is None else parse_duration(age), here)
+        found[name] = DataValue(float(given["value"]), 0 if age is None else parse_duration(age), here)
     return found
 
 
 def readings(
-    values: Mapping[str, Mapping[str, NodeValue]], policies: Iterable[CompiledPolicy], now: int
+    values: Mapping[str, Mapping[str, DataValue]], policies: Iterable[CompiledPolicy], now: int
 ) -> dict[Poll, Reading]:
     """Return what each poll has read, from values by node. Raises InvalidObjectError if entries contradict each other.
 
@@ -77,7 +77,7 @@ def readings(
     for entry in chain.from_iterable(policy.data for policy in policies):
         if (poll := poll_of(entry)) is not None:
             polls.setdefault(entry.name, {})[poll] = None
-    found = dict[Poll, dict[str, tuple[str, NodeValue]]]()
+    found = dict[Poll, dict[str, tuple[str, DataValue]]]()
     for node, entries in values.items():
         for name, value in entries.items():
             for poll in polls.get(name, ()):

@@ -14,7 +14,7 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
-from fairlead.suites.node_values import FIELD, NodeValue, node_values
+from fairlead.suites.node_values import FIELD, DataValue, node_values
 from fairlead.suites.suite import Case, Object, Suite
 
 NOON: Final = "2027-01-15T12:00:00Z"
@@ -36,7 +36,7 @@ class CaseInputs:
     pods: Sequence[Object]
     namespaces: Sequence[Object]
     now: int
-    values: Mapping[str, Mapping[str, NodeValue]]
+    values: Mapping[str, Mapping[str, DataValue]]
     """Measured values by node and by entry."""
 
 

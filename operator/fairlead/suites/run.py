@@ -170,7 +170,7 @@ def _of_annotations(judged: PodResult, bound: dict[str, Annotated]) -> Iterator[
                 yield each.policy.name, "Annotation", rule.key, coverage.WRITTEN
 
 
-class Ask(Protocol):
+class EvaluateCase(Protocol):
     """Function that returns the actual results of a case."""
 
     def __call__(self, policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect, /) -> Actual:
@@ -193,7 +193,7 @@ class Result:
         return not self.differences and not self.faults
 
 
-def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: Ask) -> Result:
+def run_case(suite: Suite, at: int, policies: Sequence[CompiledPolicy], ask: EvaluateCase) -> Result:
     """Run a case and compare its results."""
     case = suite.cases[at]
     try:

@@ -22,7 +22,7 @@ Group = Annotated[Listed[str], Field(min_length=1), BeforeValidator(_as_group)]
 """Nodes with one score: a name, or a list of names."""
 
 
-class Rejection(Params):
+class ExpectedRejection(Params):
     """Expected rejection of a node. Only the fields that are set are compared; a string is the reason."""
 
     reason: str | None = None
@@ -45,7 +45,7 @@ class Expect(Params):
     """The policies that match the pod: these and no others."""
     passed: Listed[str] | None = None
     """The nodes that no filter rejects: these and no others."""
-    rejected: dict[str, Rejection] = Field(default_factory=dict)
+    rejected: dict[str, ExpectedRejection] = Field(default_factory=dict)
     """By node: the expected rejection. Other nodes are not compared."""
     scores: dict[str, float] = Field(default_factory=dict)
     """By node: the points of all policies, to a hundredth. A node that does not fit or is rejected has none."""

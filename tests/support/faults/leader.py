@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from generate.crds import installed_policy
 
-from fairlead.control.loop.controller import AUTHORITY, Controller, LeaderContext, leader_controller
+from fairlead.control.loop.controller import AUTHORITY, LeaderContext, LeaderController, leader_controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient
@@ -136,7 +136,7 @@ async def _once(cluster: FakeCluster, wire: Wire) -> None:
             end()
 
 
-def tell(controller: Controller, one: Happened) -> None:
+def tell(controller: LeaderController, one: Happened) -> None:
     """As kopf does."""
     if one.key[1] == "schedulerextenderpolicies":
         controller.on_policy_event(one.type or None, one.obj)

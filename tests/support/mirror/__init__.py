@@ -8,7 +8,7 @@ from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.policy.views.node_view import NodeView
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 
 CREATED: Final = "2026-01-01T00:00:00Z"
 CREATED_NS: Final = 1_767_225_600 * 10**9
@@ -111,7 +111,7 @@ class Told:
         return [one for one in self.mirror.nodes.journal[before:] if isinstance(one, JournalEntry)]
 
 
-def change(entries: Sequence[JournalEntry]) -> Change | None:
+def change(entries: Sequence[JournalEntry]) -> NodeChange | None:
     """The only one; None stands for everything."""
     (entry,) = entries
     return entry.change

@@ -6,7 +6,7 @@ from typing import Any
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.explain.explainer import explain
-from fairlead.policy.explain.explanation import Change, Element, NodeExplained
+from fairlead.policy.explain.explanation import Counterfactual, Element, NodeExplained
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
@@ -53,7 +53,7 @@ def world(
     return policy_set([policy("policy", **spec)]), nodes, PodView(from_json("Pod", pod or POD))
 
 
-def flips_of(expression: str, on_it: Sequence[object] = ON_IT) -> list[Change]:
+def flips_of(expression: str, on_it: Sequence[object] = ON_IT) -> list[Counterfactual]:
     """Return the changes that would let a rejecting filter pass."""
     (rule,) = explained({"filters": [{"name": "rule", "expression": expression}]}, on_it=on_it).filters
     assert rule.outcome == "Rejected"

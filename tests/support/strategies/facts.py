@@ -6,13 +6,13 @@ from typing import Any
 
 from fairlead.strategies.contract import (
     Amounts,
-    Controller,
+    ControllerRef,
     NodeCondition,
     Nominated,
-    Placement,
     PodGrant,
     PodOnNode,
     Predicted,
+    RecentPlacement,
     RequestingContainers,
     RequestingPod,
     Stamped,
@@ -50,7 +50,7 @@ class OnNode:
     name: str = "agent-x"
     uid: str = "u-agent-x"
     labels: Mapping[str, str] = field(default_factory=dict)
-    controller: Controller | None = None
+    controller: ControllerRef | None = None
     phase: str = "Running"
     ready: bool = True
     ready_since: int | None = 0
@@ -111,7 +111,7 @@ class Node:
     def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
         return self.unhealthy_texts.get((namespace, prefix, key), Unknown("the list", "is not read"))
 
-    def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
+    def controlled(self, namespace: str, controller: ControllerRef) -> Sequence[PodOnNode]:
         return [pod for pod in self.pods if pod.namespace == namespace and pod.controller == controller]
 
     def condition(self, kind: str) -> NodeCondition | None:
@@ -130,9 +130,9 @@ class Node:
         at = self.measured_at.get(name)
         return FreshPods([] if at is None else [pod for pod in self.pods if pod.placed_at > at - lag_s * 10**9])
 
-    def placed(self, after: int) -> Sequence[Placement]:
+    def placed(self, after: int) -> Sequence[RecentPlacement]:
         found = [
-            Placement(pod.placed_at, pod, pod.request)
+            RecentPlacement(pod.placed_at, pod, pod.request)
             for pod in self.pods
             if pod.placed_at > after and (pod.controller is None or pod.controller.kind not in DAEMONS)
         ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.api.params import Params
 from fairlead.strategies.contract import (
     ANNOTATIONS,
-    Controller,
+    ControllerRef,
     GrantedDevice,
     NodeCondition,
     Nominated,
@@ -93,7 +93,8 @@ def scenes(params: Params, reads: Reads = _READS_NOTHING) -> st.SearchStrategy[S
         namespace=words,
         name=words,
         labels=maps,
-        controller=st.none() | st.builds(Controller, st.sampled_from(["DaemonSet", "DaemonSet", "ReplicaSet"]), words),
+        controller=st.none()
+        | st.builds(ControllerRef, st.sampled_from(["DaemonSet", "DaemonSet", "ReplicaSet"]), words),
         phase=st.sampled_from(_PHASES),
         ready=st.sampled_from([True, True, False]),
         ready_since=maybe_times,

@@ -8,18 +8,18 @@ from fairlead.strategies.contract import (
     CONDITIONS,
     LABELS,
     Amounts,
-    Controller,
+    ControllerRef,
     Fresh,
     NodeCondition,
     NodeFacts,
     Nominated,
-    Placement,
     PodFacts,
     PodGrant,
     PodOnNode,
     PodsRead,
     Predicted,
     Reads,
+    RecentPlacement,
     RequestingContainers,
     RequestingPod,
     Stamped,
@@ -198,7 +198,7 @@ class WatchedNode:
             raise UndeclaredError("read of pods is not declared")
         return [self._watched(pod) for pod in self._node.pods]
 
-    def controlled(self, namespace: str, controller: Controller) -> Sequence[PodOnNode]:
+    def controlled(self, namespace: str, controller: ControllerRef) -> Sequence[PodOnNode]:
         wanted = PodsRead(namespace, controller)
         if not self._reads.pods & {wanted, PodsRead(namespace), PodsRead(None, controller), PodsRead()}:
             raise UndeclaredError(f"read of {wanted} is not declared")
@@ -230,13 +230,15 @@ class WatchedNode:
             raise UndeclaredError(f"read of what is fresh for data {name} is not declared")
         return self._node.fresh(name, lag_s)
 
-    def placed(self, after: int) -> Sequence[Placement]:
+    def placed(self, after: int) -> Sequence[RecentPlacement]:
         if not self._reads.placements:
             raise UndeclaredError("read of placements is not declared")
         reads, found = self._reads.placements, self._node.placed(after)
         self.seen.append(len(found))
         return [
-            Placement(one.at, WatchedOnNode(one.pod, covered=any(read.covers(one.pod) for read in reads)), one.request)
+            RecentPlacement(
+                one.at, WatchedOnNode(one.pod, covered=any(read.covers(one.pod) for read in reads)), one.request
+            )
             for one in found
         ]
 

@@ -7,7 +7,7 @@ import pytest
 from fairlead.grants.commit import (
     NEWER,
     Accepted,
-    Choose,
+    ChooseDevices,
     DeviceRequest,
     GrantRequest,
     LedgerPlan,
@@ -40,7 +40,7 @@ def grant(device: str, amount: int) -> Grant:
     return {"gpu": (GrantedDevice(device, {MEM: amount}),)}
 
 
-def first_free(amount: int) -> Choose:
+def first_free(amount: int) -> ChooseDevices:
     def choose(room: DeviceUsage, _entries: Mapping[str, LedgerEntry]) -> Grant | Refused:
         free = [one for one in room.capacity[MEM] if room.free(MEM, one) >= amount]
         return grant(free[0], amount) if free else FULL
@@ -48,11 +48,11 @@ def first_free(amount: int) -> Choose:
     return choose
 
 
-def always(given: Grant) -> Choose:
+def always(given: Grant) -> ChooseDevices:
     return lambda _room, _entries: given
 
 
-def request(uid: str, amount: int, rv: str = "20", choose: Choose | None = None) -> GrantRequest:
+def request(uid: str, amount: int, rv: str = "20", choose: ChooseDevices | None = None) -> GrantRequest:
     ask = (DeviceAsk("gpu", 1, {MEM: amount}),)
     return GrantRequest(uid, f"ns/{uid}", rv, DeviceRequest("policy", ask, choose or first_free(amount)))
 

@@ -7,14 +7,14 @@ import pytest
 
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.nodes.node_table import JournalEntry
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from support.mirror import CREATED_NS, FOUND, Told, change, node, written
 from support.policy import placed
 
 _READY = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-05-01T10:00:00Z"}
 
 
-def _paths(one: Change | None) -> set[str]:
+def _paths(one: NodeChange | None) -> set[str]:
     assert one is not None
     return {".".join(path) for path in one.node}
 

@@ -17,14 +17,14 @@ from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import GrantedDevice, Unknown
 from fairlead.strategies.devices.record import ASSIGNED
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from support.mirror import Told, node
 from support.policy import policy
 from support.policy.asking import filtered, scored
 
 MEM = "example.org/gpu-mem"
 GRANTS = (GrantedDevice("0", {MEM: 4}),)
-DEVICES = Change(devices=True)
+DEVICES = NodeChange(devices=True)
 Kept = tuple[str, AnyEntry]
 
 
@@ -36,7 +36,7 @@ def counted(told: Told, name: str = "n1") -> list[str]:
     return [one.uid for one in told.view(name).granted]
 
 
-def changes(told: Told, do: Any) -> list[tuple[str, Change | None]]:
+def changes(told: Told, do: Any) -> list[tuple[str, NodeChange | None]]:
     """What the journal has of it, by node."""
     names = {slot: name for name, slot in told.mirror.nodes.slots.items()}
     before = len(told.mirror.nodes.journal)

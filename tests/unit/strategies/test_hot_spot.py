@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from fairlead.strategies.builtin.hot_spot import STRATEGY, TOO_MANY, HotSpotFilter, HotSpotScore
 from fairlead.strategies.contract import (
     PASS,
-    Controller,
+    ControllerRef,
     Filter,
     Pass,
     PodsRead,
@@ -47,7 +47,7 @@ def scores(**params: Any) -> Score:
 
 def placed(*ages_s: float, **fields: Any) -> list[OnNode]:
     """Pods that were placed so many seconds ago."""
-    usual: dict[str, Any] = {"namespace": "ml", "controller": Controller("ReplicaSet", "web")}
+    usual: dict[str, Any] = {"namespace": "ml", "controller": ControllerRef("ReplicaSet", "web")}
     return [OnNode(placed_at=NOW - int(age_s * S), uid=f"u{at}", **usual | fields) for at, age_s in enumerate(ages_s)]
 
 
@@ -64,8 +64,8 @@ def rejected(until_s: float) -> Reject:
     return Reject(TOO_MANY, until=NOW + int(until_s * S))
 
 
-_DAEMONS = placed(1, 2, 3, controller=Controller("DaemonSet", "cilium"))
-_MIRRORS = placed(1, 2, 3, controller=Controller("Node", "n1"))
+_DAEMONS = placed(1, 2, 3, controller=ControllerRef("DaemonSet", "cilium"))
+_MIRRORS = placed(1, 2, 3, controller=ControllerRef("Node", "n1"))
 
 _LIMITS: dict[str, tuple[Filter, list[OnNode], Verdict]] = {
     "no pods": (filters(("30s", 1)), [], PASS),

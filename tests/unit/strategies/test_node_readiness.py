@@ -13,7 +13,7 @@ from fairlead.strategies.builtin.node_readiness import WAITING
 from fairlead.strategies.builtin.node_readiness_params import NodeReadiness
 from fairlead.strategies.contract import (
     PASS,
-    Controller,
+    ControllerRef,
     NodeCondition,
     PodsRead,
     Reads,
@@ -49,7 +49,7 @@ NO_NETWORK = Reject("condition NetworkReady is not True")
 
 
 def cilium(**changed: Any) -> OnNode:
-    usual: dict[str, Any] = {"controller": Controller("DaemonSet", "cilium"), "ready_since": NOW - 60 * S}
+    usual: dict[str, Any] = {"controller": ControllerRef("DaemonSet", "cilium"), "ready_since": NOW - 60 * S}
     return OnNode(**usual | changed)
 
 
@@ -96,10 +96,10 @@ CASES = {
         CILIUM, NO_CILIUM, Node(pods=[cilium(namespace="default")])
     ),
     "a pod of another DaemonSet is no help": Case(
-        CILIUM, NO_CILIUM, Node(pods=[cilium(controller=Controller("DaemonSet", "calico"))])
+        CILIUM, NO_CILIUM, Node(pods=[cilium(controller=ControllerRef("DaemonSet", "calico"))])
     ),
     "a controller of the name that is no DaemonSet is no help": Case(
-        CILIUM, NO_CILIUM, Node(pods=[cilium(controller=Controller("ReplicaSet", "cilium"))])
+        CILIUM, NO_CILIUM, Node(pods=[cilium(controller=ControllerRef("ReplicaSet", "cilium"))])
     ),
     "a pod that only has the name and no controller is no help": Case(
         CILIUM, NO_CILIUM, Node(pods=[cilium(controller=None, name="cilium")])
@@ -286,7 +286,7 @@ def test_reads_name_what_is_used_and_no_more() -> None:
                 ("metadata", "annotations", "checked"),
             }
         ),
-        pods=frozenset({PodsRead("kube-system", Controller("DaemonSet", "cilium")), PodsRead("images")}),
+        pods=frozenset({PodsRead("kube-system", ControllerRef("DaemonSet", "cilium")), PodsRead("images")}),
     )
     timed = node_readiness.compile_filter(NodeReadiness.model_validate(WARM | HOLD | CHOOSE))
     assert timed.reads == Reads(

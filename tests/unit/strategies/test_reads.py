@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.strategies.contract import Controller
-from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, EVERY, LABELS, Change, Path, PodsRead, Reads, union
+from fairlead.strategies.contract import ControllerRef
+from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, EVERY, LABELS, NodeChange, Path, PodsRead, Reads, union
 from support.strategies.facts import OnNode
 
 _GPU: Path = (*LABELS, "gpu")
-_AGENT = Controller("DaemonSet", "agent")
+_AGENT = ControllerRef("DaemonSet", "agent")
 
 
 def node(*paths: Path) -> frozenset[Path]:
@@ -21,42 +21,46 @@ def names(*several: str) -> frozenset[str]:
 
 
 _CASES = {
-    "the label that is read": (Reads(node=node(_GPU)), Change(node=node(_GPU)), True),
-    "another label": (Reads(node=node(_GPU)), Change(node=node((*LABELS, "cpu"))), False),
-    "a label whose name begins the same": (Reads(node=node(_GPU)), Change(node=node((*LABELS, "gpu2"))), False),
-    "an annotation of the name": (Reads(node=node(_GPU)), Change(node=node((*ANNOTATIONS, "gpu"))), False),
-    "a label where all are read": (Reads(node=node(LABELS)), Change(node=node(_GPU)), True),
-    "all labels where one is read": (Reads(node=node(_GPU)), Change(node=node(LABELS)), True),
-    "a condition": (Reads(node=node((*CONDITIONS, "Ready"))), Change(node=node((*CONDITIONS, "Ready"))), True),
-    "another condition": (Reads(node=node((*CONDITIONS, "Ready"))), Change(node=node((*CONDITIONS, "Sick"))), False),
-    "nothing": (Reads(node=node(()), data=names(EVERY)), Change(), False),
-    "a pod where none are read": (Reads(node=node(_GPU)), Change(pods=(OnNode(),)), False),
-    "a pod where all are read": (Reads(pods=frozenset({PodsRead()})), Change(pods=(OnNode(),)), True),
-    "a pod of the namespace": (Reads(pods=frozenset({PodsRead("a")})), Change(pods=(OnNode(namespace="a"),)), True),
-    "a pod of another": (Reads(pods=frozenset({PodsRead("a")})), Change(pods=(OnNode(namespace="b"),)), False),
+    "the label that is read": (Reads(node=node(_GPU)), NodeChange(node=node(_GPU)), True),
+    "another label": (Reads(node=node(_GPU)), NodeChange(node=node((*LABELS, "cpu"))), False),
+    "a label whose name begins the same": (Reads(node=node(_GPU)), NodeChange(node=node((*LABELS, "gpu2"))), False),
+    "an annotation of the name": (Reads(node=node(_GPU)), NodeChange(node=node((*ANNOTATIONS, "gpu"))), False),
+    "a label where all are read": (Reads(node=node(LABELS)), NodeChange(node=node(_GPU)), True),
+    "all labels where one is read": (Reads(node=node(_GPU)), NodeChange(node=node(LABELS)), True),
+    "a condition": (Reads(node=node((*CONDITIONS, "Ready"))), NodeChange(node=node((*CONDITIONS, "Ready"))), True),
+    "another condition": (
+        Reads(node=node((*CONDITIONS, "Ready"))), NodeChange(node=node((*CONDITIONS, "Sick"))), False,
+    ),
+    "nothing": (Reads(node=node(()), data=names(EVERY)), NodeChange(), False),
+    "a pod where none are read": (Reads(node=node(_GPU)), NodeChange(pods=(OnNode(),)), False),
+    "a pod where all are read": (Reads(pods=frozenset({PodsRead()})), NodeChange(pods=(OnNode(),)), True),
+    "a pod of the namespace": (Reads(pods=frozenset({PodsRead("a")})), NodeChange(pods=(OnNode(namespace="a"),)), True),
+    "a pod of another": (Reads(pods=frozenset({PodsRead("a")})), NodeChange(pods=(OnNode(namespace="b"),)), False),
     "a pod of the controller": (
-        Reads(pods=frozenset({PodsRead("a", _AGENT)})), Change(pods=(OnNode(namespace="a", controller=_AGENT),)), True,
+        Reads(pods=frozenset({PodsRead("a", _AGENT)})),
+        NodeChange(pods=(OnNode(namespace="a", controller=_AGENT),)),
+        True,
     ),
     "a pod of no controller": (
-        Reads(pods=frozenset({PodsRead("a", _AGENT)})), Change(pods=(OnNode(namespace="a"),)), False,
+        Reads(pods=frozenset({PodsRead("a", _AGENT)})), NodeChange(pods=(OnNode(namespace="a"),)), False,
     ),
-    "the data that are read": (Reads(data=names("load")), Change(data=names("load", "heat")), True),
-    "other data": (Reads(data=names("load")), Change(data=names("heat")), False),
-    "data where all are read": (Reads(data=names(EVERY)), Change(data=names("heat")), True),
-    "all data where some are read": (Reads(data=names("load")), Change(data=names(EVERY)), True),
-    "all data where none are read": (Reads(), Change(data=names(EVERY)), False),
-    "requested where free is read": (Reads(free=names("cpu")), Change(requested=names("cpu")), True),
-    "allocatable where free is read": (Reads(free=names("cpu")), Change(allocatable=names("cpu")), True),
-    "requested where allocatable is read": (Reads(allocatable=names("cpu")), Change(requested=names("cpu")), False),
-    "allocatable where requested is read": (Reads(requested=names("cpu")), Change(allocatable=names("cpu")), False),
-    "requested where requested is read": (Reads(requested=names("cpu")), Change(requested=names("cpu")), True),
-    "allocatable where it is read": (Reads(allocatable=names(EVERY)), Change(allocatable=names("cpu")), True),
-    "another resource": (Reads(free=names("memory")), Change(requested=names("cpu")), False),
+    "the data that are read": (Reads(data=names("load")), NodeChange(data=names("load", "heat")), True),
+    "other data": (Reads(data=names("load")), NodeChange(data=names("heat")), False),
+    "data where all are read": (Reads(data=names(EVERY)), NodeChange(data=names("heat")), True),
+    "all data where some are read": (Reads(data=names("load")), NodeChange(data=names(EVERY)), True),
+    "all data where none are read": (Reads(), NodeChange(data=names(EVERY)), False),
+    "requested where free is read": (Reads(free=names("cpu")), NodeChange(requested=names("cpu")), True),
+    "allocatable where free is read": (Reads(free=names("cpu")), NodeChange(allocatable=names("cpu")), True),
+    "requested where allocatable is read": (Reads(allocatable=names("cpu")), NodeChange(requested=names("cpu")), False),
+    "allocatable where requested is read": (Reads(requested=names("cpu")), NodeChange(allocatable=names("cpu")), False),
+    "requested where requested is read": (Reads(requested=names("cpu")), NodeChange(requested=names("cpu")), True),
+    "allocatable where it is read": (Reads(allocatable=names(EVERY)), NodeChange(allocatable=names("cpu")), True),
+    "another resource": (Reads(free=names("memory")), NodeChange(requested=names("cpu")), False),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("reads", "change", "want"), _CASES.values(), ids=_CASES)
-def test_a_rule_is_affected_by(reads: Reads, change: Change, want: bool) -> None:
+def test_a_rule_is_affected_by(reads: Reads, change: NodeChange, want: bool) -> None:
     assert reads.affected_by(change) is want
 
 
@@ -72,11 +76,11 @@ def test_what_depends_on_the_pod_and_on_pods() -> None:
 _paths = st.frozensets(st.lists(st.sampled_from("ab"), max_size=3).map(tuple), max_size=3)
 _names = st.frozensets(st.sampled_from(["cpu", "memory", EVERY]), max_size=2)
 _reads = st.builds(Reads, pod=_paths, node=_paths, free=_names, requested=_names, data=_names, now=st.booleans())
-_changes = st.builds(Change, node=_paths, requested=_names, allocatable=_names, data=_names)
+_changes = st.builds(NodeChange, node=_paths, requested=_names, allocatable=_names, data=_names)
 
 
 @given(_reads, _reads, _changes)
-def test_together_they_are_affected_by_what_affects_either(one: Reads, other: Reads, change: Change) -> None:
+def test_together_they_are_affected_by_what_affects_either(one: Reads, other: Reads, change: NodeChange) -> None:
     together = one | other
     assert together.affected_by(change) == (one.affected_by(change) or other.affected_by(change))
     assert together == other | one == union([one, other, one])

@@ -5,7 +5,7 @@ from typing import Final
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cel.values.value_types import Duration
-from fairlead.policy.explain.explanation import Change, Element, Items, RuleExplained, Step, Unit
+from fairlead.policy.explain.explanation import Counterfactual, Element, Items, RuleExplained, Step, Unit
 from fairlead.policy.explain.format_value import shown
 from fairlead.policy.explain.mismatch import Unmatched
 from fairlead.policy.explain.units import is_in_bytes
@@ -22,7 +22,7 @@ _MOMENTS: Final = frozenset({"now", "since", "until"})
 _DURATIONS: Final = frozenset({"holdOff"})
 
 
-def of_flip(flip: Change) -> tuple[str, str]:
+def of_flip(flip: Counterfactual) -> tuple[str, str]:
     """Return a comparison and its values, without those that its text already shows."""
     left = [] if flip.left is None or _is_written(flip.left, flip.text, begins=True) else [flip.left]
     right = [] if flip.right is None or _is_written(flip.right, flip.text, begins=False) else [flip.right]
@@ -63,7 +63,7 @@ def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
     return [of_step(step) for step in rule.steps]
 
 
-def of_ways(ways: Sequence[Sequence[Change]]) -> list[tuple[str, str]]:
+def of_ways(ways: Sequence[Sequence[Counterfactual]]) -> list[tuple[str, str]]:
     """Return the comparisons of each way, with a line between two ways."""
     rows = [of_flip(flip) for flip in ways[0]]
     for way in ways[1:]:

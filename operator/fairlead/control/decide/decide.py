@@ -64,7 +64,7 @@ class ObservedScheduler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ReconcileDecision:
     """Decision about one scheduler."""
 
     lifecycle: Lifecycle
@@ -78,24 +78,26 @@ class Decision:
     """Time until the next reconcile if no event comes."""
 
 
-def decide_lifecycle(desired: DesiredScheduler, observed: ObservedScheduler, now: float) -> Decision:
+def decide_lifecycle(desired: DesiredScheduler, observed: ObservedScheduler, now: float) -> ReconcileDecision:
     """Return the part of the decision that needs no cluster facts: whether the scheduler exists at all."""
     if not (desired.exists or desired.listed or observed.rollout.config or observed.persisted != _NOTHING):
-        return Decision(lifecycle="Delete", message="no policy uses it, and only leftovers exist")
+        return ReconcileDecision(lifecycle="Delete", message="no policy uses it, and only leftovers exist")
     uses = wire(desired.policies) | desired.serving if desired.exists else None
     retained = retained_wiring(uses, observed.persisted.retention, now)
     lifecycle, why = retention_decision(
         listed=desired.listed, retention=retained.retention, pending_pods=observed.pending_pods, now=now
     )
     if lifecycle == "Delete":
-        return Decision(lifecycle=lifecycle, message=why)
+        return ReconcileDecision(lifecycle=lifecycle, message=why)
     persisted = PersistedState(rollout=observed.persisted.rollout, retention=retained.retention)
-    return Decision(lifecycle=lifecycle, persisted=persisted, message=why, requeue_after_s=retained.requeue_after_s)
+    return ReconcileDecision(
+        lifecycle=lifecycle, persisted=persisted, message=why, requeue_after_s=retained.requeue_after_s
+    )
 
 
 def decide(
     engine: TemplateEngine, desired: DesiredScheduler, facts: ClusterFacts, observed: ObservedScheduler, now: float
-) -> Decision:
+) -> ReconcileDecision:
     """Return the decision about one scheduler. Raises InvalidObjectError if its settings cannot be used."""
     start = decide_lifecycle(desired, observed, now)
     if start.lifecycle == "Delete":
@@ -137,7 +139,7 @@ def decide(
 
 
 def objects_to_prune(
-    names: ObjectNames, decided: Decision, observed: ObservedScheduler, objects: Sequence[Object]
+    names: ObjectNames, decided: ReconcileDecision, observed: ObservedScheduler, objects: Sequence[Object]
 ) -> list[Object]:
     """Return the objects with our label that are not desired any more, in the order in which to delete them.
 

@@ -85,7 +85,7 @@ class LeaderContext:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Controller:
+class LeaderController:
     """Controller of one leader. All of it runs in one loop, which is not the one that serves."""
 
     informer: PolicyInformer
@@ -122,7 +122,7 @@ def now() -> datetime:
 
 
 @asynccontextmanager
-async def leader_controller(operator: LeaderContext) -> AsyncIterator[Controller]:
+async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderController]:
     """Provide a controller that runs in this loop, after a first resync."""
     async with operator.client() as client:
         uninstall_hook = UninstallHook(client, operator.namespace, MissingPermissions())
@@ -148,7 +148,7 @@ def _controller(
     certificates: SchedulerCertificates,
     ca_bundle: WebhookCABundle,
     uninstall_hook: UninstallHook,
-) -> Controller:
+) -> LeaderController:
     namespace, is_leader, poll_requested = operator.namespace, operator.is_leader, asyncio.Event()
     missing = uninstall_hook.missing_permissions
     policy_index, owner = PolicyIndex(operator.model), NamespaceOwner(objects, namespace)
@@ -237,7 +237,7 @@ def _controller(
 
     crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
     background = [foreign.run, crd_check.run, uninstall_hook.run, *(one.run for one in external)]
-    return Controller(informer=informer, queue=queue, poller=poller, background=background)
+    return LeaderController(informer=informer, queue=queue, poller=poller, background=background)
 
 
 def _replicas(

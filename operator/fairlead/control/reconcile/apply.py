@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.control.decide.decide import Decision, deletion_order, objects_to_prune
+from fairlead.control.decide.decide import ReconcileDecision, deletion_order, objects_to_prune
 from fairlead.control.decide.persisted_state import STATE, to_config_map
 from fairlead.control.reconcile.object_client import ObjectClient, ref_of
 from fairlead.control.reconcile.observe import ObservedObjects
@@ -31,8 +31,8 @@ class Applier:
         self,
         names: ObjectNames,
         observed: ObservedObjects,
-        decision: Decision,
-        before: Decision | None,
+        decision: ReconcileDecision,
+        before: ReconcileDecision | None,
         drifts: list[Drift],
         *,
         paused: bool = False,
@@ -66,7 +66,7 @@ class Applier:
             await self.owner.adopt(one for one in observed.objects if one not in extra)
         return False
 
-    async def persist(self, names: ObjectNames, decision: Decision, observed: ObservedObjects) -> None:
+    async def persist(self, names: ObjectNames, decision: ReconcileDecision, observed: ObservedObjects) -> None:
         """Write the persisted state, if it is still the one that was observed."""
         obj = to_config_map(names, decision.persisted)
         await write_document(self.objects.client, STATE, observed.state, obj, ref_of(obj), changes=obj["data"])

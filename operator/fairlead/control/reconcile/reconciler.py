@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
-from fairlead.control.decide.decide import Decision, DesiredScheduler, decide, decide_lifecycle
+from fairlead.control.decide.decide import DesiredScheduler, ReconcileDecision, decide, decide_lifecycle
 from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.control.reconcile.apply import Applier, forged
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
@@ -135,7 +135,7 @@ class Reconciler:
         return await self.foreign.conflict(names, known=known, gone=registry.managed.gone_since(scheduler))
 
     async def _gather_facts(
-        self, names: ObjectNames, desired: DesiredScheduler, observed: ObservedObjects, decision: Decision
+        self, names: ObjectNames, desired: DesiredScheduler, observed: ObservedObjects, decision: ReconcileDecision
     ) -> ClusterFacts:
         """Return the facts for rendering, once the certificate is issued. Raises InvalidObjectError."""
         started_with = self.registry.started_with_ca(names.scheduler)
@@ -174,7 +174,7 @@ class Reconciler:
             return None
         return client_context(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
 
-    async def _apply_rejected(self, names: ObjectNames, observed: ObservedObjects, decision: Decision) -> None:
+    async def _apply_rejected(self, names: ObjectNames, observed: ObservedObjects, decision: ReconcileDecision) -> None:
         if decision.phase == "RolledBack":
             await self.applier.apply(names, observed, decision, None, [])
         elif decision.persisted != observed.scheduler.persisted:
@@ -185,7 +185,9 @@ def _with_rollout(observed: ObservedObjects, rollout: RolloutObservation) -> Obs
     return replace(observed, scheduler=replace(observed.scheduler, rollout=rollout))
 
 
-def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, decision: Decision) -> ObservedObjects:
+def _with_invalid_deployment(
+    error: RequestError, observed: ObservedObjects, decision: ReconcileDecision
+) -> ObservedObjects:
     """Return the observation as if the pods of the new Deployment had failed, because the API server rejects it.
 
     Raises the error if it is about something else.
@@ -198,7 +200,7 @@ def _with_invalid_deployment(error: RequestError, observed: ObservedObjects, dec
     return _with_rollout(observed, RolloutObservation(config=decision.plan.config_hash, failure=failure))
 
 
-def _renews(decision: Decision, observed: ObservedObjects, *, managed: bool) -> bool:
+def _renews(decision: ReconcileDecision, observed: ObservedObjects, *, managed: bool) -> bool:
     """Return whether the pods of a paused scheduler need new authorities, or are being rolled for them."""
     live = observed.scheduler
     if decision.lifecycle == "Delete" or decision.plan is None:
@@ -211,7 +213,7 @@ def _renews(decision: Decision, observed: ObservedObjects, *, managed: bool) -> 
     return decision.plan.config_hash != live.rollout.config or live.persisted.rollout.candidate is not None
 
 
-def _finished_rollout(observed: ObservedObjects, decision: Decision, now: float) -> FinishedRollout | None:
+def _finished_rollout(observed: ObservedObjects, decision: ReconcileDecision, now: float) -> FinishedRollout | None:
     before, after = observed.scheduler.persisted.rollout, decision.persisted.rollout
     trying, rejected = before.candidate, after.rejected
     if rejected is not None and rejected != before.rejected:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from fairlead.control.decide.decide import Decision
+from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.kube.errors import ClusterError
 from fairlead.pki.authority import AuthorityError
 
@@ -35,7 +35,7 @@ class FinishedRollout:
 class ReconcileResult:
     """Result of one reconcile of one scheduler."""
 
-    decision: Decision | None = None
+    decision: ReconcileDecision | None = None
     policy_edits: Sequence[str] = ()
     """Edit ids of the policies that it was decided from."""
     refused: str = ""

@@ -16,7 +16,7 @@ from fairlead.cel.analysis.trace import is_loop
 from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, Node, walk
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.explain.explanation import Change, Element
+from fairlead.policy.explain.explanation import Counterfactual, Element
 from fairlead.policy.explain.trace_steps import At, ExpressionTrace, tested
 from fairlead.policy.explain.units import compared_unit
 
@@ -73,14 +73,14 @@ def _everything(expression: CompiledExpression) -> CompiledExpression:
     return CompiledExpression(whole, expression.variables)
 
 
-def all_changes(expression: CompiledExpression, values: PartValues) -> list[list[Change]]:
+def all_changes(expression: CompiledExpression, values: PartValues) -> list[list[Counterfactual]]:
     """Return each way in which comparisons would have to come out otherwise, the shortest first; none if none would do.
 
     Of ways of one length those about the node come first: the pod is given. Of several elements of a loop that would
     do, one stands for all.
     """
     ways = _Search(expression, values).ways(expression.expression.checked.root, {}, want=True)
-    found = list[list[Change]]()
+    found = list[list[Counterfactual]]()
     for way in ways:
         places: dict[int, tuple[Node, list[At]]] = {}
         for node, at in way:
@@ -91,12 +91,12 @@ def all_changes(expression: CompiledExpression, values: PartValues) -> list[list
     return found
 
 
-def _change(expression: CompiledExpression, node: Node, places: Sequence[At], values: PartValues) -> Change:
+def _change(expression: CompiledExpression, node: Node, places: Sequence[At], values: PartValues) -> Counterfactual:
     at = places[-1]
     operands = node.args if isinstance(node, Call) and len(node.args) <= _OPERANDS else ()
     left, right = [*(values.value(operand, at) for operand in operands), None, None][:_OPERANDS]
     elements, unit = values.elements(node, at), compared_unit(node, expression)
-    return Change(text(node), values.value(node, at), left, right, elements, len(places) > 1, unit)
+    return Counterfactual(text(node), values.value(node, at), left, right, elements, len(places) > 1, unit)
 
 
 def is_comparison(checked: Checked, node: Node) -> bool:

@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
 from fairlead.policy.explain.counterfactuals import all_changes, lowered_values
 from fairlead.policy.explain.explanation import (
-    Change,
+    Counterfactual,
     ExplainedMatchError,
     Items,
     NodeExplained,
@@ -37,7 +37,7 @@ from fairlead.strategies.facts import Unknown
 
 
 @dataclass(slots=True)
-class Notes:
+class StrategyTrace:
     """Trace of a strategy."""
 
     values: dict[str, object] = field(default_factory=dict)
@@ -115,7 +115,9 @@ def explain_scores(
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
 
 
-def changes_of(expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int) -> list[list[Change]]:
+def changes_of(
+    expression: CompiledExpression, pod: PodView, view: NodeView | None, now: int
+) -> list[list[Counterfactual]]:
     """Return each way in which comparisons would have to come out otherwise for an expression to be true.
 
     The shortest way comes first; none if no change would do. `view` is None for conditions.
@@ -164,7 +166,7 @@ def _doubt(matched: Matched, why: RuleError, pod: PodView, now: int) -> Explaine
 
 
 def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
-    notes = Notes()
+    notes = StrategyTrace()
     verdict = verdict_of(rule.filter, pod, rule.name, view, now, notes)
     rejection = rule.rejection(verdict)
     outcome: Outcome = "Rejected" if rejection else "Passed" if isinstance(verdict, Pass) else "Unknown"
@@ -187,7 +189,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
 
 
 def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int) -> RuleExplained:
-    notes = Notes()
+    notes = StrategyTrace()
     value = verdict_of(rule.score, pod, rule.name, view, now, notes)
     parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
     outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"

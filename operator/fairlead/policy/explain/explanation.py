@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Counterfactual:
     """A comparison that would have to come out otherwise."""
 
     text: str
@@ -70,9 +70,9 @@ class RuleExplained:
     unit: Unit = ""
     """Unit of the value."""
     steps: Sequence[Step] = ()
-    flips: Sequence[Change] = ()
+    flips: Sequence[Counterfactual] = ()
     """The fewest comparisons that would have to come out otherwise for the node to pass."""
-    alternatives: Sequence[Sequence[Change]] = ()
+    alternatives: Sequence[Sequence[Counterfactual]] = ()
     """Other ways to pass, none of which contains another."""
     noted: Items | None = None
     raised: str = ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
 from fairlead.policy.explain.explainer import changes_of
-from fairlead.policy.explain.explanation import Change
+from fairlead.policy.explain.explanation import Counterfactual
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_view import PodView
 
@@ -16,7 +16,7 @@ class Unmatched:
 
     policy: str
     why: str
-    ways: Sequence[Sequence[Change]] = ()
+    ways: Sequence[Sequence[Counterfactual]] = ()
     """Each way in which comparisons would have to come out otherwise for the condition to be true."""
 
 

@@ -44,7 +44,7 @@ class MeasuredSummary(NamedTuple):
     faults: tuple[FaultyNodes, ...]
 
 
-class NodeValue(NamedTuple):
+class ReportedValue(NamedTuple):
     """Value of one node, or why there is no usable one."""
 
     name: str
@@ -64,15 +64,15 @@ def age_text(age_ns: int) -> str:
     return f"{age_s}s"
 
 
-def node_values(entry: MeasuredEntry, nodes: Nodes, now: int) -> Iterator[NodeValue]:
+def node_values(entry: MeasuredEntry, nodes: Nodes, now: int) -> Iterator[ReportedValue]:
     """Yield what is measured of each node."""
     for name, slot in nodes.slots.items():
         view = nodes.views[slot]
         found = entry.read(slot, None if view is None else view.created, now)
         if isinstance(found, Unknown):
-            yield NodeValue(name, None, entry.time(slot), found.why, is_default=False)
+            yield ReportedValue(name, None, entry.time(slot), found.why, is_default=False)
         else:
-            yield NodeValue(name, found, entry.time(slot), "", is_default=not entry.has_value(slot))
+            yield ReportedValue(name, found, entry.time(slot), "", is_default=not entry.has_value(slot))
 
 
 Usable = Callable[[NodeView, int], bool]

@@ -17,7 +17,7 @@ from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
-from fairlead.strategies.reads import EVERY, Change, Reads
+from fairlead.strategies.reads import EVERY, NodeChange, Reads
 from fairlead.time_units import SECOND_NS
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
@@ -29,7 +29,7 @@ class JournalEntry(NamedTuple):
     """One change of one node."""
 
     slot: int
-    change: Change | None  # None: everything
+    change: NodeChange | None  # None: everything
     policy: str | None = None  # the policy whose data changed
 
 
@@ -56,7 +56,7 @@ class Nodes:
         """Return the position after the journal's last entry."""
         return self.start + len(self.journal)
 
-    def put(self, view: NodeView, change: Change | None = None) -> None:
+    def put(self, view: NodeView, change: NodeChange | None = None) -> None:
         """Add a node, or replace it; `change` says what differs, None stands for everything."""
         slot = self.slots.get(view.name)
         if slot is None:
@@ -94,7 +94,7 @@ class Nodes:
         values.extend([None] * (slot + 1 - len(values)))
         is_new, values[slot] = values[slot] is None, data
         if is_new or changed or timed:
-            self._note(JournalEntry(slot, Change(data=changed, timed=timed), policy))
+            self._note(JournalEntry(slot, NodeChange(data=changed, timed=timed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
         """Return a policy's data on the node in a slot; None if it was not computed."""

@@ -12,8 +12,8 @@ from fairlead.grants.device_usage import RequestingPod
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
     NONE_FRESH,
-    Entry,
     FreshPods,
+    PlacedEntry,
     limits_of,
     newest_first,
     placements,
@@ -22,11 +22,11 @@ from fairlead.policy.views.pod_usage import (
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.facts import (
     Amounts,
-    Controller,
+    ControllerRef,
     NodeCondition,
     Nominated,
-    Placement,
     PodGrant,
+    RecentPlacement,
     Stamped,
     Unknown,
 )
@@ -68,7 +68,7 @@ class NodeView:
         node: Any,
         *,
         pods: Sequence[Any] = (),
-        entries: Sequence[Entry] = (),
+        entries: Sequence[PlacedEntry] = (),
         allocatable: Amounts = _NO_AMOUNTS,
         requested: Amounts = _NO_AMOUNTS,
         data: Data | None = None,
@@ -131,7 +131,7 @@ class NodeView:
             known = self._fresh[key] = self._placed_since(name, lag_s)
         return known
 
-    def placed(self, after: int) -> Sequence[Placement]:
+    def placed(self, after: int) -> Sequence[RecentPlacement]:
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
         return placements(self._timed(), after)
 
@@ -192,7 +192,7 @@ class NodeView:
         created: int | None = self.node.metadata.creationTimestamp
         return created
 
-    def controlled(self, namespace: str, controller: Controller) -> Sequence[Any]:
+    def controlled(self, namespace: str, controller: ControllerRef) -> Sequence[Any]:
         """Return the pods on the node that a controller owns."""
         controlled = self._derived.controlled
         if controlled is None:
@@ -266,7 +266,7 @@ class NodeView:
         if at is None:
             return NONE_FRESH
         after = at - lag_s * SECOND_NS
-        found = list[Entry]()
+        found = list[PlacedEntry]()
         for placed_at, one in self._timed():
             if placed_at <= after:
                 break
@@ -279,7 +279,7 @@ class NodeView:
             limits = self._derived.limits = limits_of(self._entries)
         return limits
 
-    def _timed(self) -> Sequence[tuple[int, Entry]]:
+    def _timed(self) -> Sequence[tuple[int, PlacedEntry]]:
         timed = self._derived.timed
         if timed is None:
             timed = self._derived.timed = newest_first(self._entries)
@@ -294,6 +294,6 @@ class _Derived:
     def __init__(self) -> None:
         self.free: Amounts | None = None
         self.capacity: Amounts | None = None
-        self.controlled: dict[tuple[str, Controller], list[Any]] | None = None
+        self.controlled: dict[tuple[str, ControllerRef], list[Any]] | None = None
         self.limits: tuple[Amounts, Mapping[str, int]] | None = None
-        self.timed: Sequence[tuple[int, Entry]] | None = None
+        self.timed: Sequence[tuple[int, PlacedEntry]] | None = None

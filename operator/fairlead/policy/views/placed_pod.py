@@ -8,7 +8,7 @@ import msgspec
 from fairlead.cel.values.schema import PLACED_POD
 from fairlead.cel.values.structs import decode_scalar, struct
 from fairlead.plain_data import without_nulls
-from fairlead.strategies.facts import Controller
+from fairlead.strategies.facts import ControllerRef
 
 if TYPE_CHECKING:
 
@@ -45,11 +45,11 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
         return labels
 
     @property
-    def controller(self) -> Controller | None:
+    def controller(self) -> ControllerRef | None:
         """Return the owner that controls the pod; None if there is none."""
         for owner in self.metadata.ownerReferences:
             if owner.controller is True:
-                return Controller(owner.kind, owner.name)
+                return ControllerRef(owner.kind, owner.name)
         return None
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from fairlead.grants.device_usage import RequestingPod
-from fairlead.strategies.facts import Amounts, Placement, Predicted
+from fairlead.strategies.facts import Amounts, Predicted, RecentPlacement
 
 _DAEMONS: Final = ("DaemonSet", "Node")
 _ENDED: Final = ("Succeeded", "Failed")
@@ -49,7 +49,7 @@ class Counted(Protocol):
         """Its limits and predictions."""
 
 
-class Entry(Protocol):
+class PlacedEntry(Protocol):
     """Placed pod with what it counts for."""
 
     @property
@@ -66,7 +66,7 @@ class FreshPods:
 
     __slots__ = ("_entries",)
 
-    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+    def __init__(self, entries: Sequence[PlacedEntry] = ()) -> None:
         self._entries = entries
 
     def request(self, resource: str) -> float:
@@ -83,25 +83,25 @@ class FreshPods:
 NONE_FRESH: Final = FreshPods()
 
 
-def newest_first(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+def newest_first(entries: Sequence[PlacedEntry]) -> list[tuple[int, PlacedEntry]]:
     """Return placed pods with the time of their placement."""
     placed = [(one.pod.placed_at, one) for one in entries]
     return sorted(((at, one) for at, one in placed if at is not None), key=lambda each: -each[0])
 
 
-def placements(timed: Sequence[tuple[int, Entry]], after: int) -> list[Placement]:
+def placements(timed: Sequence[tuple[int, PlacedEntry]], after: int) -> list[RecentPlacement]:
     """Return the placements after a moment, without daemons and the node's own pods."""
-    found = list[Placement]()
+    found = list[RecentPlacement]()
     for at, one in timed:
         if at <= after:
             break
         owner = one.pod.controller
         if owner is None or owner.kind not in _DAEMONS:
-            found.append(Placement(at, one.pod, one.request.amounts))
+            found.append(RecentPlacement(at, one.pod, one.request.amounts))
     return found
 
 
-def pods_requesting(entries: Sequence[Entry], resource: str) -> list[RequestingPod]:
+def pods_requesting(entries: Sequence[PlacedEntry], resource: str) -> list[RequestingPod]:
     """Return the placed pods that request a resource and have not ended; pods from files may have no UID."""
     return [
         RequestingPod(one.pod.uid or f"{one.pod.namespace}/{one.pod.name}", amount, one.pod.deleting)
@@ -110,7 +110,7 @@ def pods_requesting(entries: Sequence[Entry], resource: str) -> list[RequestingP
     ]
 
 
-def limits_of(entries: Sequence[Entry]) -> tuple[Amounts, Mapping[str, int]]:
+def limits_of(entries: Sequence[PlacedEntry]) -> tuple[Amounts, Mapping[str, int]]:
     """Return the limits of all pods together, each at least what it requests, and how many pods have none."""
     sums, without = dict[str, float](), dict[str, int]()
     resources = {name for one in entries for name in (*one.request.amounts, *one.request.usage.limit)}

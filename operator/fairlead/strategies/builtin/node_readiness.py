@@ -22,7 +22,7 @@ from fairlead.strategies.contract import (
     CONDITIONS,
     LABELS,
     PASS,
-    Controller,
+    ControllerRef,
     Decide,
     Filter,
     NodeFacts,
@@ -162,7 +162,7 @@ def _item(name: str, kind: str, reason: str, probe: _Probe, reads: Path | PodsRe
 
 
 def _daemon(wanted: DaemonSetItem) -> _Item:
-    name, namespace, controller = wanted.name, wanted.namespace, Controller("DaemonSet", wanted.name)
+    name, namespace, controller = wanted.name, wanted.namespace, ControllerRef("DaemonSet", wanted.name)
 
     def probe(node: NodeFacts, trace: Trace | None) -> _State | int:
         return _pods_state(name, node.controlled(namespace, controller), 1, wanted.when_absent, trace)

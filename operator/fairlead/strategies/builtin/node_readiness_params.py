@@ -84,7 +84,7 @@ class AnnotationItem(Params):
     """Value that it must have. Any value if not set."""
 
 
-class Choose(Params):
+class ItemSelection(Params):
     """Selection of items by the pod."""
 
     pod_annotation: QualifiedKey
@@ -113,7 +113,7 @@ class NodeReadiness(Params):
     """Annotations that the node must have."""
     hold_off: Annotated[Duration, within("0s", "1h")] = Duration("0s")
     """How long everything must have been ready without a break, such as 20s. Defaults to 0s."""
-    choose: Choose | None = None
+    choose: ItemSelection | None = None
     """Selection of items by the pod. If not set, every pod needs all."""
 
     @classmethod

@@ -19,7 +19,7 @@ from fairlead.webhook.extender.state import ServingState
 
 _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
-Grant: TypeAlias = Callable[[BindDecision, Post, CallClock], Awaitable[VerbReply]]
+BindWithGrant: TypeAlias = Callable[[BindDecision, Post, CallClock], Awaitable[VerbReply]]
 """Binds a pod that asks for devices, and posts its Binding with this."""
 
 
@@ -30,7 +30,7 @@ async def _grant_nothing(decision: BindDecision, _post: Post, _when: CallClock) 
 class Binder:
     """Handler of bind calls."""
 
-    def __init__(self, api: BindingCalls, grant: Grant = _grant_nothing, hold: Hold = release_at_once) -> None:
+    def __init__(self, api: BindingCalls, grant: BindWithGrant = _grant_nothing, hold: Hold = release_at_once) -> None:
         self._api, self._grant, self._poster = api, grant, Poster(api, hold)
 
     async def bind(

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.cli.reports.rule_text import of_flip, of_items, of_rejection, of_step, value_of
-from fairlead.policy.explain.explanation import Change, Element, Items, RuleExplained, Step
+from fairlead.policy.explain.explanation import Counterfactual, Element, Items, RuleExplained, Step
 
 AT = (Element("pods", 0, "ml/web"),)
 
@@ -11,22 +11,28 @@ AT = (Element("pods", 0, "ml/web"),)
 @pytest.mark.parametrize(
     ("flip", "want"),
     {
-        "two values": (Change("a == b", value=False, left="x", right=""), "'x' against ''"),
-        "one is written out": (Change("a == 'x'", value=False, left="y", right="x"), "'y'"),
-        "on the left": (Change("2.0 <= free['cpu']", value=False, left=2.0, right=1.5), "1.5"),
-        "a number that is a part of a word": (Change("a1 == b1", value=False, left=1, right=2), "1 against 2"),
-        "nothing, compared with nothing": (Change("pods.size() > 0", value=False, left=0, right=0), "0"),
-        "bytes": (Change("a > b", value=False, left=3 * 1024.0**3, right=1024.0**4, unit="bytes"), "3Gi against 1Ti"),
-        "neither is known": (Change("a == b", value=None), "cannot be evaluated"),
-        "it has no sides": (Change("node.spec.unschedulable", value=True), "true"),
-        "in a loop": (Change("p.x == 'a'", value=False, left="b", right="a", at=AT), "'b', at pods[0] (ml/web)"),
+        "two values": (Counterfactual("a == b", value=False, left="x", right=""), "'x' against ''"),
+        "one is written out": (Counterfactual("a == 'x'", value=False, left="y", right="x"), "'y'"),
+        "on the left": (Counterfactual("2.0 <= free['cpu']", value=False, left=2.0, right=1.5), "1.5"),
+        "a number that is a part of a word": (Counterfactual("a1 == b1", value=False, left=1, right=2), "1 against 2"),
+        "nothing, compared with nothing": (Counterfactual("pods.size() > 0", value=False, left=0, right=0), "0"),
+        "bytes": (
+            Counterfactual("a > b", value=False, left=3 * 1024.0**3, right=1024.0**4, unit="bytes"),
+            "3Gi against 1Ti",
+        ),
+        "neither is known": (Counterfactual("a == b", value=None), "cannot be evaluated"),
+        "it has no sides": (Counterfactual("node.spec.unschedulable", value=True), "true"),
+        "in a loop": (
+            Counterfactual("p.x == 'a'", value=False, left="b", right="a", at=AT),
+            "'b', at pods[0] (ml/web)",
+        ),
         "for all of them": (
-            Change("p.x == 'a'", value=False, left="b", right="a", at=AT, everywhere=True),
+            Counterfactual("p.x == 'a'", value=False, left="b", right="a", at=AT, everywhere=True),
             "'b', and likewise for all, such as pods[0] (ml/web)",
         ),
     }.values(),
 )
-def test_a_comparison_shows_the_values_that_it_does_not_say_itself(flip: Change, want: str) -> None:
+def test_a_comparison_shows_the_values_that_it_does_not_say_itself(flip: Counterfactual, want: str) -> None:
     assert of_flip(flip) == (flip.text, want)
 
 
@@ -64,8 +70,8 @@ def test_amounts_of_memory_that_a_strategy_looked_at_are_told_as_kubernetes_writ
 
 
 def test_a_refusal_tells_what_would_have_to_be_otherwise_and_else_all_there_is() -> None:
-    steps, flips = [Step("a", 1, AT)], [Change("b", value=False)]
-    either = RuleExplained("p", "r", "Rejected", flips=flips, alternatives=[[Change("c", value=True)]])
+    steps, flips = [Step("a", 1, AT)], [Counterfactual("b", value=False)]
+    either = RuleExplained("p", "r", "Rejected", flips=flips, alternatives=[[Counterfactual("c", value=True)]])
     assert of_rejection(either) == [("b", "false"), ("or", ""), ("c", "true")]
     noted = Items({"x": 1}, [])
     assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, flips=flips, noted=noted)) == [("b", "false")]

@@ -9,7 +9,13 @@ from generate.crds import installed_policy
 
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.control.decide.decide import Decision, DesiredScheduler, ObservedScheduler, decide, objects_to_prune
+from fairlead.control.decide.decide import (
+    DesiredScheduler,
+    ObservedScheduler,
+    ReconcileDecision,
+    decide,
+    objects_to_prune,
+)
 from fairlead.control.decide.persisted_state import STATE, PersistedState, to_config_map
 from fairlead.control.decide.retention import SCHEDULER_S, VERB_S
 from fairlead.control.decide.rollout import RolloutState
@@ -37,12 +43,12 @@ ASKED = DesiredScheduler(settings=settings(), listed=False, policies=[PLAIN], ve
 NOTHING = ObservedScheduler(config_maps={})
 
 
-def named(decided: Decision, kind: str) -> Object:
+def named(decided: ReconcileDecision, kind: str) -> Object:
     assert decided.plan is not None
     return one_of(decided.plan, kind)
 
 
-def after(decided: Decision, there: ObservedScheduler = NOTHING, **seen: Any) -> ObservedScheduler:
+def after(decided: ReconcileDecision, there: ObservedScheduler = NOTHING, **seen: Any) -> ObservedScheduler:
     """What is there once that was applied."""
     config_map, deployment = named(decided, "ConfigMap"), named(decided, "Deployment")
     config = config_map["metadata"]["annotations"][CONFIG_HASH]
@@ -118,7 +124,7 @@ def test_a_verb_that_is_not_used_any_more_goes_later_and_a_scheduler_much_later(
     assert (empty.lifecycle, empty.plan) == ("Retain", first.plan)
     there = after(empty, there, **VERIFIED)
     assert decide(ENGINE, nobody, facts(), replace(there, pending_pods=2), NOW + 1 + SCHEDULER_S).lifecycle == "Retain"
-    assert decide(ENGINE, nobody, facts(), there, NOW + 1 + SCHEDULER_S) == Decision(
+    assert decide(ENGINE, nobody, facts(), there, NOW + 1 + SCHEDULER_S) == ReconcileDecision(
         lifecycle="Delete", message="no policy uses it any more, and no pending pod names it"
     )
     assert decide(ENGINE, ASKED, facts(), there, NOW + 1 + SCHEDULER_S).lifecycle == "Keep"

@@ -10,7 +10,7 @@ from generate.crds import installed_policy
 
 from fairlead.api.v1alpha1 import deciding_fields
 from fairlead.control.decide.desired import PAUSED
-from fairlead.control.loop.controller import Controller
+from fairlead.control.loop.controller import LeaderController
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
 from support.faults.api import Happened, Key
@@ -58,7 +58,7 @@ def test_a_policy_of_which_nobody_tells_the_leader_is_found_by_what_replicas_hav
         begun(story)
 
 
-def _of_children(controller: Controller, happened: Happened) -> None:
+def _of_children(controller: LeaderController, happened: Happened) -> None:
     if happened.key[:2] != POLICY[:2]:
         tell(controller, happened)
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead.control.decide.decide import Decision
+from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.decide.persisted_state import PersistedState, to_config_map
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.control.reconcile.apply import Applier
@@ -32,7 +32,7 @@ async def persist(client: Client, api: Api, *, edited: bool = False) -> Persiste
     if edited:
         api.edit(KEY, data={"state.json": "{}"})
     applier = Applier(objects, NamespaceOwner(objects, "n"))
-    await applier.persist(NAMES, Decision(lifecycle="Keep", persisted=AFTER), observed)
+    await applier.persist(NAMES, ReconcileDecision(lifecycle="Keep", persisted=AFTER), observed)
     return observed.scheduler.persisted
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.decide.decide import Decision
+from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
@@ -30,7 +30,7 @@ def test_what_its_scheduler_is_counts_once_that_was_decided_for_this_generation(
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled")
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
-    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=about)
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=about)
     made = build_status(
         StatusInputs(policy=policy, states=answers, result=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
@@ -43,7 +43,7 @@ def test_a_word_of_another_version_for_an_evaluation_is_left_out() -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
     rules = tuple(RuleState(kind="Filter", name=one, evaluation=one) for one in ("Lowered", "ByteCode", "Engine"))
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", rules=rules)
-    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
     made = build_status(
         StatusInputs(policy=policy, states=answers, result=passed, paused=False),
@@ -58,7 +58,7 @@ def test_accepted_warnings_stand_apart_with_their_reasons() -> None:
         ("CountsPods", "spec.filters[0]: it counts", "it is soft"),
         ("PodIdentity", "spec.filters[1]: it is", ""),
     ]
-    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
     made = build_status(
         StatusInputs(policy=policy, states={}, result=passed, paused=False, warnings=warnings),
         datetime(2026, 1, 1, tzinfo=UTC),
@@ -74,7 +74,7 @@ def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_say
     few = "its failurePolicy replaces its filters for 1 class of pods of one namespace"
     served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", slow_for=(few,))
     answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
-    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
     made = build_status(
         StatusInputs(policy=policy, states=answers, result=passed, paused=False),
         datetime(2026, 1, 1, tzinfo=UTC),
@@ -104,7 +104,7 @@ def test_of_a_mode_that_a_newer_version_has_the_replicas_say_what_is_applied(mod
         )
         for at, mode in enumerate(modes)
     }
-    passed = ReconcileResult(decision=Decision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
     about = StatusInputs(policy=policy, states=on_replicas, result=passed, paused=False)
     made = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason

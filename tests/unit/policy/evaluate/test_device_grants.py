@@ -22,7 +22,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import GrantedDevice, Nominated, PodGrant
 from fairlead.strategies.devices.layout import size_of
 from fairlead.strategies.devices.record import gpushare_annotations
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from support.policy import MODEL, NOW, Evaluation, faults, obj, pod, policy
 
 MEM, CORE, COUNT = "aliyun.com/gpu-mem", "example.org/gpu-core", "aliyun.com/gpu-count"
@@ -163,11 +163,11 @@ def test_verdicts_follow_grants() -> None:
     cluster = Evaluation([shares(entry())], [cards()])
     assert cluster.filter(asks(4)).passed == ["n1"]
     full = cards("n1", holds("a", "0", 6), holds("b", "1", 6))
-    cluster.nodes.put(full, Change(requested=frozenset({"cpu"})))
+    cluster.nodes.put(full, NodeChange(requested=frozenset({"cpu"})))
     assert cluster.filter(asks(4)).passed == ["n1"], "not told of devices"
-    cluster.nodes.put(full, Change(devices=True))
+    cluster.nodes.put(full, NodeChange(devices=True))
     assert cluster.filter(asks(4)).passed == []
-    cluster.nodes.put(cards(), Change(devices=True))
+    cluster.nodes.put(cards(), NodeChange(devices=True))
     assert cluster.filter(asks(4, "y")).passed == ["n1"]
 
 

@@ -11,10 +11,10 @@ from fairlead.policy.evaluate import columns
 from fairlead.policy.evaluate.columns import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from support.policy import NOW, SECOND, Clock, Evaluation, node, placed, pod, policy
 
-GPU = Change(node=frozenset({("metadata", "labels", "gpu")}))
+GPU = NodeChange(node=frozenset({("metadata", "labels", "gpu")}))
 
 
 @contextmanager
@@ -81,12 +81,12 @@ def test_changes_pile_up_to_one_evaluation() -> None:
 
 
 CHANGES = {
-    "a label that nobody reads": (Change(node=frozenset({("metadata", "labels", "other")})), set()),
-    "all labels": (Change(node=frozenset({("metadata", "labels")})), {"gpu", "zone"}),
-    "what is requested": (Change(requested=frozenset({"cpu"})), {"room"}),
-    "what is requested of something else": (Change(requested=frozenset({"memory"})), set()),
-    "what is allocatable": (Change(allocatable=frozenset({"cpu"})), {"room"}),
-    "pods": (Change(pods=(placed(),)), set()),
+    "a label that nobody reads": (NodeChange(node=frozenset({("metadata", "labels", "other")})), set()),
+    "all labels": (NodeChange(node=frozenset({("metadata", "labels")})), {"gpu", "zone"}),
+    "what is requested": (NodeChange(requested=frozenset({"cpu"})), {"room"}),
+    "what is requested of something else": (NodeChange(requested=frozenset({"memory"})), set()),
+    "what is allocatable": (NodeChange(allocatable=frozenset({"cpu"})), {"room"}),
+    "pods": (NodeChange(pods=(placed(),)), set()),
     "nobody knows what": (None, {"gpu", "zone", "room"}),
 }
 
@@ -278,7 +278,7 @@ def test_verdicts_that_hold_for_a_time_are_remembered_once_for_each_node() -> No
     cluster = Evaluation([policy(filters={"ready": ready})])
     for at in range(3_000):
         stamp = f"2027-01-15T07:{at % 60:02}:00Z"
-        change = Change(node=frozenset({("status", "conditions", "Ready")}))
+        change = NodeChange(node=frozenset({("status", "conditions", "Ready")}))
         cluster.nodes.put(node("n", labels={"gpu": "a"}, conditions={"Ready": ("True", stamp)}), change)
         cluster.filter(pod())
     (kept,) = cluster.evaluator.classes
@@ -290,7 +290,7 @@ def test_verdicts_that_hold_for_a_time_are_remembered_once_for_each_node() -> No
 def test_the_end_of_a_verdict_that_was_replaced_is_no_reason_to_ask_again() -> None:
     ready = {"nodeReadiness": {"conditions": [{"type": "Ready"}], "holdOff": "60s"}}
     cluster = Evaluation([policy(filters={"ready": ready})])
-    change = Change(node=frozenset({("status", "conditions", "Ready")}))
+    change = NodeChange(node=frozenset({("status", "conditions", "Ready")}))
     for status in ("True", "False"):
         cluster.nodes.put(node("n", conditions={"Ready": (status, "2027-01-15T08:00:00Z")}), change)
         assert cluster.reasons(pod())
@@ -302,7 +302,7 @@ def test_the_end_of_a_verdict_that_was_replaced_is_no_reason_to_ask_again() -> N
 def test_a_node_that_comes_is_judged_whatever_is_said_to_have_changed() -> None:
     cluster = _cluster()
     cluster.filter(pod(labels={"gpu": "a"}))
-    cluster.nodes.put(node("new", labels={"gpu": "a"}), Change())
+    cluster.nodes.put(node("new", labels={"gpu": "a"}), NodeChange())
     assert "new" in cluster.filter(pod(labels={"gpu": "a"}), ["new", "n1"]).passed
 
 

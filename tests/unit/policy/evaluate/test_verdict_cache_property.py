@@ -26,7 +26,7 @@ from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Pr
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Reads, Score, Strategy, Use
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from fairlead.strategies.registry import policy_with
 from support.policy import INSTALLED, NOW, SECOND, Clock, Endless, node, obj, on_node, placed, pod, policy
 from support.policy.asking import filtered, scored
@@ -181,7 +181,7 @@ class Comparison(RuleBasedStateMachine):
             newest_placed=newest,
         )
 
-    def _change(self, name: str, change: Change, **changed: Any) -> None:
+    def _change(self, name: str, change: NodeChange, **changed: Any) -> None:
         if name in self.nodes.slots:
             self.nodes.put(self._seen(name, changed), change)
 
@@ -193,7 +193,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), told=st.booleans())
     def comes_or_is_listed_again(self, name: str, told: bool) -> None:
-        self.nodes.put(self._seen(name, {}), Change() if told else None)
+        self.nodes.put(self._seen(name, {}), NodeChange() if told else None)
 
     @rule(seconds=st.sampled_from([1, 5, 16, 31]))
     def time_passes(self, seconds: int) -> None:
@@ -249,30 +249,30 @@ class KeptEqualsFresh(Comparison):
         labels = {**self.objects.get(name, {}).get("labels", {}), key: {"1": "x1", "z": "z2"}.get(value, value)}
         if value == "z" and key == "zone":
             labels.pop("zone")
-        self._change(name, Change(node=frozenset({("metadata", "labels", key)})), labels=labels)
+        self._change(name, NodeChange(node=frozenset({("metadata", "labels", key)})), labels=labels)
 
     @rule(name=st.sampled_from(NAMES), load=st.sampled_from(["0.1", "0.9", "nan", ""]), age=st.integers(-20, 20))
     def load(self, name: str, load: str, age: int) -> None:
         seconds = (self.now - NOW) // SECOND - age
         annotations = {"load": load, "load-time": _at(seconds)} if load else {}
         paths = frozenset({("metadata", "annotations", "load"), ("metadata", "annotations", "load-time")})
-        self._change(name, Change(node=paths), annotations=annotations)
+        self._change(name, NodeChange(node=paths), annotations=annotations)
 
     @rule(name=st.sampled_from(NAMES), status=st.sampled_from(["True", "False"]), late=st.booleans())
     def condition(self, name: str, status: str, late: bool) -> None:
         stamp = "2027-01-15T08:00:10Z" if late else "2026-05-01T00:00:00Z"
         path = ("status", "conditions", "Ready")
-        self._change(name, Change(node=frozenset({path})), conditions={"Ready": (status, stamp)})
+        self._change(name, NodeChange(node=frozenset({path})), conditions={"Ready": (status, stamp)})
 
     @rule(name=st.sampled_from(NAMES), used=st.sampled_from([0.0, 2.0, 4.5]))
     def used(self, name: str, used: float) -> None:
-        self._change(name, Change(requested=frozenset({"cpu"})), used=used)
+        self._change(name, NodeChange(requested=frozenset({"cpu"})), used=used)
 
     @rule(name=st.sampled_from(NAMES), count=st.integers(0, 4))
     def pods(self, name: str, count: int) -> None:
         before = self.objects.get(name, {}).get("pods", ())
         after = tuple(placed(f"q{at}") for at in range(count))
-        self._change(name, Change(pods=(*before, *after)), pods=after)
+        self._change(name, NodeChange(pods=(*before, *after)), pods=after)
 
 
 class MeasuredEqualsFresh(Comparison):
@@ -349,13 +349,13 @@ class MeasuredEqualsFresh(Comparison):
     def an_annotation_tells(self, name: str, load: str, age: int) -> None:
         annotations = {"load": load, "load-time": _at((self.now - NOW) // SECOND - age)}
         paths = frozenset({("metadata", "annotations", "load"), ("metadata", "annotations", "load-time")})
-        self._change(name, Change(node=paths), annotations=annotations)
+        self._change(name, NodeChange(node=paths), annotations=annotations)
 
     @rule(name=st.sampled_from(NAMES), age=st.integers(0, 40))
     def a_pod_is_placed(self, name: str, age: int) -> None:
         before = self.objects.get(name, {}).get("placed", ())
         one = on_node("new", self.now - age * SECOND).pod
-        self._change(name, Change(pods=(one,)), placed=(*before, self.now - age * SECOND))
+        self._change(name, NodeChange(pods=(one,)), placed=(*before, self.now - age * SECOND))
 
 
 @pytest.fixture(autouse=True)

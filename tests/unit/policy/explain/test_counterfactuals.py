@@ -8,131 +8,138 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy.explain.counterfactuals import WAYS_MAX
-from fairlead.policy.explain.explanation import Change, Element
+from fairlead.policy.explain.explanation import Counterfactual, Element
 from support.policy.explaining import ON_IT, OTHER, ZONE, Q, R, explained, flips_of
 
-CLOSEST: dict[str, tuple[str, list[Change]]] = {
+CLOSEST: dict[str, tuple[str, list[Counterfactual]]] = {
     "one comparison": (
         "node.metadata.labels['gpu'] == 'a100'",
-        [Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
+        [Counterfactual("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
     ),
     "of two that fail, both": (
         "free['cpu'] >= 2.0 && node.metadata.labels['gpu'] == 'a100'",
         [
-            Change("free['cpu'] >= 2.0", False, 1.0, 2.0),
-            Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100"),
+            Counterfactual("free['cpu'] >= 2.0", False, 1.0, 2.0),
+            Counterfactual("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100"),
         ],
     ),
     "one that holds is not among them": (
         "free['cpu'] >= 1.0 && node.metadata.labels['gpu'] == 'a100'",
-        [Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
+        [Counterfactual("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
     ),
     "of two ways the shorter": (
         "(free['cpu'] >= 2.0 && pod.spec.priority > 9) || node.metadata.labels['gpu'] == 'a100'",
-        [Change("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
+        [Counterfactual("node.metadata.labels['gpu'] == 'a100'", False, "t4", "a100")],
     ),
     "of two ways of one length the one about the node": (
         "pod.metadata.labels['gpu'] == 'any' || node.metadata.labels['gpu'] == pod.metadata.labels['gpu']",
-        [Change("node.metadata.labels['gpu'] == pod.metadata.labels['gpu']", False, "t4", "a100")],
+        [Counterfactual("node.metadata.labels['gpu'] == pod.metadata.labels['gpu']", False, "t4", "a100")],
     ),
     "something that must not be": (
         "!(node.metadata.labels['gpu'] == 't4')",
-        [Change("node.metadata.labels['gpu'] == 't4'", True, "t4", "t4")],
+        [Counterfactual("node.metadata.labels['gpu'] == 't4'", True, "t4", "t4")],
     ),
     "inside of a loop": (
         "!pods.exists(q, q.spec.priority < pod.spec.priority)",
-        [Change("q.spec.priority < pod.spec.priority", True, 3, 5, Q)],
+        [Counterfactual("q.spec.priority < pod.spec.priority", True, 3, 5, Q)],
     ),
-    "presence": ("has(node.spec.unschedulable)", [Change("has(node.spec.unschedulable)", False)]),
+    "presence": ("has(node.spec.unschedulable)", [Counterfactual("has(node.spec.unschedulable)", False)]),
     "a condition chooses": (
         "node.metadata.labels['zone'] == 'z1' ? free['cpu'] > 4.0 : true",
-        [Change("free['cpu'] > 4.0", False, 1.0, 4.0)],
+        [Counterfactual("free['cpu'] > 4.0", False, 1.0, 4.0)],
     ),
     "what raised": (
         "node.metadata.labels['none'] == 'x'",
-        [Change("node.metadata.labels['none'] == 'x'", None, None, "x")],
+        [Counterfactual("node.metadata.labels['none'] == 'x'", None, None, "x")],
     ),
     "what was not reached shows its operands": (
         "free['cpu'] >= 2.0 && pod.spec.priority > 9",
-        [Change("free['cpu'] >= 2.0", False, 1.0, 2.0), Change("pod.spec.priority > 9", False, 5, 9)],
+        [Counterfactual("free['cpu'] >= 2.0", False, 1.0, 2.0), Counterfactual("pod.spec.priority > 9", False, 5, 9)],
     ),
     "nothing helps": ("false", []),
     "inside of a loop, and not reached": (
         "pods.exists(q, q.spec.priority > 9 && q.metadata.name == 'z')",
-        [Change("q.spec.priority > 9", False, 3, 9, Q), Change("q.metadata.name == 'z'", False, "q", "z", Q)],
+        [
+            Counterfactual("q.spec.priority > 9", False, 3, 9, Q),
+            Counterfactual("q.metadata.name == 'z'", False, "q", "z", Q),
+        ],
     ),
     "of several elements the one that ended the loop": (
         "two.all(q, q.metadata.name == 'q')",
-        [Change("q.metadata.name == 'q'", False, "r", "q", R)],
+        [Counterfactual("q.metadata.name == 'q'", False, "r", "q", R)],
     ),
     "exactly one, and it is none": (
         "two.exists_one(q, q.spec.priority > 9)",
-        [Change("q.spec.priority > 9", False, 4, 9, R)],
+        [Counterfactual("q.spec.priority > 9", False, 4, 9, R)],
     ),
     "exactly one, and there are two": (
         "two.exists_one(q, q.spec.priority < 9)",
-        [Change("q.spec.priority < 9", True, 4, 9, R)],
+        [Counterfactual("q.spec.priority < 9", True, 4, 9, R)],
     ),
     "for all, and one would not be enough": (
         "two.all(q, q.spec.priority > 9)",
-        [Change("q.spec.priority > 9", False, 3, 9, Q, everywhere=True)],
+        [Counterfactual("q.spec.priority > 9", False, 3, 9, Q, everywhere=True)],
     ),
     "for one of them one, for another two": (
         "two.exists(q, q.metadata.name == 'q' && q.spec.priority > 9)",
-        [Change("q.spec.priority > 9", False, 3, 9, Q)],
+        [Counterfactual("q.spec.priority > 9", False, 3, 9, Q)],
     ),
     "for all of them it raises": (
         "two.all(q, q.metadata.labels['a'] == 'b')",
-        [Change("q.metadata.labels['a'] == 'b'", None, None, "b", Q, everywhere=True)],
+        [Counterfactual("q.metadata.labels['a'] == 'b'", None, None, "b", Q, everywhere=True)],
     ),
     "inside of two loops": (
         "two.exists(q, q.spec.containers.exists(c, c.image == 'z'))",
-        [Change("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main")))],
+        [Counterfactual("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main")))],
     ),
     "in two loops, of which one was not reached": (
         "two.exists(q, q.spec.priority > 9) && node.metadata.labels.exists(k, k == 'q')",
         [
-            Change("q.spec.priority > 9", False, 4, 9, R),
-            Change("k == 'q'", False, "zone", "q", ZONE),
+            Counterfactual("q.spec.priority > 9", False, 4, 9, R),
+            Counterfactual("k == 'q'", False, "zone", "q", ZONE),
         ],
     ),
     "in a loop and in one within": (
         "two.exists(q, q.spec.containers.exists(c, c.image == 'z') && q.spec.priority > 9)",
         [
-            Change("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main"))),
-            Change("q.spec.priority > 9", False, 4, 9, R),
+            Counterfactual("c.image == 'z'", False, "img", "z", (*R, Element("q.spec.containers", 0, "main"))),
+            Counterfactual("q.spec.priority > 9", False, 4, 9, R),
         ],
     ),
     "in two loops": (
         "two.exists_one(q, q.spec.priority > 9) || two.exists_one(q, q.spec.priority > 8)",
-        [Change("q.spec.priority > 9", False, 4, 9, R)],
+        [Counterfactual("q.spec.priority > 9", False, 4, 9, R)],
     ),
     "not exactly one, and it is one": (
         "!two.exists_one(q, q.spec.priority > 3)",
-        [Change("q.spec.priority > 3", True, 4, 3, R)],
+        [Counterfactual("q.spec.priority > 3", True, 4, 3, R)],
     ),
     "for all, and the loop ends before the second one": (
         "!two.exists(q, q.spec.priority < 9)",
-        [Change("q.spec.priority < 9", True, 3, 9, Q, everywhere=True)],
+        [Counterfactual("q.spec.priority < 9", True, 3, 9, Q, everywhere=True)],
     ),
     "for all, and the loop ends at the only one": (
         "!two.exists(q, q.spec.priority == 3)",
-        [Change("q.spec.priority == 3", True, 3, 3, Q)],
+        [Counterfactual("q.spec.priority == 3", True, 3, 3, Q)],
     ),
     "what a loop goes through raises": ("node.metadata.labels['none'].split(',').all(x, x == 'a')", []),
     "nothing to go through": ("two.filter(q, false).exists(q, q.spec.priority > 9)", []),
     "times": (
         "now - node.metadata.creationTimestamp > duration('90m')",
-        [Change("now - node.metadata.creationTimestamp > duration('90m')", False, "1h1s", "1h30m")],
+        [Counterfactual("now - node.metadata.creationTimestamp > duration('90m')", False, "1h1s", "1h30m")],
     ),
     "moments": (
         "timestamp('2030-01-01T00:00:00Z') < now",
-        [Change("timestamp('2030-01-01T00:00:00Z') < now", False, "2030-01-01T00:00:00Z", "2027-01-15T08:00:00Z")],
+        [
+            Counterfactual(
+                "timestamp('2030-01-01T00:00:00Z') < now", False, "2030-01-01T00:00:00Z", "2027-01-15T08:00:00Z"
+            )
+        ],
     ),
     "quantities": (
         "quantity('1024Mi').isGreaterThan(quantity('1500m').add(quantity('1Gi')))",
         [
-            Change(
+            Counterfactual(
                 "quantity('1024Mi').isGreaterThan(quantity('1500m').add(quantity('1Gi')))",
                 False,
                 "1Gi",
@@ -142,17 +149,17 @@ CLOSEST: dict[str, tuple[str, list[Change]]] = {
     ),
     "optionals": (
         "node.metadata.labels[?'none'] == node.metadata.labels[?'gpu']",
-        [Change("node.metadata.labels[?'none'] == node.metadata.labels[?'gpu']", False, None, "t4")],
+        [Counterfactual("node.metadata.labels[?'none'] == node.metadata.labels[?'gpu']", False, None, "t4")],
     ),
     "inside of a loop over labels": (
         "node.metadata.labels.exists(k, v, k == 'q' && v == 'r')",
-        [Change("k == 'q'", False, "zone", "q", ZONE), Change("v == 'r'", False, "z1", "r", ZONE)],
+        [Counterfactual("k == 'q'", False, "zone", "q", ZONE), Counterfactual("v == 'r'", False, "z1", "r", ZONE)],
     ),
 }
 
 
 @pytest.mark.parametrize(("expression", "want"), CLOSEST.values(), ids=CLOSEST)
-def test_the_closest_change_is(expression: str, want: list[Change]) -> None:
+def test_the_closest_change_is(expression: str, want: list[Counterfactual]) -> None:
     on_it = [*ON_IT, OTHER] if "two." in expression else ON_IT
     assert flips_of(expression.replace("two.", "pods."), on_it) == want
 

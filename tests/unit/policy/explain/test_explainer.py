@@ -12,7 +12,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator, undecided
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
-from fairlead.policy.explain.explanation import Change, ExplainedMatchError, Step
+from fairlead.policy.explain.explanation import Counterfactual, ExplainedMatchError, Step
 from fairlead.policy.views.node_view import NodeView
 from support.policy.asking import filtered, scored
 from support.policy.building import NOW
@@ -66,7 +66,7 @@ def test_data_are_read_where_nobody_has_asked_before() -> None:
     data = [{"name": "size", "nodeLabel": {"key": "size"}}]
     spec = {"data": data, "filters": [{"name": "rule", "expression": "data.size > 5.0"}]}
     (rule,) = explained(spec, node={"metadata": {"name": "n", "labels": {"size": "4"}}}).filters
-    assert list(rule.flips) == [Change("data.size > 5.0", False, 4.0, 5.0)]
+    assert list(rule.flips) == [Counterfactual("data.size > 5.0", False, 4.0, 5.0)]
 
 
 def test_a_namespace_that_is_not_known_is_the_reason() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.values.value_types import NONE, Duration, TypeName, UInt
-from fairlead.policy.explain.explanation import Change
+from fairlead.policy.explain.explanation import Counterfactual
 from fairlead.policy.explain.format_value import shown
 from support.policy.explaining import ON_IT, OTHER, explained
 
@@ -235,11 +235,11 @@ def test_a_value_is_shown_as(value: object, want: object) -> None:
     assert type(shown(value)) is type(want)
 
 
-ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
+ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Counterfactual]]] = {
     "an operand raises": (
         "pod.metadata.name == '%s'.format([node.metadata.labels['none']])",
         [("pod.metadata.name", "p"), ("raised", 'Key not found in map : "none"')],
-        [Change("pod.metadata.name == '%s'.format([node.metadata.labels['none']])", None, "p")],
+        [Counterfactual("pod.metadata.name == '%s'.format([node.metadata.labels['none']])", None, "p")],
     ),
     "one of two": (
         "pod.spec.priority > 1 && pod.metadata.name == '%s'.format([variables.pattern])",
@@ -256,7 +256,7 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
             ("'^' + node.metadata.labels['gpu']", "^t4"),
             ("node.metadata.labels['gpu']", "t4"),
         ],
-        [Change("pod.metadata.name == '%s'.format([variables.pattern])", False, "p", "^t4$")],
+        [Counterfactual("pod.metadata.name == '%s'.format([variables.pattern])", False, "p", "^t4$")],
     ),
     "both": (
         "!(now.getHours('Europe/Berlin') < 10 || '%d'.format([pod.spec.priority]) == '5')",
@@ -272,8 +272,8 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
             ("pod.spec.priority", 5),
         ],
         [
-            Change("now.getHours('Europe/Berlin') < 10", True, 9, 10),
-            Change("'%d'.format([pod.spec.priority]) == '5'", True, "5", "5"),
+            Counterfactual("now.getHours('Europe/Berlin') < 10", True, 9, 10),
+            Counterfactual("'%d'.format([pod.spec.priority]) == '5'", True, "5", "5"),
         ],
     ),
     "in what a loop goes through, and where a name is bound": (
@@ -283,7 +283,7 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
             ("node.metadata.name", "n"),
             ("pod.metadata.name", "p"),
         ],
-        [Change("['%s'.format([x]) == pod.metadata.name].all(y, y)", None)],
+        [Counterfactual("['%s'.format([x]) == pod.metadata.name].all(y, y)", None)],
     ),
     "in a loop": (
         "['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x])) && pod.spec.priority > 1",
@@ -296,14 +296,14 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Change]]] = {
             ("pod.spec.priority > 1", True),
             ("pod.spec.priority", 5),
         ],
-        [Change("['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x]))", False)],
+        [Counterfactual("['a', 'b'].exists(x, x == '%s'.format([node.metadata.name + x]))", False)],
     ),
 }
 
 
 @pytest.mark.parametrize(("expression", "parts", "flips"), ON_THE_ENGINE.values(), ids=ON_THE_ENGINE)
 def test_what_runs_on_the_engine_is_shown_too(
-    expression: str, parts: list[tuple[str, object]], flips: list[Change]
+    expression: str, parts: list[tuple[str, object]], flips: list[Counterfactual]
 ) -> None:
     variables = [{"name": "pattern", "expression": "'^' + node.metadata.labels['gpu'] + '$'"}]
     (rule,) = explained({"variables": variables, "filters": [{"name": "rule", "expression": expression}]}).filters

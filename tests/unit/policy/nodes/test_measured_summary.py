@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.policy.nodes.measured_summary import (
     FaultyNodes,
     MeasuredSummary,
-    NodeValue,
+    ReportedValue,
     age_text,
     node_values,
     summarize,
@@ -123,10 +123,10 @@ def test_the_values_of_each_node() -> None:
     nodes = cluster(at(0, a=0.1, b=0.2), at(50, b=0.3), young="d")
     told = {one.name: one for one in node_values(entry(nodes, "young"), nodes, NOW + 61 * SECOND)}
     assert told == {
-        "a": NodeValue("a", None, NOW, STALE, is_default=False),
-        "b": NodeValue("b", 0.3, NOW + 50 * SECOND, "", is_default=False),
-        "c": NodeValue("c", None, None, MISSING, is_default=False),
-        "d": NodeValue("d", 0.9, None, "", is_default=True),
+        "a": ReportedValue("a", None, NOW, STALE, is_default=False),
+        "b": ReportedValue("b", 0.3, NOW + 50 * SECOND, "", is_default=False),
+        "c": ReportedValue("c", None, None, MISSING, is_default=False),
+        "d": ReportedValue("d", 0.9, None, "", is_default=True),
     }
 
 

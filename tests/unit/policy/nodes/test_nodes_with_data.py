@@ -10,7 +10,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import Reading, poll_of
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
-from fairlead.strategies.reads import Change
+from fairlead.strategies.reads import NodeChange
 from fairlead.strategies.registry import policy_with
 from support.policy import INSTALLED, NOW, SECOND, node, obj
 
@@ -57,7 +57,7 @@ def _published_the_same(nodes: Nodes) -> int:
 
 
 def _replaced(nodes: Nodes) -> int:
-    nodes.put(node("n", labels={"gpu": "a"}), Change())
+    nodes.put(node("n", labels={"gpu": "a"}), NodeChange())
     return NOW
 
 

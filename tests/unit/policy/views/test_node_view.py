@@ -7,7 +7,7 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.policy_data import Data, MissingDataError
-from fairlead.strategies.facts import Controller, NodeCondition, Unknown
+from fairlead.strategies.facts import ControllerRef, NodeCondition, Unknown
 from support.policy import node, placed, pod
 
 AGENT = {
@@ -62,7 +62,7 @@ def test_a_node_facing_a_victim_is_the_same_node() -> None:
 def test_pods_are_found_by_their_controller_in_their_namespace() -> None:
     agent, other = placed_pod(AGENT), placed("x")
     view = node(pods=[agent, other])
-    daemon = Controller("DaemonSet", "agent")
+    daemon = ControllerRef("DaemonSet", "agent")
     assert [*view.controlled("default", daemon)] == [agent]
     assert [*view.controlled("ml", daemon)] == []
     assert [*view.without({"u-agent"}).controlled("default", daemon)] == []
@@ -74,7 +74,7 @@ def test_a_pod_on_a_node_tells_what_strategies_ask() -> None:
         True,
         "Running",
         False,
-        Controller("DaemonSet", "agent"),
+        ControllerRef("DaemonSet", "agent"),
     )
     assert agent.ready_since == 1_767_225_600 * 10**9
     assert (new.ready, new.ready_since, new.phase, new.controller, new.namespace) == (False, None, "", None, "default")
