@@ -15,7 +15,7 @@ BYTES_MAX: Final = 1 << 20
 T = TypeVar("T")
 
 
-class TooLargeError(ValueError):
+class DocumentTooLargeError(ValueError):
     """Document that is larger than the API server takes."""
 
 
@@ -72,9 +72,9 @@ class Format(Generic[T]):
         return {FORMAT: str(self.version)}
 
     def check_size(self, size: int) -> None:
-        """Raise TooLargeError if a document has more bytes than may be written."""
+        """Raise DocumentTooLargeError if a document has more bytes than may be written."""
         if size > self.bytes_max:
-            raise TooLargeError(f"{self.what}: {size:,} bytes, and the API server takes {self.bytes_max:,}")
+            raise DocumentTooLargeError(f"{self.what}: {size:,} bytes, and the API server takes {self.bytes_max:,}")
 
     def _left_alone(self, where: str, why: str, first: str, resource_version: str) -> Document[T]:
         fault = f"{where}, {self.what}, {why}; it is left alone: {first}, or {self.remedy}"

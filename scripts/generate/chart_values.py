@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fairlead.api.params import Listed, Params
 from fairlead.api.values import LabelValue, ObjectName, QualifiedKey, Shape
-from fairlead.render.container_resources import Resources
+from fairlead.render.container_resources import ContainerResources
 from fairlead.render.operator_settings import (
     AdmissionSettings,
     OperatorSettings,
@@ -205,7 +205,9 @@ class Values(OperatorSettings):
     """Image of the operator."""
     image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
     """Pull Secrets of the image, in this namespace."""
-    resources: Resources = Resources(requests={"cpu": "100m", "memory": "192Mi"}, limits={"memory": "2Gi"})
+    resources: ContainerResources = ContainerResources(
+        requests={"cpu": "100m", "memory": "192Mi"}, limits={"memory": "2Gi"}
+    )
     """Resources of a pod. For 5,000 nodes and 150,000 pods it needs 1 Gi. A CPU limit delays the placement of pods."""
     log_level: Literal["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead.documents import FORMAT, Document, Format, TooLargeError
+from fairlead.documents import FORMAT, Document, DocumentTooLargeError, Format
 
 
 def decode(data: Mapping[str, str]) -> int:
@@ -47,5 +47,5 @@ def test_document_that_does_not_exist() -> None:
 def test_what_is_written_has_its_format_and_is_not_larger_than_the_api_server_takes() -> None:
     assert FORM.annotations() == {FORMAT: "2"}
     FORM.check_size(10)
-    with pytest.raises(TooLargeError, match="a number: 11 bytes, and the API server takes 10"):
+    with pytest.raises(DocumentTooLargeError, match="a number: 11 bytes, and the API server takes 10"):
         FORM.check_size(11)

@@ -96,7 +96,7 @@ class GoneError(RequestError):
     """Status 410."""
 
 
-class Status(msgspec.Struct, frozen=True):
+class ApiStatus(msgspec.Struct, frozen=True):
     """Error object of the API server."""
 
     code: int = 0
@@ -117,7 +117,7 @@ _LACKS: Final = "of that user lacks the rule"
 _NOT_HELD: Final = "attempting to grant RBAC permissions not currently held"
 _HELD: Final = re.compile(r"\{APIGroups:\[([^][{}]*+)\], Resources:\[([^][{}]*+)\],[^{}]*? Verbs:\[([^][{}]*+)\]\}")
 _RULE: Final = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
-_status: Final = msgspec.json.Decoder(Status)
+_status: Final = msgspec.json.Decoder(ApiStatus)
 
 
 def refusal(verb: str, where: ObjectRef, status: int, body: bytes, *, retry_after: str | None = None) -> RequestError:
@@ -131,12 +131,12 @@ def refusal(verb: str, where: ObjectRef, status: int, body: bytes, *, retry_afte
     return kind(verb, where, message, status=status, reason=found.reason, retry_after_s=after)
 
 
-def status_of(body: bytes | msgspec.Raw) -> Status:
+def status_of(body: bytes | msgspec.Raw) -> ApiStatus:
     """Return the Status object in a body; an empty one if it contains none."""
     try:
         return _status.decode(body)
     except msgspec.DecodeError:
-        return Status()
+        return ApiStatus()
 
 
 def missing_rule(message: str, namespace: str = "") -> str:

@@ -22,7 +22,7 @@ _SHAPES: Final = 8192
 _SMALL: Final = 32_768
 
 
-class Request(msgspec.Struct, frozen=True, gc=False):
+class PodRequests(msgspec.Struct, frozen=True, gc=False):
     """Requests of a placed pod, exact and as rules see them."""
 
     exact: Exact
@@ -34,7 +34,7 @@ class PodEntry(msgspec.Struct, frozen=True, gc=False):
     """A placed pod and its requests."""
 
     pod: Any  # a PlacedPod
-    request: Request
+    request: PodRequests
 
     @property
     def key(self) -> Key:
@@ -86,7 +86,7 @@ class _Shape(msgspec.Struct, gc=False):
 class _Made(msgspec.Struct, gc=False):
     containers: tuple[Any, ...]
     init_containers: tuple[Any, ...]
-    request: Request
+    request: PodRequests
 
 
 _write: Final = msgspec.json.Encoder().encode
@@ -101,7 +101,7 @@ def _made(text: bytes) -> _Made:
     shape = decode.pod(text)
     exact = requested_by(shape)
     amounts = as_amounts(exact)
-    request = Request(exact, amounts, usage_of(shape, amounts))
+    request = PodRequests(exact, amounts, usage_of(shape, amounts))
     return _Made(tuple(spec.containers), tuple(spec.initContainers), request)
 
 

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from fairlead.documents import Document, Format
-from fairlead.kube.watch.secrets import Shown
+from fairlead.kube.watch.secrets import PublicSecret
 from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import parsing
 
@@ -72,7 +72,7 @@ class PeerCertificates(EventSink):
                 found[name] = kept
         return found
 
-    def put(self, secret: Shown) -> None:
+    def put(self, secret: PublicSecret) -> None:
         """Take the certificate of a Secret that was added or changed."""
         name, certificate = secret.metadata.name, secret.data.certificate
         if name == PREVIOUS_SECRET:
@@ -101,7 +101,7 @@ class PeerCertificates(EventSink):
         if key[1] == PREVIOUS_SECRET:
             self.document = Document()
 
-    def _remember(self, secret: Shown) -> None:
+    def _remember(self, secret: PublicSecret) -> None:
         latest, meta = self.now() + PREVIOUS_FOR, secret.metadata
         self.document = PREVIOUS.read_data(
             f"Secret {PREVIOUS_SECRET}", secret.data.before, meta.annotations, meta.resourceVersion

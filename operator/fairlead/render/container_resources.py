@@ -19,7 +19,7 @@ _Amount = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | 
 """A quantity such as 500m, "2" or 2."""
 
 
-class Resources(Params):
+class ContainerResources(Params):
     """Resources of a container."""
 
     requests: dict[QualifiedKey, _Amount] = Field(default_factory=lambda: {"cpu": "100m", "memory": "128Mi"})

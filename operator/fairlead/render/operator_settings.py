@@ -15,7 +15,7 @@ from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
 from fairlead.pki.parsing import digest
 from fairlead.plain_data import document
-from fairlead.render.container_resources import Resources
+from fairlead.render.container_resources import ContainerResources
 from fairlead.render.prometheus_settings import PrometheusServer, offline_check
 
 VALUES_MAX: Final = 100_000
@@ -135,7 +135,7 @@ class SchedulerSettings(Params):
     """Placement of its pods."""
     pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Maximum back-off of a pod that was rejected, while other pods are in the queue."""
-    resources: Resources = Resources()
+    resources: ContainerResources = ContainerResources()
     """Resources of its container."""
     assigned_user_ids: bool = False
     """true: its pods do not set a user, because the cluster assigns one, as OpenShift does. false: they run as 65532,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.render.cluster_facts import ClusterFacts, image_tag, percentage
-from fairlead.render.container_resources import Resources
+from fairlead.render.container_resources import ContainerResources
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, ObjectNames, digest
 from fairlead.render.operator_settings import SchedulerSettings
@@ -205,7 +205,7 @@ def _image(settings: SchedulerSettings, facts: ClusterFacts) -> str:
         ) from None
 
 
-def _resources(resources: Resources) -> Mapping[str, Any]:
+def _resources(resources: ContainerResources) -> Mapping[str, Any]:
     return {name: amounts for name, amounts in resources.model_dump(by_alias=True).items() if amounts}
 
 

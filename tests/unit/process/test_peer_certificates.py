@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fairlead.documents import FORMAT
-from fairlead.kube.watch.secrets import Certificate, SecretMetadata, Shown
+from fairlead.kube.watch.secrets import Certificate, PublicSecret, SecretMetadata
 from fairlead.pki import parsing
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.process.peer_certificates import CERTIFICATES_MAX, PREVIOUS_FOR, PREVIOUS_SECRET, PeerCertificates
@@ -28,10 +28,10 @@ class Held:
 
     def put(self, pair: Pair | bytes, name: str = "s") -> None:
         certificate = pair if isinstance(pair, bytes) else pair.certificate
-        self.leaves.put(Shown(SecretMetadata(name, "here"), Certificate(certificate)))
+        self.leaves.put(PublicSecret(SecretMetadata(name, "here"), Certificate(certificate)))
 
     def remember(self, said: bytes) -> None:
-        self.leaves.put(Shown(SecretMetadata(PREVIOUS_SECRET, "here"), Certificate(before=said)))
+        self.leaves.put(PublicSecret(SecretMetadata(PREVIOUS_SECRET, "here"), Certificate(before=said)))
 
     def holds(self, pair: Pair, name: str = "s") -> bool:
         return self.leaves.holds(name, leaf(pair))
@@ -164,8 +164,8 @@ def test_what_is_remembered_counts_for_a_day_whoever_wrote_it() -> None:
 
 def test_keys_are_not_read() -> None:
     secret = {"metadata": {"name": "s"}, "data": {"tls.crt": "YQ==", "tls.key": "no base64"}, "type": "x"}
-    assert msgspec.json.decode(msgspec.json.encode(secret), type=Shown).data.certificate == b"a"
-    assert msgspec.json.decode(b'{"metadata":{"name":"s"}}', type=Shown).data.certificate == b""
+    assert msgspec.json.decode(msgspec.json.encode(secret), type=PublicSecret).data.certificate == b"a"
+    assert msgspec.json.decode(b'{"metadata":{"name":"s"}}', type=PublicSecret).data.certificate == b""
 
 
 def test_what_a_newer_version_remembers_changes_nothing_and_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -173,7 +173,7 @@ def test_what_a_newer_version_remembers_changes_nothing_and_is_left_alone(caplog
     for pair in (A, B):
         held.put(pair)
     metadata = SecretMetadata(PREVIOUS_SECRET, "here", annotations={FORMAT: "2"})
-    held.leaves.put(Shown(metadata, Certificate(before=b"{}")))
+    held.leaves.put(PublicSecret(metadata, Certificate(before=b"{}")))
     assert (held.holds(A), held.holds(B)) == (True, True)
     assert held.leaves.document.fault.startswith(f"Secret {PREVIOUS_SECRET}, the previous certificates of callers, has")
     assert "certificates_before.unreadable" in [one.message for one in caplog.records]

@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         for each in found:
             if each is not None:
                 count += 1
-                spool.add(diff_text.shown(each))
+                spool.add(diff_text.pod_diff(each))
         rest = {"unchanged": len(pods) - count, "notSimulated": [*diff_text.NOT_SIMULATED], "notes": notes}
         spool.end(out, rest)
     for note in notes:

@@ -66,7 +66,7 @@ class PolicyOption:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class PolicySetVersion:
     """One version of policies on the cluster."""
 
     policies: PolicySet
@@ -84,7 +84,7 @@ class SimulatedCluster:
     is_live: bool
     now: int
     live: Live
-    versions: Sequence[Version]
+    versions: Sequence[PolicySetVersion]
     pods: Sequence[Pod]
     concerned: Sequence[CompiledPolicy]
     """The policies that can matter to the pods."""
@@ -116,7 +116,7 @@ class SimulatedCluster:
 
     def without_policies(self) -> "SimulatedCluster":
         """Return the cluster as it is to a scheduler that goes on without policies."""
-        nothing = Version(PolicySet(), PolicySet())
+        nothing = PolicySetVersion(PolicySet(), PolicySet())
         return replace(self, versions=(nothing,), concerned=(), data=GivenData())
 
     def notes_on_ledgers(self) -> Iterator[str]:
@@ -272,13 +272,13 @@ def _version(live: Live, option: PolicyOption, files: PolicySet | None) -> Polic
 
 def _judgeable(
     policies: PolicySet, live: Live, files: PolicySet | None, option: PolicyOption, data: GivenData
-) -> Version:
+) -> PolicySetVersion:
     """Return the version without the rules that read what is not known."""
     found, skipped = judgeable(policies.policies, [*live.unread], data.readings)
     if option.is_live:
         edited = {one.name for one in files.policies} if files is not None else set()
         skipped = [*skipped, *unknown_rules(one for one in live.policies if one.name not in edited)]
-    return Version(policies, policy_set(found) if skipped else policies, skipped)
+    return PolicySetVersion(policies, policy_set(found) if skipped else policies, skipped)
 
 
 def _moment(text: str | None, snapshot: Snapshot | None, values: Sequence[FileValues]) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ from fairlead.cli.reports.rows import alike, some
 from fairlead.simulation.placement_diff import Changed, Moved
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
-__all__ = ["NOT_SIMULATED", "Shown", "diff_lines", "shown"]
+__all__ = ["NOT_SIMULATED", "PodDiff", "diff_lines", "pod_diff"]
 
 _RED: Final = "\x1b[1;31m"
 _BOLD: Final = "\x1b[1m"
@@ -26,7 +26,7 @@ class _Sides(msgspec.Struct):
     after: Sequence[str] = msgspec.field(name="to")
 
 
-class Shown(msgspec.Struct, rename="camel"):
+class PodDiff(msgspec.Struct, rename="camel"):
     """A changed pod, for programs."""
 
     namespace: str
@@ -39,10 +39,10 @@ class Shown(msgspec.Struct, rename="camel"):
     """Rules that cause the change, as policy/rule."""
 
 
-def shown(change: Changed) -> Shown:
+def pod_diff(change: Changed) -> PodDiff:
     """Return a changed pod for programs."""
     pod = change.after.pod
-    return Shown(
+    return PodDiff(
         pod.namespace,
         pod.name,
         _Sides(change.before.policies, change.after.policies),

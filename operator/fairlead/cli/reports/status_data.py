@@ -8,11 +8,11 @@ STALE_S: Final = 120.0
 """Staleness of a cache from which it is a problem, as in the chart's alert; bookmarks arrive every minute."""
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of the parts of the output."""
 
 
-class Wrong(Line, frozen=True, kw_only=True):
+class ProblemRow(Row, frozen=True, kw_only=True):
     """A problem."""
 
     kind: str
@@ -23,7 +23,7 @@ class Wrong(Line, frozen=True, kw_only=True):
     cure: str = ""
 
 
-class Warned(Line, frozen=True, kw_only=True):
+class WarningRow(Row, frozen=True, kw_only=True):
     """A warning of a policy's status."""
 
     policy: str
@@ -32,7 +32,7 @@ class Warned(Line, frozen=True, kw_only=True):
     message: str
 
 
-class Policy(Line, frozen=True, kw_only=True):
+class PolicyRow(Row, frozen=True, kw_only=True):
     """One policy."""
 
     name: str
@@ -49,7 +49,7 @@ class Policy(Line, frozen=True, kw_only=True):
     """Number of errors of all its rules."""
 
 
-class Rule(Line, frozen=True, kw_only=True):
+class RuleRow(Row, frozen=True, kw_only=True):
     """One rule."""
 
     policy: str
@@ -63,7 +63,7 @@ class Rule(Line, frozen=True, kw_only=True):
     """Since the replicas started; None: unknown."""
 
 
-class Scheduler(Line, frozen=True, kw_only=True):
+class SchedulerRow(Row, frozen=True, kw_only=True):
     """One scheduler."""
 
     name: str
@@ -80,7 +80,7 @@ class Scheduler(Line, frozen=True, kw_only=True):
     """Time after which it is deleted, because no policy uses it; empty: it stays."""
 
 
-class Replica(Line, frozen=True, kw_only=True):
+class ReplicaRow(Row, frozen=True, kw_only=True):
     """One pod of the operator."""
 
     name: str
@@ -93,7 +93,7 @@ class Replica(Line, frozen=True, kw_only=True):
     message: str
 
 
-class Stray(Line, frozen=True, kw_only=True):
+class Stray(Row, frozen=True, kw_only=True):
     """Pods that wait for a scheduler that nothing in the cluster is called."""
 
     scheduler: str
@@ -106,23 +106,23 @@ class Stray(Line, frozen=True, kw_only=True):
     """Places that may not be searched for a scheduler of that name, and why; "" if there are none."""
 
 
-class NotRead(Line, frozen=True, kw_only=True):
+class UnreadRow(Row, frozen=True, kw_only=True):
     """A part of the cluster that could not be read."""
 
     what: str
     why: str
 
 
-class Overview(Line, frozen=True, kw_only=True):
+class Overview(Row, frozen=True, kw_only=True):
     """The whole output."""
 
     ready: bool
     namespace: str
-    wrong: list[Wrong]
-    warnings: list[Warned]
-    policies: list[Policy]
-    schedulers: list[Scheduler]
-    replicas: list[Replica]
-    rules: list[Rule]
+    wrong: list[ProblemRow]
+    warnings: list[WarningRow]
+    policies: list[PolicyRow]
+    schedulers: list[SchedulerRow]
+    replicas: list[ReplicaRow]
+    rules: list[RuleRow]
     strays: list[Stray]
-    not_read: list[NotRead]
+    not_read: list[UnreadRow]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.cli.inputs.operator_survey import Obj, Survey
-from fairlead.cli.reports.status_data import STALE_S, Policy, Replica, Scheduler, Wrong
+from fairlead.cli.reports.status_data import STALE_S, PolicyRow, ProblemRow, ReplicaRow, SchedulerRow
 from fairlead.control.decide.rollout_observation import find_condition
 from fairlead.control.status.reasons import REASONS
 
@@ -18,10 +18,10 @@ def problems(
     survey: Survey,
     samples: Mapping[str, Samples],
     *,
-    policies: Sequence[Policy],
-    schedulers: Sequence[Scheduler],
-    replicas: Sequence[Replica],
-) -> Iterator[Wrong]:
+    policies: Sequence[PolicyRow],
+    schedulers: Sequence[SchedulerRow],
+    replicas: Sequence[ReplicaRow],
+) -> Iterator[ProblemRow]:
     """Yield all problems."""
     yield from _wrong_operator(survey, replicas)
     yield from _wrong_leader(survey, replicas)
@@ -31,30 +31,32 @@ def problems(
     yield from _wrong_data(survey.policies)
 
 
-def _wrong_operator(survey: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+def _wrong_operator(survey: Survey, replicas: Sequence[ReplicaRow]) -> Iterator[ProblemRow]:
     if not replicas:
         if (when := uninstalled_at(survey)) is not None:
             what = f"it was uninstalled{when}: nothing enforces policies, and pods that name their schedulers wait"
             cure = "Install the chart, or delete the policies."
-            yield Wrong(kind="operator", name=LEASE, reason="Uninstalled", message=what, cure=cure)
+            yield ProblemRow(kind="operator", name=LEASE, reason="Uninstalled", message=what, cure=cure)
         elif not any(one.part == "pods of the operator" for one in survey.unread):
             what = f"it has no pods in {survey.namespace}: policy status is out of date, and schedulers get no answers"
-            yield Wrong(kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(survey))
+            yield ProblemRow(
+                kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(survey)
+            )
         return
     if not any(one.ready for one in replicas):
         what = "none of its pods is ready: pods of policies with failurePolicy Fail stay pending"
-        yield Wrong(kind="operator", name=LEASE, reason="NotReady", message=what)
+        yield ProblemRow(kind="operator", name=LEASE, reason="NotReady", message=what)
     for one in replicas:
         if not one.ready:
-            yield Wrong(kind="replica", name=one.name, reason="NotReady", message=one.message)
+            yield ProblemRow(kind="replica", name=one.name, reason="NotReady", message=one.message)
         elif one.stale_s is not None and one.stale_s > STALE_S:
             what = f"its cache is {one.stale_s:.0f} s behind the cluster"
             cure = "Check that it reaches the API server."
-            yield Wrong(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
+            yield ProblemRow(kind="replica", name=one.name, reason="Stale", message=what, cure=cure)
     sets = {one.policy_set for one in replicas if one.policy_set}
     if len(sets) > 1:
         what = f"the replicas serve different sets of policies: {', '.join(sorted(sets))}"
-        yield Wrong(
+        yield ProblemRow(
             kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="This resolves itself within seconds."
         )
 
@@ -79,45 +81,45 @@ def _cure_of_no_pods(survey: Survey) -> str:
     return f"Its Deployment {name} is scaled to 0: run `{kubectl} scale deployment {name} --replicas=2`."
 
 
-def _wrong_leader(survey: Survey, replicas: Sequence[Replica]) -> Iterator[Wrong]:
+def _wrong_leader(survey: Survey, replicas: Sequence[ReplicaRow]) -> Iterator[ProblemRow]:
     """Yield a problem if replicas answer and none of them leads."""
     if any(one.ready for one in replicas) and all(one.leads is False for one in replicas) and not survey.others:
         what = "none of its replicas leads: schedulers get answers, but no scheduler and no status is updated"
         cure = "After an install or a restart one leads within half a minute. Otherwise see their logs."
-        yield Wrong(kind="operator", name=LEASE, reason="NoLeader", message=what, cure=cure)
+        yield ProblemRow(kind="operator", name=LEASE, reason="NoLeader", message=what, cure=cure)
 
 
-def _wrong_cluster(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Wrong]:
+def _wrong_cluster(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[ProblemRow]:
     """Yield a problem for each other operator: a cluster can have only one."""
     cure = "Uninstall one of them: a cluster can have only one operator."
     leads = {labels.get("namespace", "") for one in samples.values() for labels, value in one.get(_OTHER, ()) if value}
     for namespace in sorted(leads):
         what = f"the operator in the namespace {namespace} manages the policies; this one does not"
-        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+        yield ProblemRow(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
     if survey.others and not leads:
         what = f"other namespaces have operators too: {', '.join(survey.others)}"
-        yield Wrong(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
+        yield ProblemRow(kind="operator", name=LEASE, reason="AnotherOperator", message=what, cure=cure)
 
 
-def _wrong_schedulers(schedulers: Iterable[Scheduler]) -> Iterator[Wrong]:
+def _wrong_schedulers(schedulers: Iterable[SchedulerRow]) -> Iterator[ProblemRow]:
     for one in schedulers:
         # that one is refused is a problem of its policies, and one that no policy uses any more is about to go
         if one.ready is False and one.management != "Refused" and not one.deleted_after:
-            yield Wrong(kind="scheduler", name=one.name, reason="NotReady", message=one.message)
+            yield ProblemRow(kind="scheduler", name=one.name, reason="NotReady", message=one.message)
 
 
-def _wrong_policies(policies: Iterable[Policy]) -> Iterator[Wrong]:
+def _wrong_policies(policies: Iterable[PolicyRow]) -> Iterator[ProblemRow]:
     for one in policies:
         if not one.ready:
             cure = REASONS[one.reason].hint if one.reason in REASONS else ""  # type: ignore[index]
-            yield Wrong(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
+            yield ProblemRow(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
 
 
-def _wrong_data(policies: Iterable[Obj]) -> Iterator[Wrong]:
+def _wrong_data(policies: Iterable[Obj]) -> Iterator[ProblemRow]:
     """Yield a problem for each policy whose measured values are stale or missing."""
     for policy in policies:
         for one in policy.get("status", {}).get("conditions", ()):
             if one["type"] == "DataReady" and one["status"] == "False":
                 name, reason = policy["metadata"]["name"], one["reason"]
                 cure = REASONS[reason].hint if reason in REASONS else ""
-                yield Wrong(kind="policy", name=name, reason=reason, message=one["message"], cure=cure)
+                yield ProblemRow(kind="policy", name=name, reason=reason, message=one["message"], cure=cure)

@@ -11,14 +11,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.installation.scheduler_names import StrayPods
 from fairlead.cli.reports.status_data import (
-    NotRead,
     Overview,
-    Policy,
-    Replica,
-    Rule,
-    Scheduler,
+    PolicyRow,
+    ReplicaRow,
+    RuleRow,
+    SchedulerRow,
     Stray,
-    Warned,
+    UnreadRow,
+    WarningRow,
 )
 from fairlead.cli.reports.status_problems import LEASE, Samples, problems, uninstalled_at
 from fairlead.control.decide.desired import scheduler_of
@@ -53,11 +53,11 @@ def overview(survey: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
             Stray(scheduler=one.scheduler, pods=one.count, pod=one.pod, meant=one.meant, unseen=one.unseen)
             for one in strays
         ],
-        not_read=[NotRead(what=one.what, why=one.why) for one in survey.unread],
+        not_read=[UnreadRow(what=one.what, why=one.why) for one in survey.unread],
     )
 
 
-def _policy(obj: Obj) -> Policy:
+def _policy(obj: Obj) -> PolicyRow:
     metadata, spec, status = obj["metadata"], obj.get("spec", {}), obj.get("status", {})
     ready: Obj = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
     reason, message = ready.get("reason", "Pending"), ready.get("message", "")
@@ -65,7 +65,7 @@ def _policy(obj: Obj) -> Policy:
     if is_old:
         reason, message = "Pending", f"the operator has not observed generation {metadata['generation']} yet"
     rules = status.get("rules", ())
-    return Policy(
+    return PolicyRow(
         name=metadata["name"],
         ready=ready.get("status") == "True" and not is_old,
         reason=reason,
@@ -84,7 +84,7 @@ def _errors(rule: Obj) -> int:
     return count
 
 
-def _rules(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
+def _rules(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[RuleRow]:
     rejected: dict[tuple[str, str], float] = {}
     for one in samples.values():
         for labels, value in one.get(_REJECTED, ()):
@@ -94,7 +94,7 @@ def _rules(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
         name = policy["metadata"]["name"]
         for rule in policy.get("status", {}).get("rules", ()):
             errors = rule.get("errors", {})
-            yield Rule(
+            yield RuleRow(
                 policy=name,
                 kind=rule["kind"],
                 name=rule["name"],
@@ -106,10 +106,10 @@ def _rules(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Rule]:
             )
 
 
-def _warnings(policies: Iterable[Obj]) -> Iterator[Warned]:
+def _warnings(policies: Iterable[Obj]) -> Iterator[WarningRow]:
     for policy in policies:
         for one in policy.get("status", {}).get("warnings", ()):
-            yield Warned(
+            yield WarningRow(
                 policy=policy["metadata"]["name"],
                 reason=one["reason"],
                 count=one.get("count", 0),
@@ -117,7 +117,7 @@ def _warnings(policies: Iterable[Obj]) -> Iterator[Warned]:
             )
 
 
-def _schedulers(survey: Survey) -> Iterator[Scheduler]:
+def _schedulers(survey: Survey) -> Iterator[SchedulerRow]:
     named = [scheduler_of(one) for one in survey.policies]
     labelled = [_label(one) for one in (*survey.deployments, *survey.config_maps)]
     leases = {one["metadata"]["name"]: one for one in survey.leases}
@@ -143,7 +143,7 @@ def _schedulers(survey: Survey) -> Iterator[Scheduler]:
             management = "Refused" if refused else ""
             gone = "it was deleted when the operator was uninstalled" if uninstalled_at(survey) is not None else ""
             ready, message = False, refused or gone or "the operator has created nothing for it yet"
-        yield Scheduler(
+        yield SchedulerRow(
             name=name,
             management=management,
             ready=ready,
@@ -172,14 +172,14 @@ def _deleted_after(survey: Survey, scheduler: str) -> str:
     return "" if since is None else f"{datetime.fromtimestamp(since + SCHEDULER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _replicas(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Replica]:
+def _replicas(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[ReplicaRow]:
     lease = next((one for one in survey.leases if one["metadata"]["name"] == LEASE), None)
     holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
     for pod in survey.operator:
         name, told = pod["metadata"]["name"], samples.get(pod["metadata"]["name"], {})
         ages = [value for _, value in told.get(_STALENESS, ())]
         ready = is_ready(pod)
-        yield Replica(
+        yield ReplicaRow(
             name=name,
             ready=ready,
             leads=None if any(one.part == "leases" for one in survey.unread) else holder.partition("_")[0] == name,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, counted, painted
-from fairlead.cli.reports.status_data import STALE_S, Overview, Rule, Stray, Wrong
+from fairlead.cli.reports.status_data import STALE_S, Overview, ProblemRow, RuleRow, Stray
 
 _RED: Final = "\x1b[1;31m"
 _GREEN: Final = "\x1b[1;32m"
@@ -84,7 +84,7 @@ _OF_EACH: Final = {
 }
 
 
-def _causes(wrong: Sequence[Wrong]) -> Iterator[str]:
+def _causes(wrong: Sequence[ProblemRow]) -> Iterator[str]:
     """Yield what is not as it should be, each kind of problem once."""
     none = any(one.reason == "NotReady" and one.kind == "operator" for one in wrong)
     wrong = [one for one in wrong if not (none and one.kind == "replica")]
@@ -159,7 +159,7 @@ def _replicas(what: Overview) -> list[Sequence[str]]:
     return [head, *rows] if rows else []
 
 
-def _rules(rules: Iterable[Rule]) -> list[Sequence[str]]:
+def _rules(rules: Iterable[RuleRow]) -> list[Sequence[str]]:
     head = ("POLICY", "KIND", "RULE", "ERRORS", "REJECTED NODES", "LAST ERROR")
     rows = [
         (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
-from fairlead.documents import Document, Format, TooLargeError
+from fairlead.documents import Document, DocumentTooLargeError, Format
 from fairlead.kube.errors import ClusterError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, decode_object
@@ -35,7 +35,7 @@ async def write_document(
         raise DocumentFaultError(before.fault)
     try:
         form.check_size(sum(len(key.encode()) + len(value.encode()) for key, value in obj["data"].items()))
-    except TooLargeError as error:
+    except DocumentTooLargeError as error:
         raise RequestError("update", at, str(error), status=_TOO_LARGE) from None
     annotations = {**obj["metadata"].get("annotations", {}), **form.annotations()}
     whole = {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}

@@ -47,7 +47,7 @@ class Certificate(msgspec.Struct, frozen=True):
     """Previous certificates."""
 
 
-class Shown(msgspec.Struct, frozen=True):
+class PublicSecret(msgspec.Struct, frozen=True):
     """A Secret without its private data."""
 
     metadata: SecretMetadata
@@ -55,7 +55,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 _decode: Final = msgspec.json.Decoder(Secret).decode
-_decode_shown: Final = msgspec.json.Decoder(Shown).decode
+_decode_shown: Final = msgspec.json.Decoder(PublicSecret).decode
 _NOT_OF_HELM: Final = {"fieldSelector": "type!=helm.sh/release.v1"}
 """Excludes Helm releases: whole charts of a megabyte each."""
 
@@ -107,7 +107,7 @@ class Secrets:
         query = {"fieldSelector": f"metadata.name={name}"}
         return Reflector(self.client, where, decode=_decode, sink=sink, query=query, clock=clock)
 
-    def follow_shown(self, sink: Sink[Shown], *, clock: Clock | None = None) -> Reflector[Shown]:
+    def follow_shown(self, sink: Sink[PublicSecret], *, clock: Clock | None = None) -> Reflector[PublicSecret]:
         """Return a reflector of the public parts of all Secrets."""
         where = ObjectRef(SECRETS.resource, self.namespace)
         return Reflector(self.client, where, decode=_decode_shown, sink=sink, query=_NOT_OF_HELM, clock=clock)

@@ -39,7 +39,7 @@ _WHOLE: Final = b""
 _Class = tuple[str, bytes]  # namespace, digest
 
 
-class Version(NamedTuple):
+class PolicyGeneration(NamedTuple):
     """One generation of one policy; another UID or generation starts with closed circuits."""
 
     name: str
@@ -50,7 +50,7 @@ class Version(NamedTuple):
 class OpenCircuit(NamedTuple):
     """An open circuit of a policy, and for how many pods."""
 
-    policy: Version
+    policy: PolicyGeneration
     part: Part
     scope: Scope
     classes: int = 0
@@ -76,9 +76,9 @@ _DONE: Final[dict[Part, str]] = {
 }
 
 
-def version(policy: CompiledPolicy) -> Version:
-    """Return the version of a policy."""
-    return Version(policy.name, policy.uid, policy.generation)
+def generation_of(policy: CompiledPolicy) -> PolicyGeneration:
+    """Return the generation of a compiled policy."""
+    return PolicyGeneration(policy.name, policy.uid, policy.generation)
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +113,7 @@ class _PolicyCircuits:
             return "namespace"
         return "class"
 
-    def summary(self, policy: Version, part: Part, at: int) -> OpenCircuit | None:
+    def summary(self, policy: PolicyGeneration, part: Part, at: int) -> OpenCircuit | None:
         """Return for which pods it is open; None if it is closed."""
         if self.all_until > at:
             return OpenCircuit(policy, part, "all")
@@ -131,13 +131,13 @@ class _PolicyCircuits:
 class CircuitBreaker:
     """Open circuits and recent misses of all policies. Times are nanoseconds of a monotonic clock."""
 
-    _missed: dict[tuple[Version, Part, _Class], int] = field(default_factory=dict)  # when last
-    _circuits: dict[tuple[Version, Part], _PolicyCircuits] = field(default_factory=dict)
+    _missed: dict[tuple[PolicyGeneration, Part, _Class], int] = field(default_factory=dict)  # when last
+    _circuits: dict[tuple[PolicyGeneration, Part], _PolicyCircuits] = field(default_factory=dict)
 
     def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
         """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW_NS}
-        which = version(policy), part
+        which = generation_of(policy), part
         circuits = self._circuits.get(which) or _PolicyCircuits(_class_of(policy))
         key = (*which, (pod.namespace, circuits.class_of(pod)))
         if key in self._missed:
@@ -150,7 +150,7 @@ class CircuitBreaker:
 
     def is_open(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> bool:
         """Return whether the circuit of this part of a policy is open for a pod."""
-        circuits = self._circuits.get((version(policy), part)) if self._circuits else None
+        circuits = self._circuits.get((generation_of(policy), part)) if self._circuits else None
         return circuits is not None and circuits.is_open(pod, at)
 
     def open_for(self, part: Part, at: int) -> Switched | None:

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from fairlead.documents import Document, Format, TooLargeError
+from fairlead.documents import Document, DocumentTooLargeError, Format
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Page, Resource
@@ -184,7 +184,7 @@ class LastGoodStore:
         revision = revision_of(good, number, self.source)
         try:
             LAST_GOOD.check_size(len(msgspec.json.encode(revision)))
-        except TooLargeError as error:
+        except DocumentTooLargeError as error:
             raise OSError(f"policy {good.name}: {error}") from error
         await self.api.create(revision)
         others = (one for one in stored if one["metadata"]["name"] != revision["metadata"]["name"])

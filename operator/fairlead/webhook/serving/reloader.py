@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.extender.caches import NodeNameCache
-from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, OpenCircuit, version
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, OpenCircuit, generation_of
 from fairlead.webhook.extender.state import ServingState, build_serving_state
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.policy_store import PolicyStore
@@ -113,7 +113,7 @@ class PolicyReloader:
 
     def open_circuits(self) -> list[OpenCircuit]:
         """Return the open circuits of serving generations: a new generation starts with a closed one."""
-        serving = {version(one) for one in self.state.policies.policies} if self.state is not None else set()
+        serving = {generation_of(one) for one in self.state.policies.policies} if self.state is not None else set()
         return [one for one in self.circuit_breaker.open_circuits(perf_counter_ns()) if one.policy in serving]
 
     async def run(self) -> None:

@@ -8,7 +8,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_conflicts import Conflict, conflicts, layout_conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
-from fairlead.webhook.extender.circuit_breaker import OpenCircuit, version
+from fairlead.webhook.extender.circuit_breaker import OpenCircuit, generation_of
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
@@ -73,9 +73,9 @@ def _policy(
         serving="" if policy.placeholder else policy.generation,
         reason=minimal.reason,
         message=minimal.message,
-        slow=any(slow.scope == "all" for slow in inputs.open_circuits if slow.policy == version(policy)),
+        slow=any(slow.scope == "all" for slow in inputs.open_circuits if slow.policy == generation_of(policy)),
         slow_for=tuple(
-            str(slow) for slow in inputs.open_circuits if slow.policy == version(policy) and slow.scope != "all"
+            str(slow) for slow in inputs.open_circuits if slow.policy == generation_of(policy) and slow.scope != "all"
         ),
         scheduler=policy.scheduler_name,
         mode=policy.mode,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.webhook.extender.call import FailurePolicy, Outcome, VerbReply
-from fairlead.webhook.extender.circuit_breaker import PAUSE_NS, OpenCircuit, Version
+from fairlead.webhook.extender.circuit_breaker import PAUSE_NS, OpenCircuit, PolicyGeneration
 from support.policy import SECOND, node, ns, placed, policy
 from support.policy.asking import Clock
 from support.webhook import Asking, Passing, at, body, go, names_of
@@ -164,7 +164,9 @@ def test_twice_in_a_minute_is_too_slow_for_five_minutes() -> None:
     asking, time = Asking([policy(**SLOW)], MANY), Time()
     assert not time.call(asking, "filter", slow=True).outcome.switched
     assert time.call(asking, "preempt", slow=True).outcome.switched == "class"
-    assert [*asking.pace.open_circuits(time.time)] == [OpenCircuit(Version("p", "u-p", "1"), "filters", "class", 1)]
+    assert [*asking.pace.open_circuits(time.time)] == [
+        OpenCircuit(PolicyGeneration("p", "u-p", "1"), "filters", "class", 1)
+    ]
 
     reply = go.decode("filter", time.call(asking, "filter", slow=False).body)
     assert (reply["NodeNames"], {*reply["FailedAndUnresolvableNodes"].values()}) == ([], {"policy p is too slow"})

@@ -11,7 +11,7 @@ from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleFailures
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState, decode, encode
-from fairlead.webhook.extender.circuit_breaker import OpenCircuit, Version
+from fairlead.webhook.extender.circuit_breaker import OpenCircuit, PolicyGeneration
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
@@ -127,9 +127,9 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         policy(filters=FILTER),
         policy("q", filters=FILTER),
         open_circuits=[
-            OpenCircuit(Version("p", "u-p", "1"), "filters", "all"),
-            OpenCircuit(Version("q", "u-q", "0"), "scores", "all"),
-            OpenCircuit(Version("q", "u-q", "1"), "scores", "class", 2),
+            OpenCircuit(PolicyGeneration("p", "u-p", "1"), "filters", "all"),
+            OpenCircuit(PolicyGeneration("q", "u-q", "0"), "scores", "all"),
+            OpenCircuit(PolicyGeneration("q", "u-q", "1"), "scores", "class", 2),
         ],
         refused={"p": 4},
         missed={"q": 2},
