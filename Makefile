@@ -9,8 +9,9 @@ KUBERNETES ?=
 ONLY ?=
 LASTS ?= 300
 OLDER := 1.36.3 1.35.4
+RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills lock cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills dist lock cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +66,9 @@ grants-cases: setup ## interleavings of replicas that grant devices: CASES of th
 drills: setup ## a flood of the ports, an author of hostile policies, and pods all the while: LASTS (300) seconds each
 	$(BIN)/python -m testbed build
 	FAIRLEAD_DRILL_S=$(LASTS) $(BIN)/pytest tests/e2e/test_drills.py
+
+dist: setup ## wheel and source distribution in dist/, checked, and tried in an empty environment
+	@$(RELEASE) dist
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock

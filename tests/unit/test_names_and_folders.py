@@ -35,7 +35,7 @@ LONG_MODULES: Final = {
 TESTS: Final = Path(__file__).parents[1]
 SUPPORT: Final = TESTS / "support"
 BESIDE: Final = {
-    "unit": {"bench", "chart", "demo", "docs", "support", "testbed"},
+    "unit": {"bench", "chart", "demo", "docs", "release", "support", "testbed"},
     "support": {"chart", "docs", "drills", "faults", "hostile_sources", "patterns", "spread", "stream"},
 }
 SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
