@@ -20,7 +20,7 @@ def build(folder: Path = DIST, checkout: Path = ROOT) -> Packages:
     """Build both; those of other versions that lie in the folder are removed."""
     for old in [*folder.glob("fairlead-*.whl"), *folder.glob("fairlead-*.tar.gz")]:
         old.unlink()
-    command = [sys.executable, "-m", "hatchling", "build", "--directory", folder, "--target"]
+    command: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "--directory", folder, "--target"]
     for target in ("sdist", "wheel"):
         run([*command, target], where=checkout, environment=reproducible())
     [wheel], [source] = folder.glob("fairlead-*.whl"), folder.glob("fairlead-*.tar.gz")
@@ -34,7 +34,7 @@ def try_wheel(wheel: Path, checkout: Path = ROOT) -> None:
         python = Path(folder, "bin", "python")
         uv = tool("uv")
         run([uv, "venv", "--quiet", "--python", sys.executable, folder])
-        install = [uv, "pip", "install", "--quiet", "--python", python]
+        install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python]
         run([*install, "--require-hashes", "--requirement", checkout / "requirements.lock"])
         run([*install, "--no-deps", wheel])
         run([uv, "pip", "check", "--quiet", "--python", python])
