@@ -115,7 +115,7 @@ def with_default(node: Node, type_: Type) -> str:
 
 def in_text(item: Node, node: Node) -> str:
     """Return the test for an item of a text: a name is not in a list because a longer one is."""
-    if isinstance(item, Const):
+    if isinstance(item, Const) or not is_free_text(node):
         return f"{operand_text(node)}.contains({text(item)})"
     return f"{text(item)} in {operand_text(node)}.split(',')"
 
@@ -143,8 +143,8 @@ def is_amount(node: Node) -> bool:
     return False
 
 
-def may_be_number(node: Node) -> bool:
-    """Return whether a string may be written as a number: labels and annotations may, names may not."""
+def is_free_text(node: Node) -> bool:
+    """Return whether a string may hold a number or a list: labels and annotations may, names may not."""
     match node:
         case Select(operand=Select(field="labels" | "annotations")):
             return True
@@ -235,5 +235,5 @@ def as_double(node: Node, type_: Type) -> str:
             return f"quantity({text(node)}).asApproximateFloat()"
         case (_, "Quantity"):
             return f"{operand_text(node)}.asApproximateFloat()"
-    is_numeric = type_.name in ("int", "uint") or (type_.name == "string" and may_be_number(node))
+    is_numeric = type_.name in ("int", "uint") or (type_.name == "string" and is_free_text(node))
     return f"double({text(node)})" if is_numeric else ""

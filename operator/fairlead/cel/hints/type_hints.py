@@ -23,8 +23,8 @@ from fairlead.cel.hints.rewrites import (
     in_doubles,
     in_text,
     is_amount,
+    is_free_text,
     key_of_items,
-    may_be_number,
     presence,
     read_as_optional,
     with_default,
@@ -164,7 +164,7 @@ def _of_pair(call: Call, left: Operand, right: Operand) -> Hints:
         yield from of_times(sign, call, left, right)
     elif sign == "+" and names[0] == "list":
         yield from write(f"[{text(right[0])}]", right[0])
-    elif sign == "+" and names == ("string", "int") and isinstance(right[0], Const) and may_be_number(left[0]):
+    elif sign == "+" and names == ("string", "int") and isinstance(right[0], Const) and is_free_text(left[0]):
         yield from write(f"string({text(right[0])})", right[0])
         yield from write(f"int({text(left[0])})", left[0])
     elif sign == "+" and names[0] == "string" and not is_amount(left[0]):
@@ -220,7 +220,7 @@ def _of_string(
         yield from as_doubles(sign, call, scalar, string) if swapped else as_doubles(sign, call, string, scalar)
         if is_amount(node) and other_type.name == "int" and not swapped and sign in METHODS:
             yield from write(f"quantity({text(node)}).{METHODS[sign]}({text(other)})", call)
-    elif other_type.name == "int" and may_be_number(node):
+    elif other_type.name == "int" and is_free_text(node):
         yield from write(f"int({text(node)})", node)
 
 
@@ -242,7 +242,7 @@ def _of_null(call: Call, left: Operand, right: Operand) -> Hints:
 def of_in(call: Call, item: Operand, operand: Operand) -> Iterator[Rewriting]:
     """Yield what to write for `item in held`."""
     match operand[0], operand[1].name:
-        case (Const(value=str(listed)), "string"):
+        case (Const(value=str(listed)), "string") if not isinstance(item[0], Const):
             words = [part.strip() for part in listed.split(",")]
             listing = ", ".join(text(Const(0, word)) for word in words)
             yield from write(f"{text(item[0])} in [{listing}]", call, before="`in` needs a list: ")
