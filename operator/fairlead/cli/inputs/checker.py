@@ -33,6 +33,10 @@ _GROUP: Final = "fairlead.dev/"
 _MISREAD_MAX: Final = 100  # as many as are said of fields
 _NO_SUCH_FIELD: Final = "there is no such field"
 _NAME = ("metadata", "name")
+_CREATED: Final = ("metadata", "creationTimestamp")
+_LATER: Final = "~"
+"""Sorts after all times: a policy without one is not in a cluster yet."""
+_UNKNOWN_AGE: Final = "in a cluster the oldest policies come first, and this file does not say how old this one is"
 
 
 @dataclass(slots=True)
@@ -62,6 +66,18 @@ class CrossPolicyChecks:
     def remember(self, place: PolicyLocation, compiled: CompiledPolicy) -> None:
         """Record a policy that compiles."""
         self._places.append((place, compiled))
+
+    def beyond_limits(self, servers: Mapping[str, int] | None) -> Iterator[Finding]:
+        """Yield an error for each policy whose measured entries are too many, with those of the older ones."""
+        limits, is_unsure = EntryLimits(servers), False
+        for created, place, compiled in sorted(
+            ((text_at(place.root, *_CREATED) or _LATER, place, compiled) for place, compiled in self._places),
+            key=lambda one: (one[0], one[2].order),
+        ):
+            if (fault := limits.take(compiled)) is not None:
+                found = _fault(place, fault)
+                yield replace(found, hint=f"{found.hint}; {_UNKNOWN_AGE}") if created == _LATER and is_unsure else found
+            is_unsure = is_unsure or (created == _LATER and bool(compiled.data))
 
     def conflicts(self) -> Iterator[Finding]:
         """Yield a warning for each field of a policy that loses to another policy, with the place of that one."""
@@ -95,7 +111,6 @@ class Checker:
     """Acceptances of warnings that only all policies together show."""
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
-    _entries: EntryLimits = field(init=False)
     _model: type[SchedulerExtenderPolicy] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,7 +119,6 @@ class Checker:
         if (known := self.settings) is not None:
             servers = {one.name: one.max_entries for one in known.prometheus}
             self._rules = replace(self._rules, annotation_prefixes=known.annotation_prefixes, servers=servers)
-        self._entries = EntryLimits(self._rules.servers)
         self._model = policy_with(strategies.values())
 
     def check(self, file: str, data: bytes) -> None:
@@ -129,7 +143,7 @@ class Checker:
 
     def finish(self) -> LintReport:
         """Add the findings that span files, and return all findings in the order of the files."""
-        found = self._across.conflicts()
+        found = [*self._across.beyond_limits(self._rules.servers), *self._across.conflicts()]
         self.report.findings = [*with_accepted([*self.report.findings, *found], self._acceptances)]
         self.report.findings.sort(key=lambda one: (self._files[one.file], one.line, one.column))
         return self.report
@@ -173,8 +187,6 @@ class Checker:
                 self.policies.append((place, data))
             if inspected.policy is not None and inspected.compiled is not None:
                 self.compiled.append(inspected.compiled)
-                if (beyond := self._entries.take(inspected.compiled)) is not None:
-                    report.findings.append(_fault(place, beyond))
                 report.rules += _rules(place, inspected.policy, inspected.compiled)
                 self._across.remember(place, inspected.compiled)
         report.findings += self._across.same_name(place)

@@ -226,3 +226,30 @@ def test_device_shares_of_pods_that_are_never_the_same() -> None:
 def test_the_filter_of_a_device_share_is_among_the_rules() -> None:
     listed = [rule.name for rule in report_of(_sharing("one", "a.io/count")).rules]
     assert listed == ["binding/gpu"]
+
+
+def _measuring(name: str, entries: range, created: str = "") -> str:
+    """A policy with entries that count against the limit of all policies together."""
+    head = HEAD.replace("name: some", f'name: {name}, creationTimestamp: "{created}"' if created else f"name: {name}")
+    data = [f"{{name: e{at}, configMap: {{name: prices}}, factor: {at}.0}}" for at in entries]
+    return f"{head}spec: {{data: [{', '.join(data)}]}}\n"
+
+
+FULL = [_measuring(f"full{at}", range(16 * at + 1, 16 * at + 17), "2026-01-01T00:00:00Z") for at in range(7)]
+UNKNOWN = "; in a cluster the oldest policies come first, and this file does not say how old this one is"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "refused", "hint"),
+    [
+        ("2026-03-01T00:00:00Z", "2026-02-01T00:00:00Z", "a", "share entries between policies"),
+        ("2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", "b", "share entries between policies"),
+        ("", "2026-03-01T00:00:00Z", "a", "share entries between policies"),
+        ("", "", "b", f"share entries between policies{UNKNOWN}"),
+    ],
+    ids=["the second file is older", "the first file is older", "one is not in a cluster yet", "both are new"],
+)
+def test_the_oldest_policies_have_their_entries_as_in_a_cluster(first: str, then: str, refused: str, hint: str) -> None:
+    new = _measuring("a", range(1001, 1017), first), _measuring("b", range(2001, 2017), then)
+    [error] = [one for one in report_of(*new, *FULL).findings if one.severity == "error"]
+    assert (error.policy, error.field, error.hint) == (refused, "spec.data[0].configMap", hint)
