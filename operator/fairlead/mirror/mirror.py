@@ -25,6 +25,7 @@ PLACED: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 UNPLACED: Final = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of unplaced pods."""
 
+_UNREADABLE: Final = (ValueError, NotImplementedError, RecursionError)
 _NO_CHANGE: Final = NodeChange()
 _DEVICES_CHANGED: Final = NodeChange(devices=True)
 
@@ -119,7 +120,10 @@ class NodeSink(_Sink):
         entry = self._entries.get(node.metadata.name)
         if entry is None:
             entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
-        change = entry.update_node(shared_node(node), self._clock())
+        try:
+            change = entry.update_node(shared_node(node), self._clock())
+        except _UNREADABLE as error:
+            raise msgspec.ValidationError(str(error)) from error
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
 
@@ -148,7 +152,10 @@ class PlacedSink(_Sink):
             if before is not None:
                 self.remove(before.key)
             return
-        after = entry_of(pod)
+        try:
+            after = entry_of(pod)
+        except _UNREADABLE as error:
+            raise msgspec.ValidationError(str(error)) from error
         if before is not None and after.is_as(before):
             return
         self.objects[after.key] = after

@@ -31,6 +31,7 @@ from fairlead.webhook.serving.serving_gauges import serving_gauges
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 FRESH_S: Final = 1.0
 """How long metrics are cached: writing them takes time from schedulers' calls."""
+_FAULTS_MAX: Final = 3
 READY_S: Final = 0.2
 """How long the page of /readyz is cached: with many policies it is long."""
 
@@ -166,11 +167,15 @@ def checks(parts: Components) -> Iterator[ReadinessCheck]:
 
 def _watched(reflector: Reflector[Any]) -> str:
     """Return how many objects a reflector has, and what is wrong with it."""
-    text = reflector.state.last_error
-    if reflector.state.synced:
+    state, wrong = reflector.state, []
+    if state.synced:
         behind = f", {lag:.0f} s behind" if (lag := reflector.staleness()) else ""
-        text = f"{len(reflector.objects)}{behind}" + (f"; {text}" if text else "")
-    return text or "not listed yet"
+        wrong.append(f"{len(reflector.objects)}{behind}")
+    if state.last_error:
+        wrong.append(state.last_error)
+    for key, fault in [*state.faults.items()][:_FAULTS_MAX]:
+        wrong.append(f"an internal fault ({fault}) with {'/'.join(filter(None, key))}; the log says where")
+    return "; ".join(wrong) or "not listed yet"
 
 
 def _remarks(parts: Components) -> Iterator[tuple[str, str]]:

@@ -38,6 +38,8 @@ class Names(EventSink):
         self.names = list[str]()
 
     def put(self, item: Quota, /) -> None:
+        if item.metadata.name == "bad":
+            raise ValueError("a fault of the sink")
         self.names.append(item.metadata.name)
 
     def remove(self, key: Key, /) -> None:
@@ -118,11 +120,12 @@ async def test_a_replica_watches_runs_checks_counts_and_shows_it(
         await one.served(GOOD)
         status, text = await one.probe("/readyz")
         assert (status, "[-] quota: there is none" in text, "[+] quotas: 0" in text) == (503, True, True)
-        world.objects["resourcequotas"].append(node("small"))
+        world.objects["resourcequotas"] += [node("bad"), node("small")]
         one.app.replica.parts.all_reflectors["quotas"].relist()
         await one.until(lambda: made[0].names == ["small"])
         status, text = await one.probe("/readyz")
         assert (status, "[+] quota: there is one" in text, "[+] quota names: small" in text) == (200, True, True)
+        assert "[+] quotas: 1; an internal fault (ValueError) with bad; the log says where\n" in text
         assert "[+] wanted quotas: not listed yet" in text, "it keeps no replica from being ready"
         metrics = (await one.probe("/metrics"))[1]
         assert 'fairlead_mirror_objects{kind="wanted quotas"} 0.0' in metrics

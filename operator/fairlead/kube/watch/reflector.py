@@ -29,6 +29,7 @@ from fairlead.kube.watch import store
 from fairlead.kube.watch.reflector_status import SILENT_S, ReflectorStatus, Relist
 from fairlead.kube.watch.store import Key, ObjectVersion, Sink, Store
 from fairlead.kube.watch.verify import differences
+from fairlead.logs import FaultError
 
 T = TypeVar("T", bound=store.Identified)
 WATCH_S: Final = 240
@@ -124,6 +125,7 @@ class Reflector(Generic[T]):
         self.state.relists[why] += 1
         self._store.begin(replay=why in _REPLAY or self._asked.is_set())
         self._asked.clear()
+        self.state.faults.clear()
         version = ""
         async with aclosing(self._client.pages(self.where, _page.decode, query=self._query, limit=self._page)) as pages:
             async for page in pages:
@@ -141,10 +143,7 @@ class Reflector(Generic[T]):
     async def _take(self, items: list[msgspec.Raw]) -> None:
         for start in range(0, len(items), _SLICE):
             for raw in items[start : start + _SLICE]:
-                try:
-                    self._store.list(self._decode(raw))
-                except _UNREADABLE as error:
-                    self._store.skip(self._unreadable(raw, error)[0])
+                self._put(raw, self._store.list)
             await asyncio.sleep(0)
 
     async def _watch(self) -> Relist | None:
@@ -199,14 +198,12 @@ class Reflector(Generic[T]):
         if event.type == "ERROR":
             raise refusal("watch", self.where, status_of(event.object).code, bytes(event.object))
         if event.type in ("ADDED", "MODIFIED"):
-            try:
-                version = self._store.put(self._decode(event.object))
-            except _UNREADABLE as error:
-                _, version = self._unreadable(event.object, error)
+            version = self._put(event.object, self._store.put)
         else:
             key, version = self._known(event.object)
             if event.type == "DELETED":
                 self._store.gone(key, version.uid)
+                self.state.faults.pop(key, None)
         self._version = version.version or self._version  # a watch without a version would report no deletes
 
     async def _silence(self, began: float) -> None:
@@ -230,14 +227,40 @@ class Reflector(Generic[T]):
         _log.log(level, "reflector.failed", extra={"resource": str(self.where), "error": what})
         self.state.last_error = what
 
-    def _unreadable(self, raw: msgspec.Raw, error: Exception) -> tuple[Key, ObjectVersion]:
-        """Skip an object that cannot be decoded, keeping its last state: one bad object must not block all others."""
+    def _put(self, raw: msgspec.Raw, put: Callable[[T], tuple[Key, ObjectVersion]]) -> ObjectVersion:
+        """Put an object. One that cannot be put keeps its last state: it must not block all others."""
+        try:
+            item = self._decode(raw)
+        except _UNREADABLE as error:
+            return self._unreadable(raw, error)
+        try:
+            key, version = put(item)
+        except msgspec.DecodeError as error:
+            return self._unreadable(raw, error)
+        except _UNREADABLE as error:
+            return self._sink_fault(raw, error)
+        if self.state.faults:
+            self.state.faults.pop(key, None)
+        return version
+
+    def _unreadable(self, raw: msgspec.Raw, error: Exception) -> ObjectVersion:
+        """Skip an object that cannot be read."""
         key, version = self._known(raw)
+        self._store.skip(key)
         self.state.unreadable += 1
         # msgspec's messages contain no values of the object; others may
         why = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
         _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": why})
-        return key, version
+        return version
+
+    def _sink_fault(self, raw: msgspec.Raw, error: Exception) -> ObjectVersion:
+        """Skip an object with which the sink fails, and show it until it is put, or is gone."""
+        key, version = self._known(raw)
+        self.state.failures["fault"] += 1
+        self.state.faults[key] = type(error).__name__
+        extra = {"resource": str(self.where), "object": key}
+        _log.error("reflector.fault", exc_info=FaultError(error), extra=extra)
+        return version
 
     def _known(self, raw: msgspec.Raw) -> tuple[Key, ObjectVersion]:
         try:

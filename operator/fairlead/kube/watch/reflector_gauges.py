@@ -42,7 +42,7 @@ def reflector_gauges(reflectors: Reflectors, deciding: Reflectors) -> Iterator[G
     )
     yield Gauges(
         "fairlead_watch_failures",
-        "Watches that failed, by the reason: the status of the answer, unreachable, silent or access.",
+        "Watches that failed, by the reason: the status of the answer, unreachable, silent, access or fault.",
         reason,
         by_reason(lambda status: status.failures),
         grows=True,

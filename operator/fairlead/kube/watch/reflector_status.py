@@ -6,6 +6,8 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from fairlead.kube.watch.store import Key
+
 
 class Relist(StrEnum):
     """Reason for listing everything."""
@@ -39,9 +41,11 @@ class ReflectorStatus:
     """Events by type, including BOOKMARK and ERROR."""
     relists: Counter[Relist] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
-    """Failures by reason: `unreachable`, `silent`, `access` (no credentials), or the status of the reply."""
+    """Failures by reason: `unreachable`, `silent`, `access` (no credentials), `fault`, or the status of the reply."""
+    faults: dict[Key, str] = field(default_factory=dict)
+    """Objects with which the sink fails, and the type of the exception; the watch goes on with the others."""
     unreadable: int = 0
-    """Objects that could not be decoded and were skipped."""
+    """Objects that could not be read and were skipped."""
     differences: int = 0
     """Differences that consistency checks have found."""
 

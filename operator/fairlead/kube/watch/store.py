@@ -83,7 +83,7 @@ class Sink(Protocol[T_contra]):
         """Start a list. Existing objects stay until they are removed; a list may start again before it ends."""
 
     def put(self, item: T_contra, /) -> None:
-        """Add or update an object."""
+        """Add or update an object. Raises msgspec.DecodeError if it cannot be read, and then changes nothing."""
 
     def remove(self, key: Key, /) -> None:
         """Remove an object. One of the same name that comes later is a different one."""
@@ -123,14 +123,15 @@ class Store(Generic[T]):
         self._replay = self._replay or replay  # an aborted list may start again
         self._sink.begin()
 
-    def list(self, item: T) -> None:
-        """Take an object of the list."""
+    def list(self, item: T) -> tuple[Key, ObjectVersion]:
+        """Take an object of the list, and return its key and version."""
         key, version = self._identify(item)
         self._unlisted.discard(key)
         self._put(item, key, version, replay=self._replay)
+        return key, version
 
     def skip(self, key: Key) -> None:
-        """Note an object of the list that cannot be decoded: its last state stays."""
+        """Note an object of the list that cannot be put: its last state stays."""
         self._unlisted.discard(key)
 
     def sweep(self, most: int) -> bool:
@@ -145,11 +146,11 @@ class Store(Generic[T]):
         self._replay = False
         self._sink.end()
 
-    def put(self, item: T) -> ObjectVersion:
-        """Take an object of the watch, and return its version."""
+    def put(self, item: T) -> tuple[Key, ObjectVersion]:
+        """Take an object of the watch, and return its key and version."""
         key, version = self._identify(item)
         self._put(item, key, version, replay=False)
-        return version
+        return key, version
 
     def gone(self, key: Key, uid: str) -> None:
         """Remove a deleted object, unless another one has its name by now."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from msgspec import ValidationError
 
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.http.client import Client
@@ -261,22 +262,28 @@ async def test_one_object_that_cannot_be_read_does_not_keep_us_from_the_others()
 
 
 @in_loop
-async def test_one_object_that_cannot_be_taken_does_not_either() -> None:
+@pytest.mark.parametrize("error", [ValidationError, ValueError], ids=["cannot be read", "is a fault of the sink"])
+async def test_one_object_that_the_sink_cannot_take_does_not_either(error: type[ValueError]) -> None:
     """Amounts, ports and owners of a pod are read after the rest of it."""
-    script = page(A, thing("x", 2, value=13), B, version=2), watch(line("MODIFIED", thing("a", 3, value=13)))
-    async with scene(*script, watch(line("ADDED", C), then="hold")) as on:
+    bad = watch(line("MODIFIED", thing("a", 3, value=13)))
+    script = page(A, thing("x", 2, value=13), B, version=2), bad, watch(line("ADDED", C)), refuse(410)
+    async with scene(*script, page(thing("a", 4, value=7), B, C, version=5), watch(then="hold")) as on:
         take = on.sink.put
 
         def put(item: Thing) -> None:
             if item.value == 13:
-                raise ValueError("no amount")
+                raise error("no amount")
             take(item)
 
         on.sink.put = put  # type: ignore[method-assign]
         await on.sink.until(lambda: "c" in on.sink.things)
+        state, is_fault = on.reflector.state, error is ValueError
         assert {name: one.value for name, one in on.sink.things.items()} == {"a": 1, "b": 2, "c": 3}
         assert {key[1]: one.version for key, one in on.reflector.objects.items()} == {"a": "1", "b": "2", "c": "3"}
-        assert (on.reflector.state.unreadable, on.asked[-1]) == (2, "watch 3")
+        assert (state.unreadable, state.failures["fault"]) == ((0, 2) if is_fault else (2, 0))
+        assert state.faults == ({("default", name): "ValueError" for name in "xa"} if is_fault else {})
+        await on.until("list", "watch 2", "watch 3", "watch 3", "list", "watch 5")
+        assert state.faults == {}
 
 
 @in_loop
