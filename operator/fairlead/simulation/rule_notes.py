@@ -28,7 +28,11 @@ class RuleNotes:
         if judged.verdicts is self._seen:  # pods of one workload follow each other
             return
         self._seen = judged.verdicts
-        self._add_undecided(raw, judged)
+        for rule, node in self._undecided_rules(judged).items():
+            [explained] = self.simulation.explain(raw, judged, [node.name])
+            found = next(one for one in explained.filters if (one.policy, one.rule) == rule)
+            where = f"for {judged.pod.namespace}/{judged.pod.name} on {node.name}"
+            self.undecided[rule] = f"{where}: {found.raised or found.reason}"
         self._add_valueless(raw, judged)
 
     def texts(self, *, scores_only: bool = False) -> Iterator[str]:
@@ -37,13 +41,6 @@ class RuleNotes:
             yield f"{policy}/{rule} cannot be decided {why}"
         for (policy, rule), why in self.valueless.items():
             yield f"score {policy}/{rule} has no value {why}: all nodes get 0 points from it"
-
-    def _add_undecided(self, raw: Raw, judged: PodResult) -> None:
-        for rule, node in self._undecided_rules(judged).items():
-            [explained] = self.simulation.explain(raw, judged, [node.name])
-            found = next(one for one in explained.filters if (one.policy, one.rule) == rule)
-            where = f"for {judged.pod.namespace}/{judged.pod.name} on {node.name}"
-            self.undecided[rule] = f"{where}: {found.raised or found.reason}"
 
     def _undecided_rules(self, judged: PodResult) -> dict[Rule, NodeResult]:
         found: dict[Rule, NodeResult] = {}

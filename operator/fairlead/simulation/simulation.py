@@ -95,7 +95,10 @@ class Simulation:
                 self.mirror.node_sink.put(decode.node(held.raw))
         self.names: Final = [name for _, name in snapshot.nodes]
         self._read_unhealthy()
-        self._publish(readings)
+        nodes = self.mirror.nodes
+        for policy in self.policies.policies:
+            nodes.measure(policy.data)
+        nodes.publish(readings, self.now)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}
@@ -136,12 +139,6 @@ class Simulation:
             yield view, placed.node
         finally:
             self._put(self.snapshot.pods[key].raw)
-
-    def _publish(self, readings: Mapping[Poll, Reading]) -> None:
-        nodes = self.mirror.nodes
-        for policy in self.policies.policies:
-            nodes.measure(policy.data)
-        nodes.publish(readings, self.now)
 
     def _placed_as(self, key: Key) -> PodEntry | None:
         """Return the placed pod with a key; handwritten pods may lack the default namespace."""

@@ -97,7 +97,8 @@ def compiled(written: Sequence[Written], custom: Mapping[str, Strategy]) -> Iter
     model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)
     for one in written:
         meta, status = one.metadata, one.status or _Status()
-        obj = _obj(meta, one.spec)
+        metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
+        obj = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": one.spec}
         stands = placeholder_policy(obj)
         live = LivePolicy(
             meta.name,
@@ -155,11 +156,6 @@ def unknown_rules(policies: Iterable[LivePolicy]) -> list[SkippedRule]:
 def compiled_of(policies: Sequence[LivePolicy]) -> list[CompiledPolicy]:
     """Return the policies that have a compiled generation."""
     return [one.compiled for one in policies if one.compiled is not None]
-
-
-def _obj(meta: _Metadata, spec: object) -> dict[str, Any]:
-    metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
 
 def _wiring(spec: object, stands: CompiledPolicy) -> Wiring:

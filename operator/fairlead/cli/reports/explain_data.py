@@ -13,7 +13,7 @@ from fairlead.cli.reports.rule_text import in_words, of_unmatched
 from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.explain_pod import Explanation, OneNode, Verdict, verdicts_of
 from fairlead.simulation.results import NodeResult, PodResult
-from fairlead.simulation.scheduler_filters import NOT_SIMULATED, FitFailure, amount
+from fairlead.simulation.scheduler_filters import NOT_SIMULATED, amount
 from fairlead.simulation.simulation import scheduler_of
 
 
@@ -235,11 +235,7 @@ def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> Data:
 
 
 def _unfit(node: NodeResult) -> list[Data]:
-    return [_one_unfit(one) for one in node.unfit]
-
-
-def _one_unfit(failure: FitFailure) -> Data:
-    return {"what": failure.what, "detail": failure.detail}
+    return [{"what": one.what, "detail": one.detail} for one in node.unfit]
 
 
 def _rule(rule: RuleExplained) -> Data:

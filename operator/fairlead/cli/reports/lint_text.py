@@ -24,7 +24,11 @@ def report_text(report: LintReport, *, colour: bool, verbose: bool) -> Iterator[
     for finding in report.findings:
         yield from finding_lines(finding, colour=colour)
     if verbose:
-        yield from _rules(report.rules)
+        for rule in report.rules:
+            uses = ", ".join(rule.uses) or "nothing"
+            slow = ", runs on the slow engine" if rule.evaluation == "Engine" else ""
+            what = f"{rule.kind.lower()} {rule.name}: uses {uses}{slow}"
+            yield clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
     yield from _on_engine(report.rules)
     yield _summary(report)
 
@@ -69,14 +73,6 @@ def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
         line, caret = Diagnostic(1, finding.column, "").pointing(text).split("\n")
         yield f"    {line}"
         yield f"    {painted(caret, _COLOURS['caret'], colour)}"
-
-
-def _rules(rules: list[LintedRule]) -> Iterator[str]:
-    for rule in rules:
-        uses = ", ".join(rule.uses) or "nothing"
-        slow = ", runs on the slow engine" if rule.evaluation == "Engine" else ""
-        what = f"{rule.kind.lower()} {rule.name}: uses {uses}{slow}"
-        yield clean(f"{rule.file}:{rule.line}: {rule.policy}: {what}")
 
 
 def _on_engine(rules: list[LintedRule]) -> Iterator[str]:

@@ -99,7 +99,7 @@ class _Builder:
                     tag,
                     _start(event),
                     value=event.value,
-                    style=_style(event.style),
+                    style=event.style if event.style in ("'", '"', "|", ">") else "",
                 )
                 self._name(event.anchor, node)
                 self._add(node)
@@ -183,7 +183,3 @@ def _start(event: yaml.Event) -> int:
 
 def _end(event: yaml.Event) -> int:
     return event.end_mark.index if event.end_mark else 0
-
-
-def _style(style: str | None) -> str:
-    return style if style in ("'", '"', "|", ">") else ""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from time import monotonic
@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.registry import SchedulerRegistry
-from fairlead.control.reconcile.result import NOTHING, Drift, ReconcileResult
+from fairlead.control.reconcile.result import NOTHING, ReconcileResult
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError
@@ -128,7 +128,10 @@ class SchedulerQueue:
             return _RETRY_MAX_S
         finally:
             self.metrics.reconciled(scheduler, result, monotonic() - begun)
-        await self._record_drifts(scheduler, result.drifts)
+        for one in result.drifts:
+            self.metrics.drift.add(one.kind)
+            for policy in self.registry.policy_index.policies_of(scheduler)[:1]:
+                await self.events.record(policy, "Warning", "DriftCorrected", one.message, "Correct", self.now())
         if result.error is not None:
             worker.failures += 1
             backoff: float = min(_RETRY_S * 2**worker.failures, _RETRY_MAX_S)
@@ -145,12 +148,6 @@ class SchedulerQueue:
             for name in self.registry.waiting_for_room():
                 self.enqueue(name)
         return requeue_after_s(result)
-
-    async def _record_drifts(self, scheduler: str, drifts: Sequence[Drift]) -> None:
-        for one in drifts:
-            self.metrics.drift.add(one.kind)
-            for policy in self.registry.policy_index.policies_of(scheduler)[:1]:
-                await self.events.record(policy, "Warning", "DriftCorrected", one.message, "Correct", self.now())
 
 
 def after_failure(before: ReconcileResult, error: ClusterError | AuthorityError) -> ReconcileResult:

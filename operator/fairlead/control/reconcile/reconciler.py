@@ -118,7 +118,10 @@ class Reconciler:
                     raise
                 observed = _with_invalid_deployment(error, observed, decision)
                 decision = decide(self.engine, desired, facts, observed.scheduler, now)
-                await self._apply_rejected(names, observed, decision)
+                if decision.phase == "RolledBack":
+                    await self.applier.apply(names, observed, decision, None, [])
+                elif decision.persisted != observed.scheduler.persisted:
+                    await self.applier.persist(names, decision, observed)
         return ReconcileResult(
             decision=decision,
             policy_edits=desired.versions,
@@ -173,12 +176,6 @@ class Reconciler:
         if secret is None:
             return None
         return client_context(secret.data["ca.crt"], secret.data["tls.crt"], secret.data["tls.key"])
-
-    async def _apply_rejected(self, names: ObjectNames, observed: ObservedObjects, decision: ReconcileDecision) -> None:
-        if decision.phase == "RolledBack":
-            await self.applier.apply(names, observed, decision, None, [])
-        elif decision.persisted != observed.scheduler.persisted:
-            await self.applier.persist(names, decision, observed)
 
 
 def _with_rollout(observed: ObservedObjects, rollout: RolloutObservation) -> ObservedObjects:

@@ -85,11 +85,6 @@ class Transport:
             await pool.api.close()
         return made
 
-    async def _leave(self, pool: _Pool) -> None:
-        pool.users -= 1
-        if pool is not self._pool and not pool.users:
-            await pool.api.close()
-
     async def once(
         self, ask: Request, connection: Connection, *, within_s: float, bytes_max: int | None = None
     ) -> bytes:
@@ -162,7 +157,9 @@ class Transport:
         finally:
             if answer is not None:
                 answer.release()
-            await self._leave(pool)
+            pool.users -= 1
+            if pool is not self._pool and not pool.users:
+                await pool.api.close()
 
     def _unreachable(self, ask: Request, message: str, *, not_sent: bool = False) -> UnreachableError:
         self._on_response(ask.verb, "unreachable")

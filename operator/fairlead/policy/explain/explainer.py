@@ -64,7 +64,7 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
     for each in matched:
         policy = each.policy
         view = None if node is None else with_data(node, policy.data, now, nodes)
-        for rule in _sorted_filters(policy):
+        for rule in sorted(policy.filters, key=lambda rule: rule.name):
             if view is None or each.undecided:
                 why = UNKNOWN_NODE if view is None else undecided(policy.name)
                 filters.append(RuleExplained(policy.name, rule.name, "Rejected", why))
@@ -145,10 +145,6 @@ def steps_of(expression: CompiledExpression, pod: PodView, view: NodeView | None
             parts = (replace(step, variable=step.variable or name) for step in steps_of(variable, pod, view, now))
             found += [step for step in parts if step not in found and step.text != RAISED_STEP]
     return found
-
-
-def _sorted_filters(policy: CompiledPolicy) -> list[FilterRule]:
-    return sorted(policy.filters, key=lambda rule: rule.name)
 
 
 def _sorted_scores(policy: CompiledPolicy) -> list[ScoreRule]:

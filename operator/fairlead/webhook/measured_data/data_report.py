@@ -167,15 +167,12 @@ class DataReport:
         """Return the nodes that pods of a policy may use; None if these are all."""
         basis = self._bases.get(policy.name)
         if basis is None or basis.policy is not policy:
-            basis = self._bases[policy.name] = self._basis(policy)
+            others = (one for one in self._serving() if one.scheduler_name == policy.scheduler_name and one.filters)
+            basis = self._bases[policy.name] = _Basis(policy, tuple(others), namespaces_of(policy, self._namespaces))
         known = self._usable.get(policy.name)
         if known is None or not known[0].is_as(basis):
             known = self._usable[policy.name] = basis, UsableNodes(policy, basis.others, basis.namespaces)
         return None if known[1].are_all else known[1]
-
-    def _basis(self, policy: CompiledPolicy) -> "_Basis":
-        others = (one for one in self._serving() if one.scheduler_name == policy.scheduler_name and one.filters)
-        return _Basis(policy, tuple(others), namespaces_of(policy, self._namespaces))
 
     def values(self, policy: str, entry: str) -> Mapping[str, Any] | None:
         """Return the values of an entry by node, as plain data; None if no policy that serves has it."""

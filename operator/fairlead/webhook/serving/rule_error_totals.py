@@ -44,7 +44,8 @@ class RuleErrorTotals:
                 LOG.warning("rule.error", extra=more)
             if one.fault is not None and (one.policy, one.rule) not in self._logged:
                 self._logged.add((one.policy, one.rule))
-                _log(one, one.fault)
+                extra = {"policy": one.policy, "rule": one.rule, "error": type(one.fault).__name__}
+                LOG.error("rule.fault", exc_info=FaultError(one.fault), extra=extra)
             count = one.count + (before.count if before else 0)
             self._rules[one.policy, one.rule] = RuleFailures(one.policy, one.rule, count, one.last_message)
             self._when[one.policy, one.rule] = at
@@ -56,8 +57,3 @@ class RuleErrorTotals:
 
     def __iter__(self) -> Iterator[RuleFailures]:
         return iter(sorted(self._rules.values()))
-
-
-def _log(failures: RuleFailures, fault: Exception) -> None:
-    extra = {"policy": failures.policy, "rule": failures.rule, "error": type(fault).__name__}
-    LOG.error("rule.fault", exc_info=FaultError(fault), extra=extra)
