@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from demo import story
+from demo import ending, story
 from demo.ground import Ground
 from demo.screen import BrokenPromiseError, Screen
 from testbed import providers
 from testbed.errors import ClusterError
 
-DEFAULT_NAME = "demo"
 _LOG_WIDTH = 140
 _FAILED = 1
 _INTERRUPTED = 130
@@ -37,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         screen.failed(error)
         return _FAILED
     except KeyboardInterrupt:
-        screen.tell("Interrupted: `make demo` continues from here, `make demo-down` deletes the cluster.")
+        again, delete = ending.show(options.name), ending.delete(options.name)
+        screen.tell(f"Interrupted: `{again}` continues from here, `{delete}` deletes the cluster.")
         return _INTERRUPTED
     return 0
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("action", nargs="?", choices=("show", "down"), default="show")
-    parser.add_argument("--name", default=DEFAULT_NAME, help="name of the cluster (default: %(default)s)")
+    parser.add_argument("--name", default=ending.DEFAULT_NAME, help="name of the cluster (default: %(default)s)")
     parser.add_argument(
         "--provider",
         choices=("local", "kind"),

@@ -6,6 +6,7 @@ from typing import Final
 
 from demo.screen import Screen
 
+DEFAULT_NAME: Final = "demo"
 POD: Final = Path(__file__).with_name("pod.yaml")
 """Another pod that requests a GPU of class b200."""
 
@@ -24,6 +25,20 @@ def more() -> tuple[str, ...]:
     return "kubectl edit sep gpu-class", f"kubectl create -f {_from_here(POD)}"
 
 
+def delete(cluster: str) -> str:
+    """Return the command that deletes the demo's cluster."""
+    if cluster == DEFAULT_NAME:
+        return "make demo-down"
+    return f"{_from_here(Path(sys.executable))} -m demo --name {cluster} down"
+
+
+def show(cluster: str) -> str:
+    """Return the command that continues the demo."""
+    if cluster == DEFAULT_NAME:
+        return "make demo"
+    return f"{_from_here(Path(sys.executable))} -m demo --name {cluster}"
+
+
 def environment(cluster: str) -> str:
     """Return a command that sets KUBECONFIG, and adds kubectl, helm and fairlead to PATH."""
     return f'eval "$({_from_here(Path(sys.executable))} -m testbed --name {cluster} env)"'
@@ -38,7 +53,7 @@ def tell(cluster: str, screen: Screen) -> None:
     for command in more():
         screen.command(command)
     screen.tell("Continue with docs/guide/first-policy.md to write your own policy. To delete the cluster:")
-    screen.command("make demo-down")
+    screen.command(delete(cluster))
 
 
 def _from_here(path: Path) -> Path:

@@ -28,6 +28,8 @@ _REPORT_EVERY_S = 10.0
 def path(program: Program) -> Path:
     """Where the program is, or will be."""
     sources = [program.package, *(f"{name}={value}" for name, value in program.variables)]
+    if program.platform:
+        sources.append(program.platform)
     digest = hashlib.sha256("\n".join(sources).encode())
     for source in program.sources:
         digest.update(source.read_bytes())
@@ -40,13 +42,19 @@ def build(programs: Iterable[Program]) -> dict[str, Path]:
     if any(not path(program).exists() for program in wanted):
         with cache.locked("build", doing="building"):
             shutil.rmtree(_temporary(), ignore_errors=True)  # of a build that was killed: nobody else builds now
-            missing = sorted((one for one in wanted if not path(one).exists()), key=lambda one: str(one.module))
-            for module, group in groupby(missing, key=lambda one: one.module):
-                _build_module(module, [*group])
+            missing = sorted((one for one in wanted if not path(one).exists()), key=_built_with)
+            for _, group in groupby(missing, key=_built_with):
+                _build_together([*group])
     return {program.name: path(program) for program in wanted}
 
 
-def _build_module(module: Path, programs: list[Program]) -> None:
+def _built_with(program: Program) -> tuple[str, str]:
+    """The module and the platform: programs that share both are built by one command."""
+    return str(program.module), program.platform
+
+
+def _build_together(programs: list[Program]) -> None:
+    module, platform = programs[0].module, programs[0].platform
     what = ", ".join(f"{program.name} {program.version}" for program in programs)
     variables = {variable for program in programs for variable in program.variables}
     flags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in sorted(variables))])
@@ -69,7 +77,7 @@ def _build_module(module: Path, programs: list[Program]) -> None:
             failed = subprocess.run(
                 command,
                 cwd=module,
-                env=environment(),
+                env=environment(platform),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -92,14 +100,16 @@ def built_name(program: Program) -> str:
     return next(part for part in reversed(package.split("/")) if not re.fullmatch(r"v\d+", part))
 
 
-def environment() -> dict[str, str]:
+def environment(platform: str = "") -> dict[str, str]:
     """The environment of the go command: nothing of the user's settings may change what is built."""
+    system, _, architecture = platform.partition("/")
     kept = {name: value for name, value in os.environ.items() if name not in ("GOFLAGS", "GOWORK", "GOOS", "GOARCH")}
     return kept | {
         "CGO_ENABLED": "0",
         "GOFLAGS": "-mod=readonly -buildvcs=false",
         "GOWORK": "off",
         "GOTOOLCHAIN": "local",
+        **({"GOOS": system, "GOARCH": architecture} if platform else {}),
     }
 
 

@@ -1,15 +1,11 @@
 """The conformance data of CEL's specification, from its Go module."""
 
-import json
 import shutil
-import subprocess
 from pathlib import Path
 
-from testbed import build, cache, toolchain
-from testbed.errors import ClusterError
+from testbed import cache, go_modules
 from testbed.versions import CEL_SPEC, MODULES
 
-_MODULE = "cel.dev/expr"
 _DATA = Path("tests/simple/testdata")
 
 
@@ -29,17 +25,7 @@ def data() -> list[Path]:
 
 
 def _fetch(target: Path) -> None:
-    command = [str(toolchain.go()), "mod", "download", "-json", _MODULE]
-    answer = subprocess.run(
-        command, cwd=MODULES / "cel-spec", env=build.environment(), capture_output=True, text=True, check=False
-    )
-    if answer.returncode:
-        why = answer.stderr.strip() or answer.stdout.strip()
-        raise ClusterError(
-            f"the Go module {_MODULE} {CEL_SPEC} could not be fetched: {why}",
-            cure="see that the Go module proxy answers, and call this again",
-        )
-    module = Path(json.loads(answer.stdout)["Dir"])
+    module = go_modules.download("cel.dev/expr", of=MODULES / "cel-spec")
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     for file in (*module.rglob("*.pb.go"), *(module / _DATA).glob("*.textproto")):

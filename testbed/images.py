@@ -7,6 +7,10 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.errors import ClusterError
+
+_ARCHITECTURES = {0x3E: "amd64", 0xB7: "arm64"}
+
 
 def archive(
     tag: str, program: Path, *, entrypoint: Sequence[str] = (), command: Sequence[str] = (), folder: str = ""
@@ -41,10 +45,13 @@ def of_kubernetes(tag: str, program: Path) -> bytes:
 
 
 def _architecture(program: Path) -> str:
-    """What the ELF header says the program runs on."""
+    """The architecture in the program's ELF header."""
     with program.open("rb") as file:
-        machine = int.from_bytes(file.read(20)[18:], "little")
-    return {0x3E: "amd64", 0xB7: "arm64"}.get(machine, "amd64")
+        header = file.read(20)
+    known = _ARCHITECTURES.get(int.from_bytes(header[18:], "little")) if header.startswith(b"\x7fELF") else None
+    if known is None:
+        raise ClusterError(f"{program} is no program for Linux on {' or '.join(_ARCHITECTURES.values())}")
+    return known
 
 
 def _json(value: object) -> bytes:

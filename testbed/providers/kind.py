@@ -15,7 +15,9 @@ from testbed.providers import folder as folders
 from testbed.providers import kind_config, kind_nodes
 from testbed.providers.kind_tool import Container, Tool, last
 from testbed.providers.protocol import Part
+from testbed.versions import KUBERNETES
 
+_TEXTS = frozenset({".log", ".txt", ".json", ".yaml"})
 _ANEW = "see that Docker has memory and disk enough; `python -m testbed down`, then `up` again"
 
 
@@ -52,6 +54,7 @@ class Kind:
             process.kill_all(self._folder)
             if folders.raised_by(self.cluster):
                 self._delete()
+                say("Docker keeps the images that it pulled or built, and the network kind that clusters of kind share")
             folders.remove(self._folder)
 
     def status(self) -> Sequence[Part]:
@@ -98,7 +101,8 @@ class Kind:
                     found["kind-export-logs"] = answer.stderr
                 for path in sorted(Path(folder).rglob("*")):
                     name = path.relative_to(folder).with_suffix("").as_posix()
-                    if path.is_file() and "/pods/" not in name:  # the same again as in containers/
+                    # pods/ holds what containers/ does; the journal and the like are no texts
+                    if path.suffix in _TEXTS and path.is_file() and "/pods/" not in name:
                         found[name] = path.read_text(errors="replace")
         return found
 
@@ -111,9 +115,10 @@ class Kind:
             )
         for container in containers:
             there = kind_config.version_of(container.image)
-            if there and self._wanted_version not in (None, there):
+            wanted = self._wanted_version
+            if there and wanted and kind_config.minor(there) != kind_config.minor(wanted):
                 raise ClusterError(
-                    f"the cluster {self.cluster} is there with Kubernetes {there}, not {self._wanted_version}",
+                    f"the cluster {self.cluster} is there with Kubernetes {there}, not {kind_config.minor(wanted)}",
                     cure="`python -m testbed down` first, or give this one another --name",
                 )
 
@@ -124,7 +129,7 @@ class Kind:
             self._tool.docker("start", *still)  # what comes of it is seen below
         try:
             with self.phases.phase("kind cluster"):
-                self._settle(containers)
+                self._settle(containers, renewed=True)
         except ClusterError as error:
             say(f"the cluster is broken and is made anew: {error.what}")
             return False
@@ -137,31 +142,23 @@ class Kind:
         if instead_of:
             process.kill_all(self._folder)
             self._delete()
+        version = self._wanted_version or KUBERNETES[0]
         with self.phases.phase("node image"):
-            self._have_image()
+            self._tool.have_image(kind_config.image(version))
         with self.phases.phase("kind cluster"):
             file = self._folder / "kind.yaml"
-            cache.write(file, yaml.safe_dump(kind_config.cluster(self._wanted_version), sort_keys=False))
+            cache.write(file, yaml.safe_dump(kind_config.cluster(version), sort_keys=False))
             self._tool.logged("create", "cluster", f"--config={file}", f"--kubeconfig={self._config}", cure=_ANEW)
             self._settle(self._tool.containers())
 
-    def _have_image(self) -> None:
-        """The node image of the version asked for: published, or made where it is not, as not every version is."""
-        if not self._wanted_version:
-            return
-        image = kind_config.image(self._wanted_version)
-        if all(self._tool.docker(*how, image).returncode for how in (("image", "inspect"), ("pull", "--quiet"))):
-            say(f"{image} cannot be pulled: making it")
-            self._tool.build_image(self._wanted_version, image)
-
-    def _settle(self, containers: Sequence[Container]) -> None:
+    def _settle(self, containers: Sequence[Container], *, renewed: bool = False) -> None:
         answer = self._tool.kind("get", "kubeconfig")
         if answer.returncode:
             raise ClusterError(f"kind does not say how to reach {self.cluster}: {last(answer)}", cure=_ANEW)
         cache.write(self._config, answer.stdout, mode=0o600)
         api = Api(self._config)
         try:
-            kind_nodes.settle(api, [one.name for one in containers])
+            kind_nodes.settle(api, [one.name for one in containers], renewed=renewed)
         finally:
             api.close()
 

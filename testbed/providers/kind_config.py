@@ -5,8 +5,9 @@ from typing import Any
 
 import yaml
 
+from testbed.versions import KIND_NODES, KUBERNETES
+
 REAL = ("fairlead.dev/testbed", "real")
-_IMAGE = "kindest/node"
 # Of each component: what lets one client ask for thousands of things at once. The store need not survive the machine.
 _ARGUMENTS = {
     "apiServer": {"max-requests-inflight": "3000", "max-mutating-requests-inflight": "1000"},
@@ -23,12 +24,10 @@ _ARGUMENTS = {
 }
 
 
-def cluster(version: str | None = None) -> dict[str, Any]:
-    """The kind configuration of a cluster of that Kubernetes version; None leaves it to kind."""
+def cluster(version: str = KUBERNETES[0]) -> dict[str, Any]:
+    """The kind configuration of a cluster of the minor version of that Kubernetes version."""
     name, value = REAL
-    node: dict[str, Any] = {"role": "control-plane", "labels": {name: value}}
-    if version:
-        node["image"] = image(version)
+    node = {"role": "control-plane", "image": image(version), "labels": {name: value}}
     return {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",
@@ -40,8 +39,13 @@ def cluster(version: str | None = None) -> dict[str, Any]:
 
 
 def image(version: str) -> str:
-    """The node image of a Kubernetes version."""
-    return f"{_IMAGE}:v{version}"
+    """The node image of the minor version of a Kubernetes version, by its digest: a tag can be written again."""
+    return KIND_NODES[minor(version)]
+
+
+def minor(version: str) -> str:
+    """The minor version of a Kubernetes version, such as 1.37."""
+    return ".".join(version.split(".")[:2])
 
 
 def version_of(image_name: str) -> str | None:

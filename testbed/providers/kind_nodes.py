@@ -15,12 +15,18 @@ _NAMESPACES = ("kube-system", "local-path-storage")
 _SHARE = PODS.replace("/16", "/24")
 
 
-def settle(api: Api, nodes: Sequence[str], *, within_s: float = 180) -> None:
-    """See that the API server and the nodes are ready, and on the way there make the cluster what it is to be."""
+def settle(api: Api, nodes: Sequence[str], *, renewed: bool, within_s: float = 180) -> None:
+    """See that the API server and the nodes are ready, and on the way there make the cluster what it is to be.
+
+    `renewed` asks each kubelet for a sign of life: conditions stay as they were for 40 s after a node was stopped.
+    """
     wait_for("the API server to be ready", lambda: api.text("/readyz") == "ok", timeout_s=within_s)
+    old = {node: _renew_time(api, node) for node in nodes} if renewed else {}
     for node in nodes:
         _give_network(api, node, within_s)
     _bind_workloads(api)
+    for node, time in old.items():
+        _wait_until_renewed(api, node, time, within_s)
     for node in nodes:
         _wait_until_ready(api, node, within_s)
 
@@ -34,6 +40,15 @@ def _give_network(api: Api, node: str, within_s: float) -> None:
 
 def _wait_until_ready(api: Api, node: str, within_s: float) -> None:
     wait_for(f"the node {node} to be ready", lambda: is_ready(api.get(f"/api/v1/nodes/{node}")), timeout_s=within_s)
+
+
+def _wait_until_renewed(api: Api, node: str, old: str, within_s: float) -> None:
+    wait_for(f"the kubelet of {node} to renew its Lease", lambda: _renew_time(api, node) != old, timeout_s=within_s)
+
+
+def _renew_time(api: Api, node: str) -> str:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node}"
+    return str(api.get(path)["spec"].get("renewTime", "")) if api.exists(path) else ""
 
 
 def _bind_workloads(api: Api) -> None:

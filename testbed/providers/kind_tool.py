@@ -1,17 +1,24 @@
 """Calls `kind` and `docker`, for one cluster."""
 
+import functools
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from testbed import build, process
 from testbed.errors import ClusterError
-from testbed.versions import program
+from testbed.phases import say
+from testbed.versions import KIND, program
 
 _FORMAT = "{{.Names}}\t{{.State}}\t{{.Image}}"
+_STEP = re.compile(r" • ([ -~]*[\w)])")
+"""What kind prints where a step begins, without the picture at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class Container:
 
 
 class Tool:
-    """kind from PATH where there is one, else our own."""
+    """kind of the version that the node images are made for: from PATH where it is that one, else our own."""
 
     def __init__(self, cluster: str, folder: Path) -> None:
         self.cluster = cluster
@@ -47,45 +54,80 @@ class Tool:
 
     def kind(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Ask kind something about this cluster."""
-        return _call(self._command(), *arguments, "--name", self.cluster)
+        return _call(self._command, *arguments, "--name", self.cluster)
 
     def logged(self, *arguments: str, cure: str) -> None:
-        """Have kind do something with this cluster, and keep what it says."""
-        self._keep(self.kind(*arguments), arguments, cure)
+        """Have kind do something with this cluster, tell its steps, and keep all that it writes."""
+        command = [self._command, *arguments, "--name", self.cluster]
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        error = ""
+        with self.log.open("a") as file, _started(command, file) as process:
+            for line in process.stderr or ():
+                file.write(line)
+                if step := _STEP.match(line):
+                    say(f"  {step[1]}")
+                elif not error and _is_error(line):
+                    error = line.strip()
+        if process.returncode:
+            what = f"`kind {' '.join(arguments)}` failed"
+            raise ClusterError(f"{what}: {error}" if error else what, log=self.log, cure=cure)
 
-    def build_image(self, version: str, image: str) -> None:
-        """Make a node image from the published programs of a Kubernetes version."""
-        arguments = ("build", "node-image", f"v{version}", "--image", image)
-        cure = "leave out --kubernetes, which takes what kind has"
-        self._keep(_call(self._command(), *arguments), arguments, cure)
+    def have_image(self, image: str) -> None:
+        """Pull a node image unless it is there, with Docker's own progress: it has some 400 MB."""
+        if self.docker("image", "inspect", image).returncode == 0:
+            return
+        say(f"pulling {image}, about 400 MB")
+        if subprocess.run(
+            ["docker", "pull", image], stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
+        ).returncode:
+            cure = "see that Docker can pull from Docker Hub or from a mirror of it, or use `--provider local`"
+            raise ClusterError(f"Docker cannot pull {image}", cure=cure)
 
     def docker(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Ask Docker something."""
         return _call("docker", *arguments)
 
+    @functools.cached_property
     def _command(self) -> str:
-        return shutil.which("kind") or str(build.build([program("kind")])["kind"])
-
-    def _keep(self, answer: subprocess.CompletedProcess[str], arguments: Sequence[str], cure: str) -> None:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("a") as file:
-            file.write(answer.stdout + answer.stderr)
-        if answer.returncode:
-            raise ClusterError(f"`kind {' '.join(arguments)}` failed", log=self.log, cure=cure)
+        """A kind of another version brings a Kubernetes that is not ours, or cannot load images into our nodes."""
+        there = shutil.which("kind")
+        if there and _call(there, "version").stdout.split()[1:2] == [f"v{KIND}"]:
+            return there
+        return str(build.build([program("kind")])["kind"])
 
 
 def last(answer: subprocess.CompletedProcess[str]) -> str:
-    """The last thing a command said."""
-    lines = [line for line in answer.stderr.splitlines() if line.strip()]
-    return lines[-1] if lines else f"exit status {answer.returncode}"
+    """The error that a command names, else the last line it wrote: kind ends with a stack trace."""
+    lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if _is_error(line)]
+    return next(iter([*errors, *lines[-1:]]), f"exit status {answer.returncode}")
+
+
+def _is_error(line: str) -> bool:
+    return line.lower().startswith("error: ")
+
+
+def _environment() -> dict[str, str]:
+    # of two engines, kind must not ask the other for the nodes than `docker` does
+    return {**os.environ, "KIND_EXPERIMENTAL_PROVIDER": "docker"}
+
+
+def _started(command: Sequence[str], output: IO[str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        command,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+    )
 
 
 def _call(*command: str) -> subprocess.CompletedProcess[str]:
-    # of two engines, kind must not ask the other for the nodes than `docker` does
-    environment = {**os.environ, "KIND_EXPERIMENTAL_PROVIDER": "docker"}
     try:
         return subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
     except FileNotFoundError as error:
         raise ClusterError(f"there is no {command[0]} command", cure="install it, or use `--provider local`") from error

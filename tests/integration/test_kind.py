@@ -16,6 +16,8 @@ _DAEMON = {
         },
     },
 }
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_LEASE = {"metadata": {"name": "spec-control-plane"}, "spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}}
 _READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
 
@@ -26,13 +28,17 @@ def test_a_node_of_kind_gets_its_network_and_what_kind_runs_stays_on_it(control_
     api.create(daemons, _DAEMON)
     try:
         with pytest.raises(ClusterError, match="waited 0 s for the node spec-control-plane to be ready"):
-            kind_nodes.settle(api, ["spec-control-plane"], within_s=0)
+            kind_nodes.settle(api, ["spec-control-plane"], renewed=False, within_s=0)
         assert api.get(node)["spec"]["podCIDRs"] == ["10.244.0.0/24"]
         selector = api.get(f"{daemons}/kindnet")["spec"]["template"]["spec"]["nodeSelector"]
         assert selector == {"kubernetes.io/os": "linux", "fairlead.dev/testbed": "real"}
         api.patch(f"{node}/status", _READY)
-        kind_nodes.settle(api, ["spec-control-plane"])
+        kind_nodes.settle(api, ["spec-control-plane"], renewed=False)
+        api.create(_LEASES, _LEASE)
+        with pytest.raises(ClusterError, match="waited 0 s for the kubelet of spec-control-plane to renew its Lease"):
+            kind_nodes.settle(api, ["spec-control-plane"], renewed=True, within_s=0)
     finally:
+        api.delete(f"{_LEASES}/spec-control-plane")
         api.delete(f"{daemons}/kindnet")
         api.delete(node)
 

@@ -70,6 +70,13 @@ def test_nothing_of_the_users_go_settings_reaches_a_build(monkeypatch: pytest.Mo
     assert environment["GOPROXY"] == "https://proxy"  # how modules are reached is the machine's business
 
 
+def test_a_program_for_another_platform_has_a_path_and_an_environment_of_its_own(spec: Program) -> None:
+    arm = dataclasses.replace(spec, platform="linux/arm64")
+    assert build.path(arm) != build.path(spec)
+    environment = build.environment(arm.platform)
+    assert (environment["GOOS"], environment["GOARCH"]) == ("linux", "arm64")
+
+
 @pytest.mark.parametrize("version", versions.KUBERNETES)
 def test_every_version_has_its_locked_module(version: str) -> None:
     kubelet = program("kubelet", version)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from testbed import images
+from testbed.errors import ClusterError
 
 _TAG = "fairlead.dev/spec:1"
 
@@ -77,3 +78,18 @@ def test_a_program_of_kubernetes_is_run_by_a_command_only(program: Path) -> None
 
 def test_the_architecture_is_the_programs(program: Path) -> None:
     assert _config(images.archive(_TAG, program))["architecture"] == "arm64"
+
+
+_NOT_FOR_LINUX = {
+    "Mach-O, of a Mac": b"\xcf\xfa\xed\xfe\x0c\x00\x00\x01" + b"\x00" * 10 + b"\x3e\x00",
+    "another processor": b"\x7fELF" + b"\x00" * 14 + b"\xf3\x00",
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("content", _NOT_FOR_LINUX.values(), ids=_NOT_FOR_LINUX)
+def test_what_linux_cannot_run_gets_no_image(content: bytes, tmp_path: Path) -> None:
+    program = tmp_path / "server"
+    program.write_bytes(content)
+    with pytest.raises(ClusterError, match="is no program for Linux on amd64 or arm64"):
+        images.archive(_TAG, program)

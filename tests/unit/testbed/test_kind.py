@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from testbed import machine
+from testbed import build, machine
 from testbed.api import Api
 from testbed.errors import ClusterError
 from testbed.layout import folder_of
-from testbed.providers import Kind, Part, folder, kind_nodes
+from testbed.providers import Kind, Part, folder, kind_config, kind_nodes
+from testbed.providers.kind_tool import Tool
+from testbed.versions import KIND, KIND_NODES, KUBERNETES
 
 _NAME = "spec"
 _NODE = f"{_NAME}-control-plane"
@@ -35,13 +37,14 @@ class Engine:
     folder: Path
     settled: list[Sequence[str]] = field(default_factory=list)
     broken: int = 0
+    renewed: bool = False
 
     def calls(self) -> list[str]:
         """What was asked since the last look."""
         file = self.folder / "calls"
         calls = file.read_text().splitlines() if file.exists() else []
         file.unlink(missing_ok=True)
-        return [call for call in calls if call != _LIST]
+        return [call for call in calls if call not in (_LIST, "kind version")]
 
     def has(self, state: str, version: str = "1.36.3") -> None:
         (self.folder / "containers").write_text(f"{_NODE}\t{state}\tkindest/node:v{version}\n")
@@ -49,7 +52,8 @@ class Engine:
     def fails(self, *commands: str) -> None:
         (self.folder / "fails").write_text("".join(f"{command}\n" for command in commands))
 
-    def settle(self, _: Api, nodes: Sequence[str]) -> None:
+    def settle(self, _: Api, nodes: Sequence[str], *, renewed: bool) -> None:
+        self.renewed = renewed
         if self.broken:
             self.broken -= 1
             raise ClusterError("waited in vain")
@@ -65,6 +69,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
         (programs / name).symlink_to(_FAKE)
     (fake / "kubeconfig").write_text(yaml.safe_dump(_KUBECONFIG))
     (fake / "image").touch()
+    (fake / "kind-version").write_text(KIND)
     engine = Engine(fake)
     for name, value in {"FAKE": fake, "CLUSTER": _NAME, "FAIRLEAD_CACHE": tmp_path / "cache"}.items():
         monkeypatch.setenv(name, str(value))
@@ -83,36 +88,62 @@ def _delete() -> str:
     return f"kind delete cluster --kubeconfig={folder_of(_NAME)}/kubeconfig --name {_NAME}"
 
 
+_IMAGE = f"docker image inspect {kind_config.image(KUBERNETES[0])}"
 _ASK = f"kind get kubeconfig --name {_NAME}"
 
 
 def test_up_creates_a_cluster_and_never_touches_the_users_kubeconfig(engine: Engine) -> None:
     Kind(_NAME).up()
-    assert engine.calls() == [_create(), _ASK]
+    assert engine.calls() == [_IMAGE, _create(), _ASK]
     assert folder.raised_by(_NAME) == "kind"
     assert Kind(_NAME).kubeconfig().stat().st_mode & 0o777 == 0o600
-    assert engine.settled == [[_NODE]]
+    assert (engine.settled, engine.renewed) == ([[_NODE]], False)
 
 
-def test_up_again_only_sees_that_it_answers(engine: Engine) -> None:
+def test_up_again_only_sees_that_it_answers_and_that_its_kubelet_lives(engine: Engine) -> None:
     Kind(_NAME).up()
     engine.calls()
     Kind(_NAME).up()
     assert engine.calls() == [_ASK]
+    assert engine.renewed
 
 
-def test_a_version_that_is_not_published_is_made(engine: Engine) -> None:
+def test_what_kind_does_is_told_step_by_step(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    Kind(_NAME).up()
+    assert "  Preparing nodes\n" in capsys.readouterr().err
+
+
+def test_the_image_of_the_minor_version_is_pulled_before_kind_wants_it(
+    engine: Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
     (engine.folder / "image").unlink()
+    (engine.folder / "pulled").touch()
     Kind(_NAME, kubernetes="1.36.3").up()
-    image = "kindest/node:v1.36.3"
-    assert engine.calls() == [
-        f"docker image inspect {image}",
-        f"docker pull --quiet {image}",
-        f"kind build node-image v1.36.3 --image {image}",
-        _create(),
-        _ASK,
-    ]
+    image = KIND_NODES["1.36"]
+    assert engine.calls() == [f"docker image inspect {image}", f"docker pull {image}", _create(), _ASK]
     assert yaml.safe_load((folder_of(_NAME) / "kind.yaml").read_text())["nodes"][0]["image"] == image
+    assert f"pulling {image}, about 400 MB\npull: progress\n" in capfd.readouterr().err
+
+
+def test_an_image_that_cannot_be_pulled_is_named(engine: Engine) -> None:
+    (engine.folder / "image").unlink()
+    with pytest.raises(ClusterError, match=r"(?s)Docker cannot pull kindest/node:v1.*mirror"):
+        Kind(_NAME).up()
+
+
+_VERSIONS = {"the pinned one": (KIND, "kind"), "an older one": ("0.30.0", "own"), "a newer one": ("0.34.0", "own")}
+
+
+@pytest.mark.parametrize(("version", "used"), _VERSIONS.values(), ids=_VERSIONS)
+def test_kind_from_path_is_used_only_if_it_is_of_the_pinned_version(
+    version: str, used: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = engine.folder / "own"
+    own.symlink_to(_FAKE)
+    monkeypatch.setattr(build, "build", lambda _: {"kind": own})
+    (engine.folder / "kind-version").write_text(version)
+    Tool(_NAME, engine.folder).kind("get", "nodes")
+    assert engine.calls() == [f"{used} get nodes --name {_NAME}"]
 
 
 def test_a_node_that_stands_still_is_started(engine: Engine) -> None:
@@ -130,7 +161,7 @@ def test_a_cluster_that_does_not_answer_is_made_anew(engine: Engine) -> None:
     engine.calls()
     engine.broken = 1
     Kind(_NAME).up()
-    assert engine.calls() == [_ASK, _delete(), _create(), _ASK]
+    assert engine.calls() == [_ASK, _delete(), _IMAGE, _create(), _ASK]
 
 
 def test_a_cluster_whose_node_is_gone_is_made_anew(engine: Engine) -> None:
@@ -139,7 +170,7 @@ def test_a_cluster_whose_node_is_gone_is_made_anew(engine: Engine) -> None:
     assert [(part.name, part.state) for part in Kind(_NAME).status()] == [(_NODE, "gone")]
     engine.calls()
     Kind(_NAME).up()
-    assert engine.calls() == [_create(), _ASK]
+    assert engine.calls() == [_IMAGE, _create(), _ASK]
 
 
 def test_somebody_elses_cluster_of_that_name_is_left_alone(engine: Engine) -> None:
@@ -151,17 +182,20 @@ def test_somebody_elses_cluster_of_that_name_is_left_alone(engine: Engine) -> No
     assert Kind(_NAME).status() == []
 
 
-def test_another_version_is_refused_while_one_is_up(engine: Engine) -> None:
+def test_another_minor_version_is_refused_while_one_is_up(engine: Engine) -> None:
     Kind(_NAME).up()
     engine.calls()
-    with pytest.raises(ClusterError, match=r"with Kubernetes 1\.36\.3, not 1\.35\.4"):
+    with pytest.raises(ClusterError, match=r"with Kubernetes 1\.36\.3, not 1\.35"):
         Kind(_NAME, kubernetes="1.35.4").up()
     assert engine.calls() == []
+    engine.has("running", "1.36.4")
+    Kind(_NAME, kubernetes="1.36.3").up()
+    assert engine.calls() == [_ASK]
 
 
 def test_a_start_that_fails_shows_what_kind_said_and_can_be_taken_down(engine: Engine) -> None:
     engine.fails("kind create")
-    with pytest.raises(ClusterError, match="kind create failed, by order"):
+    with pytest.raises(ClusterError, match="failed: ERROR: kind create failed, by order"):
         Kind(_NAME).up()
     engine.calls()
     Kind(_NAME).down()
@@ -183,21 +217,23 @@ def test_an_image_archive_is_given_to_kind(engine: Engine, tmp_path: Path) -> No
     Kind(_NAME).load(tmp_path / "image.tar")
     assert engine.calls() == [f"kind load image-archive {shlex.quote(str(tmp_path))}/image.tar --name {_NAME}"]
     engine.fails("kind load")
-    with pytest.raises(ClusterError, match="kind load failed, by order"):
+    with pytest.raises(ClusterError, match=r"image.tar could not be loaded: ERROR: kind load failed, by order"):
         Kind(_NAME).load(tmp_path / "image.tar")
 
 
 def test_the_logs_are_those_of_the_node_and_of_kind(engine: Engine) -> None:
     assert Kind(_NAME).logs() == {}
     Kind(_NAME).up()
-    assert Kind(_NAME).logs() == {"kind": "", "node/kubelet": "up\n", "node/containers/etcd": "hello\n"}
+    logs = Kind(_NAME).logs()
+    assert "Preparing nodes" in logs.pop("kind")
+    assert logs == {"node/kubelet": "up\n", "node/containers/etcd": "hello\n"}
     engine.fails("kind export")
-    assert Kind(_NAME).logs() == {"kind": "", "kind-export-logs": "kind export failed, by order\n"}
+    assert Kind(_NAME).logs()["kind-export-logs"].startswith("ERROR: kind export failed, by order\n")
 
 
 def test_a_docker_that_does_not_answer_is_named_with_the_way_around(engine: Engine) -> None:
     engine.fails("docker ps")
-    with pytest.raises(ClusterError, match=r"(?s)Docker does not answer: docker ps failed.*--provider local"):
+    with pytest.raises(ClusterError, match=r"(?s)Docker does not answer: ERROR: docker ps failed.*--provider local"):
         Kind(_NAME).up()
 
 

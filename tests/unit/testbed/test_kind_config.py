@@ -1,23 +1,31 @@
+import re
 from typing import Any
 
 import pytest
 import yaml
 
+from testbed import go_modules
 from testbed.providers import kind_config
-from testbed.versions import KUBERNETES
+from testbed.versions import KIND_NODES, KUBERNETES, MODULES
 
 
 def test_the_node_carries_the_label_of_real_nodes() -> None:
     config = kind_config.cluster()
     assert (config["kind"], config["apiVersion"]) == ("Cluster", "kind.x-k8s.io/v1alpha4")
-    assert config["nodes"] == [{"role": "control-plane", "labels": {"fairlead.dev/testbed": "real"}}]
+    node = {"role": "control-plane", "image": KIND_NODES["1.37"], "labels": {"fairlead.dev/testbed": "real"}}
+    assert config["nodes"] == [node]
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
-def test_the_image_is_that_of_the_version_asked_for(version: str) -> None:
+def test_the_image_is_that_of_the_minor_version_asked_for_by_digest(version: str) -> None:
     image = kind_config.cluster(version)["nodes"][0]["image"]
-    assert image == f"kindest/node:v{version}"
-    assert kind_config.version_of(image) == version
+    assert re.fullmatch(r"kindest/node:v[\d.]+@sha256:[\da-f]{64}", image)
+    assert kind_config.minor(kind_config.version_of(image) or "") == kind_config.minor(version)
+
+
+def test_the_image_of_the_newest_version_is_the_one_that_kind_itself_would_take() -> None:
+    constant = go_modules.download("sigs.k8s.io/kind", of=MODULES / "tools") / "pkg/apis/config/defaults/image.go"
+    assert f'const Image = "{KIND_NODES[kind_config.minor(KUBERNETES[0])]}"' in constant.read_text()
 
 
 _IMAGES = {"kindest/node:v1.37.0@sha256:a1ed": "1.37.0", "kindest/node:latest": None, "sha256:a1ed56": None, "": None}
