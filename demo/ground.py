@@ -14,7 +14,7 @@ from pathlib import Path
 
 from demo import measured
 from demo.nodes import nodes as wanted_nodes
-from testbed import build, images, machine, nodes, operator_image, sandbox
+from testbed import build, images, layout, machine, nodes, operator_image, sandbox
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 from testbed.layout import folder_of
@@ -23,6 +23,7 @@ from testbed.versions import program
 
 CHECKOUT = Path(__file__).parents[1]
 NAMESPACE = "fairlead-system"
+OPERATOR = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
 _CHART = CHECKOUT / "charts" / "fairlead"
 _WITHIN_S = 240.0
 _Archive = Callable[[], Path]
@@ -62,7 +63,12 @@ class Ground:
     @cached_property
     def load(self) -> measured.Load | None:
         """Return the load of nodes that Prometheus measures; None if the demo has no Prometheus here."""
-        return measured.of_cluster(self.provider)
+        if measured.obstacle(self.provider):
+            return None
+        if isinstance(self.provider, Local):
+            found = layout.load(self.provider.cluster)
+            return measured.LoadBeside(found) if found else None
+        return measured.LoadInPods(self.api, self.kubectl, self._start_kubectl, OPERATOR)
 
     @property
     def kubeconfig(self) -> Path:
@@ -120,7 +126,7 @@ class Ground:
         """Wait until all of the operator's pods are ready."""
 
         def ready() -> bool:
-            found = self.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead")
+            found = self.api.get(OPERATOR)
             wanted, status = found["spec"]["replicas"], found.get("status", {})
             there = status.get("readyReplicas", 0) if status.get("updatedReplicas") == wanted else 0
             hear(f"{there} of {wanted} are ready")
@@ -169,11 +175,20 @@ class Ground:
         return any(tag in image.get("names", ()) for node in found for image in node["status"].get("images", ()))
 
     def _call(self, name: str, arguments: tuple[str, ...], stdin: str) -> str:
+        return self._run([self._program(name), *arguments], stdin, self._environment())
+
+    def _start_kubectl(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        command = [self._program("kubectl"), *arguments]
+        return subprocess.Popen(command, env=self._environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def _program(self, name: str) -> str:
         found = shutil.which(name, path=os.pathsep.join(map(str, self.provider.programs())))
         if found is None:
             raise ClusterError(f"{name} is not installed", cure="run `python -m testbed build`")
-        environment = {"KUBECONFIG": str(self.kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
-        return self._run([found, *arguments], stdin, environment)
+        return found
+
+    def _environment(self) -> dict[str, str]:
+        return {"KUBECONFIG": str(self.kubeconfig), "PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
 
     def _run(self, command: list[str], stdin: str, environment: dict[str, str]) -> str:
         answer = subprocess.run(

@@ -175,9 +175,10 @@ def _measured(ground: Ground, pods: Pods, screen: Screen) -> None:
         said = pods.rejection(pod)
     screen.quote(said)
     screen.promise("the reason is that of the measured load", holds="load is too high" in said, found=said)
-    asked = ("explain", f"pod/{pod.name}", "--namespace", pod.namespace, "--prometheus", f"default={ground.load.url}")
-    screen.command(f"fairlead {' '.join(asked)}")
-    said = ground.fairlead(*asked)
+    with ground.load.url_here() as url:
+        asked = ("explain", f"pod/{pod.name}", "--namespace", pod.namespace, "--prometheus", f"default={url}")
+        screen.command(f"fairlead {' '.join(asked)}")
+        said = ground.fairlead(*asked)
     screen.output(said)
     screen.promise("explain shows the measured value and its limit", holds="value 0.95" in said, found=said)
     screen.command("fairlead data cool")
@@ -192,7 +193,7 @@ def _measured(ground: Ground, pods: Pods, screen: Screen) -> None:
     pods.make(after)
     node = pods.placed(after)
     screen.promise("the next pod avoids red-1 too, which is still hot", holds=node == "red-2", found=node)
-    screen.tell(f"The load of the nodes is in {ground.load.page}: edit it to see pods move.")
+    screen.tell(ground.load.how_to_edit)
 
 
 def _edit(more: str) -> dict[str, Any]:
