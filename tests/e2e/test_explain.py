@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from demo.measured import Load
+from demo.measured import LoadBeside
 from extender import Stage
 from extender.stage import URGENT
 from fairlead.cli.main import main
@@ -66,7 +66,7 @@ def release(
     with released(cluster, operator_image_tag, 4) as made:
         found = layout.load(cluster.folder.name)
         assert found is not None
-        load = Load(found)
+        load = LoadBeside(found)
         names = [one["metadata"]["name"] for one in cluster.api.items("/api/v1/nodes")]
         load.up(dict.fromkeys(names, 0.95))
         made.install(prometheus=[{"name": "default", "url": load.url}])
