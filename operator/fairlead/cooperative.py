@@ -81,7 +81,7 @@ def released(items: list[Any]) -> Steps[None]:
         yield
 
 
-def about(path: FieldPath, steps: Steps[T]) -> Steps[T]:
+def at_path(path: FieldPath, steps: Steps[T]) -> Steps[T]:
     """Run a computation, yielding `path` at each of its pauses."""
     for _ in (pauses := Pauses(steps)):
         yield path

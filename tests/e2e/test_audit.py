@@ -16,7 +16,7 @@ from fairlead.render.rbac import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, ApiReques
 from support.chart.chart import NAMESPACE
 from support.chart.release import DEPLOYMENT, Release, document, kwok_nodes, refused
 from support.kube import audit
-from support.kube.audit import Asked
+from support.kube.audit import AnsweredRequest
 from support.kube.crd import POLICIES
 from testbed import nodes
 from testbed.api import Object, wait_for
@@ -88,8 +88,8 @@ def pods(release: Release, namespace: str) -> Iterator[Stage]:
     release.api.delete(stage.path)
 
 
-def _asked(release: Release) -> list[Asked]:
-    return [*audit.asked(audit.lines(release.cluster.audit_log))]
+def _asked(release: Release) -> list[AnsweredRequest]:
+    return [*audit.answered_requests(audit.lines(release.cluster.audit_log))]
 
 
 def _written(release: Release, since: datetime) -> list[str]:

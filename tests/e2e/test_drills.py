@@ -125,11 +125,11 @@ def test_a_flood_of_the_ports(
 ) -> None:
     what = f"two pods flood the ports, with {cpu or 'all they get'} of a processor each"
     with flooders(release, operator_image_tag, idle=IDLE, cpu=cpu) as flood:
-        wait_for("silent connections", lambda: flood.told()["most"] >= 100)
+        wait_for("silent connections", lambda: flood.counts()["most"] >= 100)
         with stream.through(what, lasts=True):
             stream.flow(FLOOD_S)
-            wait_for("the flood to have tried everything", lambda: _is_tried(flood.told()))
-        told = flood.told()
+            wait_for("the flood to have tried everything", lambda: _is_tried(flood.counts()))
+        told = flood.counts()
     lines = (f"{count} {kind}" for kind, count in sorted(told.items()))
     since = _tell(release, pytestconfig, what, quiet, *lines) - quiet
     assert set(since.restarts.values()) == {0}
@@ -139,7 +139,7 @@ def test_a_flood_of_the_ports(
 
 def _is_tried(told: Mapping[str, int]) -> bool:
     """Return whether all that a flood must try was tried: a busy machine takes longer."""
-    idle = sum(count for kind, count in told.items() if kind.startswith("idle")) + told["held"]
+    idle = sum(count for kind, count in told.items() if kind.startswith("idle")) + told["open"]
     bodies = sum(count for kind, count in told.items() if kind.startswith("body"))
     return idle >= (IDLE if IS_LONG else IDLE // 10) and bodies >= _BODIES
 

@@ -215,7 +215,7 @@ async def wire(folder: Path, seed: str, *, idle: int = 0) -> AsyncIterator[Wire]
     def caller(name: str, _: Verb) -> Caller | None:
         return fuzz.asking.caller if name == "scheduler" else None
 
-    calls = Dispatcher(Binder(Api()), caller, lambda: fuzz.asking.world, 10.0, Metrics())
+    calls = Dispatcher(Binder(Api()), caller, lambda: fuzz.asking.serving, 10.0, Metrics())
     server = WebhookServer(Tls(ground.files), calls.routes(), calls.authorize, lambda *_: None, MAX_BODY, body_s=1.0)
     one = Wire(Random(seed), server, ground, fuzz)
     one.port = await server.start("127.0.0.1", 0)

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.render.operator_settings import OperatorSettings
 from support.control.leader import LeaderSetup
-from support.control.scheduler import FILTER, SCORE, child, config_of, message, run_until_ready, told, versions
+from support.control.scheduler import FILTER, SCORE, child, config_of, event_reasons, message, run_until_ready, versions
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 from testbed.fixtures import Kubectl
@@ -152,8 +152,8 @@ def test_a_replica_that_is_silent_is_named_and_each_transition_told_once_and_sho
     assert message(ground, "p", "Ready") == "fairlead-1: no answer within 1 s"
     ground.stub.frozen = False
     wait_for("Ready", lambda: ground.condition("p") == ("True", "Ready"))
-    wait_for("the last event", lambda: told(ground, "p").count("Ready") == 2)
-    found = told(ground, "p")
+    wait_for("the last event", lambda: event_reasons(ground, "p").count("Ready") == 2)
+    found = event_reasons(ground, "p")
     assert found[-3:] == ["Ready", "ReplicaSilent", "Ready"]
     assert all(one != other for one, other in pairwise(found)), found
     _, _, shown = kubectl("describe", "sep", "p").partition("\nEvents:\n")

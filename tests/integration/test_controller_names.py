@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.render.object_names import ObjectNames
 from support.control.leader import LeaderSetup
-from support.control.scheduler import FILTER, config_of, pods_of, run_until_ready, told
+from support.control.scheduler import FILTER, config_of, event_reasons, pods_of, run_until_ready
 from testbed.api import wait_for
 
 LONG = {"f" * 63: "p" * 63, "f" * 62 + "g": "p" * 62 + "q"}
@@ -32,7 +32,7 @@ def test_it_runs_and_is_told_of(at_work: Callable[..., LeaderSetup], policy: str
     pods, _ = pods_of(ground, scheduler, "")
     assert pods
     assert max(len(one["metadata"]["name"]) for one in pods) <= HOST_MAX
-    wait_for("the event", lambda: "Ready" in told(ground, policy))  # it is posted after the status
+    wait_for("the event", lambda: "Ready" in event_reasons(ground, policy))  # it is posted after the status
 
 
 def test_names_that_differ_at_their_end_are_two(at_work: Callable[..., LeaderSetup]) -> None:

@@ -8,7 +8,7 @@ from fairlead.pki.authority import current_leaf, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER, scheduler_identity
 from fairlead.render.operator_settings import parse_settings
 from support.control.leader import ADDRESSES, SERVICE, LeaderSetup
-from support.control.scheduler import FILTER, child, config_of, message, run_until_ready, told, versions
+from support.control.scheduler import FILTER, child, config_of, event_reasons, message, run_until_ready, versions
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 
@@ -123,7 +123,7 @@ def test_a_configuration_that_somebody_has_forged_goes(at_work: Callable[..., Le
     forged: Object = {"metadata": {"name": "zz", **kept}, "data": data, "immutable": True}
     api.create(maps, forged)
     wait_for("it to go", lambda: not api.exists(f"{maps}/zz"))
-    wait_for("it to be told", lambda: "DriftCorrected" in told(ground, "p"))
+    wait_for("it to be told", lambda: "DriftCorrected" in event_reasons(ground, "p"))
     assert api.exists(f"{maps}/{good['metadata']['name']}")
     # under the name of the good one, too: it is put back as it was
     api.delete(f"{maps}/{good['metadata']['name']}")

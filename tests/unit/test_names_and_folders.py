@@ -50,7 +50,7 @@ NAMES_NOTHING: Final = re.compile(
 )
 """First words of a docstring that leave open what the thing is; ruff's D401 looks after the verbs of functions."""
 SAYS_NOTHING: Final = {"one", "found", "held", "said", "told", "made", "given", "sight", "world", "about", "asked"}
-"""Names that say nothing where they are read without their type, as parameters are."""
+"""Names that say nothing where they are read without their type, as parameters, attributes and functions are."""
 DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|period|elapsed|grace|ttl)", re.IGNORECASE)
 
 
@@ -149,6 +149,16 @@ def test_parameters_say_what_they_are(module: Path) -> None:
     assert [(function, name) for function, name in names if name in SAYS_NOTHING] == []
 
 
+@pytest.mark.parametrize("module", [*MODULES, *sorted(SUPPORT.rglob("*.py"))], ids=_path)
+def test_attributes_and_functions_say_what_they_are(module: Path) -> None:
+    assert [name for name in _members(ast.parse(module.read_text())) if name in SAYS_NOTHING] == []
+
+
+def test_members_are_fields_methods_attributes_and_functions() -> None:
+    tree = ast.parse("class A:\n x: int\n y = 1\n def f(self):\n  self.z = 1\n  a = 1\nasync def g(): b = 1\nv = 1")
+    assert {*_members(tree)} == {"x", "y", "f", "z", "g"}
+
+
 def test_what_is_vague_or_without_unit_is_found() -> None:
     tree = ast.parse('class A:\n    """What it is."""\n    pause: float = 1\n\ndef f(age: int, age_s: int): ...')
     assert ([*_vague(tree)], [*_without_unit(tree)]) == (["What it is."], ["pause", "age"])
@@ -160,6 +170,19 @@ def _vague(tree: ast.Module) -> Iterator[str]:
             text = ast.get_docstring(one) or ""
             if NAMES_NOTHING.match(text):
                 yield text.partition("\n")[0]
+
+
+def _members(tree: ast.Module) -> Iterator[str]:
+    for one in ast.walk(tree):
+        match one:
+            case ast.Module(body=body) | ast.ClassDef(body=body):
+                yield from (part.name for part in body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                yield name
+        if isinstance(one, ast.ClassDef):
+            targets = (part.target for part in one.body if isinstance(part, ast.AnnAssign))
+            values = (target for part in one.body if isinstance(part, ast.Assign) for target in part.targets)
+            yield from (target.id for target in (*targets, *values) if isinstance(target, ast.Name))
 
 
 def _without_unit(tree: ast.Module) -> Iterator[str]:

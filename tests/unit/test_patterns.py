@@ -5,10 +5,10 @@ import re
 import pytest
 
 from support.patterns.attacks import worse_than_linear
-from support.patterns.found import EACH, FULLMATCH, MATCH, Found, Unknown, held, inline
+from support.patterns.found import EACH, FULLMATCH, MATCH, Found, Unknown, inline, module_patterns
 from support.patterns.steps import Matcher, Tree
 
-_FOUND = [*held(), *inline()]
+_FOUND = [*module_patterns(), *inline()]
 _MADE = {  # where patterns are made of what is given; all that come of it are held by some module
     "self.pattern": "api.values",
 }

@@ -48,10 +48,10 @@ class FieldCheck:
     """The error, a colon, and a hint."""
     field: str = ""
     """The field to blame, spelt as in the object; empty: the object itself."""
-    found: Callable[[Any], str] | None = None
+    message_of: Callable[[Any], str] | None = None
     """Returns the message if it depends on the object."""
-    found_rule: str = ""
-    """`found` in CEL."""
+    message_rule: str = ""
+    """`message_of` in CEL."""
     below: Callable[[Any], tuple[str | int, ...]] | None = None
     """Returns the path below the field, which only Python can tell."""
 
@@ -63,13 +63,13 @@ class FieldCheck:
     def marker(self) -> dict[str, str]:
         """Return the check as a rule of the CRD."""
         blame = {"fieldPath": f".{self.field}"} if self.field else {}
-        text = {"messageExpression": self.found_rule} if self.found_rule else {}
+        text = {"messageExpression": self.message_rule} if self.message_rule else {}
         return {"rule": self.rule, "message": self.message} | text | blame
 
     def says(self, model: object) -> tuple[tuple[str | int, ...], str]:
         """Return the field and the message for an object that failed."""
         below = self.below(model) if self.below else ()
-        return (*self.path, *below), self.found(model) if self.found else self.message
+        return (*self.path, *below), self.message_of(model) if self.message_of else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,8 @@ def exactly_one_of(*fields: str) -> FieldCheck:
         rule=" + ".join(f"(has(self.{name}) ? 1 : 0)" for name in fields) + " == 1",
         holds=lambda model: len(found(model)) == 1,
         message=allowed,
-        found=lambda model: f"{allowed}; found {' '.join(found(model)) or 'none'}",
-        found_rule=f"'{allowed}; found'{each} + ({none} ? ' none' : '')",
+        message_of=lambda model: f"{allowed}; found {' '.join(found(model)) or 'none'}",
+        message_rule=f"'{allowed}; found'{each} + ({none} ? ' none' : '')",
     )
 
 

@@ -136,7 +136,7 @@ def _names_differ(left: str, right: str) -> FieldCheck:
         holds=lambda spec: not common(spec),
         message=message,
         # The API server cannot name the rule: it has no bound for the length of a string from a list.
-        found=lambda spec: f"{message}; found {', '.join(common(spec).values())}",
+        message_of=lambda spec: f"{message}; found {', '.join(common(spec).values())}",
         below=lambda spec: (next(iter(common(spec))), "name"),
         field=second.rule.removeprefix("self."),
     )

@@ -153,8 +153,8 @@ class _Draft:
         states |= {one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}
         self.over = frozenset(uid for uid, state in states.items() if state.is_over)
         self.unclear = {uid: one for uid, one in ledger.all.items() if states[uid] is EntryState.UNCLEAR}
-        self.held = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}
-        self.order = max((one.order for one in self.held.values()), default=0)
+        self.in_force = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}
+        self.order = max((one.order for one in self.in_force.values()), default=0)
         self.usage = usage_of(ledger, facts, capacity, self.over)
 
     def answer(self, request: GrantRequest) -> Answer:
@@ -175,8 +175,8 @@ class _Draft:
                 return StalePod()
             self.usage.charge_grant(request.uid, before.grant, sign=-1)
             self.over |= {request.uid}
-            del self.held[request.uid]
-        known = self.held if before is None else {**self.held, request.uid: before}
+            del self.in_force[request.uid]
+        known = self.in_force if before is None else {**self.in_force, request.uid: before}
         grant = request.devices.choose(self.usage.copy(), MappingProxyType(known))
         if isinstance(grant, Refused):
             return grant
@@ -185,7 +185,7 @@ class _Draft:
         self.usage.charge_grant(request.uid, grant)
         self.order += 1
         entry = LedgerEntry(request.pod, request.rv, request.devices.by, grant, self.order)
-        self.put[request.uid] = self.held[request.uid] = entry
+        self.put[request.uid] = self.in_force[request.uid] = entry
         return Accepted(entry)
 
     def _wrong(self, grant: Grant, request: GrantRequest) -> str | None:

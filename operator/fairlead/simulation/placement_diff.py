@@ -53,10 +53,10 @@ def _scores(first: Simulation, second: Simulation, raw: Raw, before: PodResult, 
     was, now = (
         {
             (f"{score.policy}/{score.rule}", node.node): score.points
-            for node in world.explain_scores(raw, judged)
+            for node in simulation.explain_scores(raw, judged)
             for score in node.scores
         }
-        for world, judged in ((first, before), (second, after))
+        for simulation, judged in ((first, before), (second, after))
     )
     stayed = {node.name for node in before.left} & {node.name for node in after.left}
     rules = dict.fromkeys(rule for rule, _ in (*was, *now))

@@ -42,7 +42,7 @@ class SkippedRule:
         """Return whether it may reject nodes."""
         return bool(self.why) or any(not self.rule or one.name == self.rule for one in self.policy.filters)
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """Return what is not evaluated and why, with the options that give the values of entries."""
         if self.why:
             return f"{self.policy.name} as a whole: {self.why}"

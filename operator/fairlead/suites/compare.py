@@ -86,7 +86,7 @@ class Difference:
 
     path: FieldPath
     """Path of the field in `expect`."""
-    about: str
+    subject: str
     """Name of the node or the pod, if any."""
     expected: str
     got: str

@@ -44,14 +44,14 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
     snapshot = Snapshot()
     for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods):
         snapshot.put(one)
-    world = Simulation(
+    simulation = Simulation(
         policy_set(policies), snapshot, inputs.now, readings=readings(inputs.values, policies, inputs.now)
     )
     raw = msgspec.json.encode(inputs.pod)
-    judged = world.judge(raw)
-    explained = world.explain(raw, judged, world.names)
-    spared = {name: _spared(world, judged, name, inputs) for name in validate.pods_of(expect)}
-    bound = {node: _annotated(world, judged, node) for node in expect.annotations}
+    judged = simulation.judge(raw)
+    explained = simulation.explain(raw, judged, simulation.names)
+    spared = {name: _spared(simulation, judged, name, inputs) for name in validate.pods_of(expect)}
+    bound = {node: _annotated(simulation, judged, node) for node in expect.annotations}
     outcomes = [
         *_of_match(policies, judged, inputs),
         *(one for node, said in zip(judged.nodes, explained, strict=True) for one in _of_node(node, said)),

@@ -12,7 +12,7 @@ from fairlead.cli.imports.commented_yaml import written_drafts
 from fairlead.cli.imports.foreign_documents import ForeignDocuments
 from fairlead.cli.inputs.files import File
 from fairlead.strategies.registry import installed_policy
-from support.policy.lint import said
+from support.policy.lint import finding_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _imported(files: Mapping[str, bytes]) -> Imported:
     found = ForeignDocuments()
     assert all(found.read(File(name, data)) for name, data in files.items())
     drafts = found.import_all()
-    return Imported(written_drafts(drafts), tuple(said(one) for one in found.findings))
+    return Imported(written_drafts(drafts), tuple(finding_line(one) for one in found.findings))
 
 
 def check(policy: Mapping[str, Any]) -> None:

@@ -44,7 +44,7 @@ class Stub:
     port: int = 0
     frozen: bool = False
     policy_set: str = "x"
-    asked: int = 0
+    requests: int = 0
     """How often it was asked what it serves."""
     policies: dict[str, PolicyState] = field(default_factory=dict)
     fails: dict[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Stub:
         while self.frozen:  # as one that was stopped: whoever asks gives up
             await asyncio.sleep(0.1)
         if request.path == "/state":
-            self.asked += 1
+            self.requests += 1
             return web.Response(body=encode(self.state()))
         await request.read()
         return web.Response(body=b"{}", status=self.fails.get(request.path, 200))

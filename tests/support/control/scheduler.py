@@ -86,7 +86,7 @@ def state_of(ground: LeaderSetup) -> str:
     return str(found["data"]["state.json"])
 
 
-def told(ground: LeaderSetup, name: str) -> list[str]:
+def event_reasons(ground: LeaderSetup, name: str) -> list[str]:
     """The reasons of the events about a policy."""
     uid = ground.cluster.api.get(f"{POLICIES}/{name}")["metadata"]["uid"]
     found = ground.cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")

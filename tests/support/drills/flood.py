@@ -67,7 +67,7 @@ class Flood:
     def __init__(self, targets: list[str]) -> None:
         self.targets = targets
         self.counts = Counter[str]()
-        self.held = self.most = 0
+        self.open = self.most = 0
         self._tls = ssl.create_default_context()
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
         self._turn = itertools.count()
@@ -162,11 +162,11 @@ class Flood:
                 except _LOST:
                     self.counts[f"idle: {port} refused"] += 1
                 else:
-                    self.held += 1
-                    self.most = max(self.most, self.held)
+                    self.open += 1
+                    self.most = max(self.most, self.open)
                     with suppress(*_LOST):
                         await reader.read()
-                    self.held -= 1
+                    self.open -= 1
                     self.counts[f"idle: {port} ended"] += 1
                     writer.transport.abort()
                 await asyncio.sleep(_PAUSE_S)
@@ -174,7 +174,7 @@ class Flood:
     async def tell(self) -> None:
         """Each second."""
         while True:
-            print(json.dumps({"held": self.held, "most": self.most, "counts": self.counts}), flush=True)
+            print(json.dumps({"open": self.open, "most": self.most, "counts": self.counts}), flush=True)
             await asyncio.sleep(1)
 
 

@@ -29,16 +29,16 @@ class Flooder:
     path: str
     names: tuple[str, ...]
 
-    def told(self) -> Mapping[str, int]:
+    def counts(self) -> Mapping[str, int]:
         """Outcomes of all connections so far, and the number of silent ones."""
-        found: dict[str, int] = {"held": 0, "most": 0}
+        found: dict[str, int] = {"open": 0, "most": 0}
         for name in self.names:
             lines = self.release.api.text(f"{self.path}/{name}/log").splitlines()
-            told = [line for line in lines if line.startswith("{")]  # asyncio says on the other stream what it meets
-            if not told:
+            written = [line for line in lines if line.startswith("{")]  # asyncio says on the other stream what it meets
+            if not written:
                 raise ClusterError(f"{name} does not flood: {lines[-1:]}")
-            one = json.loads(told[-1])
-            for key, count in (("held", one["held"]), ("most", one["most"]), *one["counts"].items()):
+            one = json.loads(written[-1])
+            for key, count in (("open", one["open"]), ("most", one["most"]), *one["counts"].items()):
                 found[key] = found.get(key, 0) + count
         return found
 
@@ -54,7 +54,7 @@ def flooders(release: Release, image: str, *, idle: int, cpu: str | None) -> Ite
         for name, kinds in _PODS.items():
             settings = {"targets": targets, **kinds, "idle": idle * kinds["idle"]}
             release.api.create(made.path, _pod(name, image, settings, cpu))
-        wait_for("the flood to begin", lambda: bool(made.told()))
+        wait_for("the flood to begin", lambda: bool(made.counts()))
         yield made
     finally:
         for name in made.names:

@@ -68,7 +68,7 @@ class FakeCluster:
         return telling(self.api, self._hear)
 
     @property
-    def held(self) -> Authority | None:
+    def authority(self) -> Authority | None:
         return self.material.authority if self.material else None
 
     def state(self) -> Mapping[str, ReplicaState | str]:

@@ -24,7 +24,7 @@ class Fault:
     status: int = 0
     """What it is answered with; 0: nothing is answered."""
     reason: str = ""
-    said: str = "on purpose"
+    message: str = "on purpose"
     applied: bool = False
     """Whether it was carried out all the same."""
     dies: bool = False
@@ -32,7 +32,7 @@ class Fault:
 
     def error(self, ask: Request) -> Exception:
         if self.status:
-            return refused(ask, self.status, self.reason, self.said)
+            return refused(ask, self.status, self.reason, self.message)
         return UnreachableError(ask.verb, ask.where, "the connection broke on purpose")
 
 
@@ -95,7 +95,7 @@ class Wire:
         if what.endswith(self.lacks):
             at = ask.where.resource
             said = f'User "x" cannot {ask.verb} resource "{at.plural}" in API group "{at.group}"'
-            return Fault(403, "Forbidden", said=f"{said} at the cluster scope")
+            return Fault(403, "Forbidden", message=f"{said} at the cluster scope")
         if self.every:
             met = what in self._met
             self._met.add(what)

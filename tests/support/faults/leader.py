@@ -47,7 +47,7 @@ def _operator(cluster: FakeCluster, wire: Wire) -> LeaderContext:
         selector="none=none",
         instance="test",
         context=ssl.create_default_context,
-        authority=lambda: cluster.held,
+        authority=lambda: cluster.authority,
         requested=lambda: cluster.material is not None and cluster.material.requested,
         nodes=lambda: 1,
         is_leader=lambda: True,

@@ -56,7 +56,7 @@ def _is_ready(cluster: FakeCluster) -> bool:
 
 
 def _authority(cluster: FakeCluster) -> Phase | None:
-    return cluster.held.phase if cluster.held is not None else None
+    return cluster.authority.phase if cluster.authority is not None else None
 
 
 def _renewed(cluster: FakeCluster) -> bool:
@@ -101,10 +101,13 @@ def _damage(cluster: FakeCluster) -> None:
 
 
 def _is_whole(cluster: FakeCluster) -> bool:
-    return len([*made(cluster, "networkpolicies")]) == 1 and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
+    return (
+        len([*created_objects(cluster, "networkpolicies")]) == 1
+        and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
+    )
 
 
-def made(cluster: FakeCluster, plural: str = "") -> list[Key]:
+def created_objects(cluster: FakeCluster, plural: str = "") -> list[Key]:
     """Objects of a kind that were made for the scheduler."""
     return [
         key
@@ -114,7 +117,7 @@ def made(cluster: FakeCluster, plural: str = "") -> list[Key]:
 
 
 def _is_gone(cluster: FakeCluster) -> bool:
-    return POLICY not in cluster.api.objects and not made(cluster)
+    return POLICY not in cluster.api.objects and not created_objects(cluster)
 
 
 STAGES: Mapping[str, Stage] = {

@@ -29,7 +29,7 @@ def begun(story: Story) -> None:
         virtual.run(whole())
 
 
-def told(story: Story) -> None:
+def with_scheduler(story: Story) -> None:
     """With a scheduler that runs."""
 
     async def whole(cluster: FakeCluster, wire: Wire) -> None:
@@ -42,7 +42,7 @@ def told(story: Story) -> None:
 
 
 @contextmanager
-def told_to(settings: str) -> Iterator[None]:
+def with_settings(settings: str) -> Iterator[None]:
     """With other settings of the operator."""
     with patch("support.faults.leader.SETTINGS", parse_settings(settings)):
         yield

@@ -27,7 +27,7 @@ from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import build_serving_state
 from policies.good import device_share
 from support.grants.api_server import ApiServer
-from support.mirror import FOUND, Told, node, written
+from support.mirror import FOUND, FedMirror, node, written
 from support.policy import policy
 
 MEM, COUNT = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
@@ -81,25 +81,25 @@ class Cluster:
     """One node with two cards of 8, pods, and a replica that grants."""
 
     def __init__(self, *others: CompiledPolicy, **share: Any) -> None:
-        self.told = Told()
+        self.fed = FedMirror()
         size = {MEM: "16", COUNT: "2"}
         made = node("n1", allocatable={"cpu": "8", "pods": "110", **size})
         made["status"]["capacity"] = made["status"]["allocatable"]
-        self.told.mirror.node_sink.put(decode.node(written(made)))
+        self.fed.mirror.node_sink.put(decode.node(written(made)))
         self.policy = policy("shares", binding={"deviceShare": [device_share(**share)]})
         self.api = ApiServer({"n1": {MEM: {"0": 8, "1": 8}}}, numbers=True)
         self.server = Server(self.api)
-        self.views = MirrorViews(self.told.mirror, lambda: [self.policy, *others])
+        self.views = MirrorViews(self.fed.mirror, lambda: [self.policy, *others])
         ledgers = LedgerWriter(self.server, self.views)
-        self.granter = Granter(self.told.mirror, self.server, ledgers, self.views)
+        self.granter = Granter(self.fed.mirror, self.server, ledgers, self.views)
         self.granted: Mapping[str, Any] = {}
         """Devices of the last bind, as listeners are told of them."""
         self.results: list[bool] = []
         self.granter.on_bind = self.results.append
         self.state = build_serving_state(
             policy_set([self.policy, *others]),
-            self.told.mirror.nodes,
-            self.told.mirror,
+            self.fed.mirror.nodes,
+            self.fed.mirror,
             CircuitBreaker(),
             NodeNameCache(),
             RuleErrorTally(),
@@ -112,28 +112,28 @@ class Cluster:
         asked = {MEM: str(amount), **more}
         containers = [{"name": "main", "image": "main", "resources": {"requests": asked, "limits": asked}}]
         made = {"uid": state.uid, "version": int(state.rv), "containers": containers, "schedulerName": "fairlead"}
-        self.told.unplaced(name, **made, **fields)
+        self.fed.unplaced(name, **made, **fields)
 
     def land(self, name: str, phase: str = "Running", **annotations: str) -> None:
         """Let the mirror hear that a pod is placed, and of the newest ledger."""
         pod = self.api.pods[f"ml/{name}"]
-        self.told.mirror.unplaced_sink.remove(("ml", name))
+        self.fed.mirror.unplaced_sink.remove(("ml", name))
         resources = {"requests": {MEM: str(pod.request[MEM])}, "limits": {MEM: str(pod.request[MEM])}}
         containers = [{"name": "main", "image": "main", "resources": resources}]
         made = {"uid": pod.uid, "version": int(pod.rv), "phase": phase, "containers": containers}
-        self.told.pod(name, **made, annotations=annotations)
+        self.fed.pod(name, **made, annotations=annotations)
         self.hear_ledger()
 
     def end(self, name: str) -> None:
         """Delete a placed pod, and let the mirror hear of it."""
         self.api.delete_pod(f"ml/{name}")
-        self.told.pod_gone(name)
+        self.fed.pod_gone(name)
 
     def hear_ledger(self) -> None:
         """Let the mirror hear of the newest ledger."""
         ledger = self.api.ledgers["n1"]
         self.views.ledgers["n1"] = ledger
-        self.told.mirror.devices.put_ledger("n1", ledger.all.items())
+        self.fed.mirror.devices.put_ledger("n1", ledger.all.items())
 
     def write_ledger(self, **data: str) -> None:
         """Create the ledger by hand, with these entries by UID, and let the mirror hear of it."""
@@ -147,7 +147,7 @@ class Cluster:
     def filter(self, name: str) -> str:
         """Filter the node for a pod that waits; the reason, which is empty if it passes."""
         evaluator = self.state.entries["Fail"]
-        view = self.state.with_requests(self.state.pod_view(self.told.mirror.unplaced("ml", name)))
+        view = self.state.with_requests(self.state.pod_view(self.fed.mirror.unplaced("ml", name)))
         ever = 1 << 62
         matched = evaluator.matching(view, "fairlead", FOUND, clock=lambda: 0, deadline_ns=ever)
         found = evaluator.filter(view, matched, ["n1"], now=FOUND, clock=lambda: 0, deadline_ns=ever)

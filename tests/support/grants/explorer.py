@@ -139,7 +139,7 @@ class Case:
         self.sent.remove(one)
         if not one.carried_out:
             self._carry_out(one, "")
-        self.tell(lambda: f"{one.owner.name} hears of its {one.verb}: {told(one.outcome)}")
+        self.tell(lambda: f"{one.owner.name} hears of its {one.verb}: {outcome_line(one.outcome)}")
         one.answer(one.outcome)
 
     def land(self) -> None:
@@ -355,7 +355,7 @@ def report(name: str, numbers: Sequence[int]) -> str:
     """Return what to read of a case that failed: its name, by which it is run again, and what happens in it."""
     least, trace = shrunk(numbers), list[str]()
     why = broken_by(least, trace)
-    lines = "\n".join(f"{at:3} {told}" for at, told in enumerate(trace, 1))
+    lines = "\n".join(f"{at:3} {outcome_line}" for at, outcome_line in enumerate(trace, 1))
     return f"case {name} ({len(least) - 1} steps when shrunk): {type(why).__name__}: {why}\n{lines}"
 
 
@@ -384,7 +384,7 @@ def shrunk(numbers: Sequence[int]) -> list[int]:
         size = max(1, size // 2)
 
 
-def told(outcome: object) -> str:
+def outcome_line(outcome: object) -> str:
     """Return an outcome in a line."""
     if isinstance(outcome, Ledger):
         return f"{outcome.node} at {outcome.rv}: {outcome.entries}"

@@ -86,7 +86,7 @@ class Attack:
     policies: Callable[[], Sequence[Object]]
     kinds: tuple[str, ...]
     """Kinds of queries that must have been asked."""
-    asked: int
+    requests: int
     """How often, each."""
 
 
@@ -134,7 +134,7 @@ class Drill:
 
         def is_carried_out() -> bool:
             now = self._asked()
-            return all(now.get(kind, 0) - before.get(kind, 0) >= attack.asked for kind in attack.kinds)
+            return all(now.get(kind, 0) - before.get(kind, 0) >= attack.requests for kind in attack.kinds)
 
         files = [(self.policies / f"{one['metadata']['name']}.yaml", yaml.safe_dump(one)) for one in attack.policies()]
         try:

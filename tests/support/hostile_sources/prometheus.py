@@ -91,18 +91,18 @@ KINDS = (GOOD, "tables", *_BODIES, "hang", "poison")
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     nodes: tuple[str, ...] = ()
-    asked: ClassVar[Counter[str]] = Counter()
+    requests: ClassVar[Counter[str]] = Counter()
 
     def do_GET(self) -> None:
         """Answer as the query is called."""
         address = urlsplit(self.path)
         if address.path == "/asked":
-            self._send(json.dumps(self.asked).encode(), {})
+            self._send(json.dumps(self.requests).encode(), {})
             return
         query = parse_qs(address.query).get("query", [GOOD])[0]
         kind = query.partition("_")[0]
         with _lock:
-            self.asked[kind] += 1
+            self.requests[kind] += 1
         with suppress(OSError):
             self._answer(kind)
 

@@ -16,7 +16,7 @@ _ACCOUNT = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AnsweredRequest:
     """One request, once it was answered; of a watch, once it had begun."""
 
     at: datetime
@@ -51,7 +51,7 @@ def lines(log: Path) -> Iterator[str]:
             yield from (line for line in text if line.endswith("\n"))  # else it is just being written
 
 
-def asked(written: Iterable[str]) -> Iterator[Asked]:
+def answered_requests(written: Iterable[str]) -> Iterator[AnsweredRequest]:
     """Return the requests of the files, in the order in which they were answered."""
     for line in written:
         event = json.loads(line)
@@ -61,7 +61,7 @@ def asked(written: Iterable[str]) -> Iterator[Asked]:
             continue  # what goes on for long is told of when it begins and when it ends
         about = event.get("objectRef", {})
         sub = about.get("subresource", "")
-        yield Asked(
+        yield AnsweredRequest(
             at=datetime.fromisoformat(event["requestReceivedTimestamp"]),
             user=event["user"].get("username", ""),
             agent=event.get("userAgent", ""),
@@ -79,23 +79,25 @@ def account(namespace: str, name: str) -> str:
     return f"{_ACCOUNT}{namespace}:{name}"
 
 
-def by(asked: Iterable[Asked], *users: str, since: datetime | None = None) -> list[Asked]:
+def by(requests: Iterable[AnsweredRequest], *users: str, since: datetime | None = None) -> list[AnsweredRequest]:
     """Return the requests of these users, from some time on; a name may end with `*`."""
-    return [one for one in asked if any(_is(one.user, user) for user in users) and (since is None or one.at >= since)]
+    return [
+        one for one in requests if any(_is(one.user, user) for user in users) and (since is None or one.at >= since)
+    ]
 
 
 def _is(user: str, pattern: str) -> bool:
     return user.startswith(pattern[:-1]) if pattern.endswith("*") else user == pattern
 
 
-def denied(asked: Iterable[Asked]) -> list[Asked]:
+def denied(requests: Iterable[AnsweredRequest]) -> list[AnsweredRequest]:
     """Return the requests that were refused for want of a right."""
-    return [one for one in asked if one.code == HTTPStatus.FORBIDDEN]
+    return [one for one in requests if one.code == HTTPStatus.FORBIDDEN]
 
 
-def writes(asked: Iterable[Asked], *, but: Collection[str] = ()) -> list[Asked]:
+def writes(requests: Iterable[AnsweredRequest], *, but: Collection[str] = ()) -> list[AnsweredRequest]:
     """Return the requests that were to change something, but for these objects, called `leases fairlead`."""
-    return [one for one in asked if one.is_write and f"{one.resource} {one.name}" not in but]
+    return [one for one in requests if one.is_write and f"{one.resource} {one.name}" not in but]
 
 
 def rights(grants: Iterable[RoleGrant]) -> set[ApiRequest]:
@@ -113,21 +115,21 @@ def rights(grants: Iterable[RoleGrant]) -> set[ApiRequest]:
 def used(grants: Iterable[RoleGrant], requests: Iterable[ApiRequest]) -> set[ApiRequest]:
     """Return the rights that these requests take."""
     return {
-        ApiRequest(asked.verb, rule.group, asked.resource, grant.place, asked.name if rule.names else "")
-        for asked in requests
+        ApiRequest(request.verb, rule.group, request.resource, grant.place, request.name if rule.names else "")
+        for request in requests
         for grant in grants
         for rule in grant.rules
-        if grant.place in ("cluster", asked.place) and _alone(grant, rule, asked)
+        if grant.place in ("cluster", request.place) and _alone(grant, rule, request)
     }
 
 
-def _alone(grant: RoleGrant, rule: RbacRule, asked: ApiRequest) -> bool:
-    return allowed([RoleGrant(grant.place, (rule,))], asked)
+def _alone(grant: RoleGrant, rule: RbacRule, request: ApiRequest) -> bool:
+    return allowed([RoleGrant(grant.place, (rule,))], request)
 
 
-def needed(asked: Iterable[Asked], own: str) -> Iterator[ApiRequest]:
+def needed(requests: Iterable[AnsweredRequest], own: str) -> Iterator[ApiRequest]:
     """The rights that it took: who applies what is not there yet must be allowed to create it, too."""
-    for one in asked:
+    for one in requests:
         for verb in {one.verb, "create"} if one.is_write and one.code == HTTPStatus.CREATED else {one.verb}:
             yield ApiRequest(verb, one.group, one.resource, _place(one.namespace, own), one.name)
 

@@ -66,7 +66,7 @@ def written(obj: Object) -> bytes:
     return json.dumps(obj, separators=(",", ":")).encode()
 
 
-class Told:
+class FedMirror:
     """A mirror that is told of objects; it sees them at the time that its clock shows."""
 
     def __init__(self, *, annotations: Collection[str] = (), schedulers: Collection[str] = ("fairlead",)) -> None:

@@ -45,7 +45,7 @@ def _trees() -> Mapping[str, ast.Module]:
     return {name: ast.parse(inspect.getsource(module)) for name, module in modules().items()}
 
 
-def held() -> Iterator[Found]:
+def module_patterns() -> Iterator[Found]:
     """Yield the patterns that are made with their module."""
     seen = set[int]()
     for module_name, module in modules().items():

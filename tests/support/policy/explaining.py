@@ -34,11 +34,11 @@ def explained(
     spec: dict[str, Any], node: object = None, pod: object = None, on_it: Sequence[object] = ON_IT
 ) -> NodeExplained:
     """Return the explanation of one node."""
-    policies, nodes, facts = world(spec, node, pod, on_it)
+    policies, nodes, facts = explain_inputs(spec, node, pod, on_it)
     return explain(facts, policies.matching(facts, "fairlead", NOW), nodes, "n", NOW)
 
 
-def world(
+def explain_inputs(
     spec: dict[str, Any], node: object = None, pod: object = None, on_it: Sequence[object] = ON_IT
 ) -> tuple[PolicySet, Nodes, PodView]:
     """Return a policy, a node and a pod."""

@@ -24,7 +24,7 @@ def errors_of(*texts: str | bytes) -> list[Finding]:
     return [finding for finding in report_of(*texts).findings if finding.severity == "error"]
 
 
-def said(finding: Finding) -> str:
+def finding_line(finding: Finding) -> str:
     """Return a finding as one line."""
     place = f"{finding.file}:{finding.line}:{finding.column}: "
     field = f"{finding.field}: " if finding.field else ""

@@ -88,7 +88,7 @@ class Running:
     app: StandaloneReplica
     ground: Ground
     folder: Path
-    world: World
+    apiserver: World
     stop: asyncio.Event
     task: "asyncio.Task[None]"
     opened: list[Connection] = field(default_factory=list)
@@ -146,14 +146,14 @@ class Running:
 @asynccontextmanager
 async def running(
     folder: Path,
-    world: World | None = None,
+    apiserver: World | None = None,
     *,
     drain_s: float = 0.0,
     custom: Mapping[str, Strategy] | None = None,
     file: SettingsFile | None = None,
     capabilities: Sequence[Callable[[ServingCore], Capability]] = (),
 ) -> AsyncIterator[Running]:
-    world = world or World({"nodes": [node("a"), node("b")], "pods": [waiting("x")]})
+    apiserver = apiserver or World({"nodes": [node("a"), node("b")], "pods": [waiting("x")]})
     ground, policies = Ground(Path(mkdtemp(dir=folder))), folder / "policies"
     policies.mkdir(exist_ok=True)
     settings = Settings(
@@ -165,12 +165,12 @@ async def running(
         drain_s=drain_s,
         custom=custom or {},
     )
-    async with Server(world.serve) as server, Client(server.login()) as client:
+    async with Server(apiserver.serve) as server, Client(server.login()) as client:
         app, stop = StandaloneReplica(settings, client, file), asyncio.Event()
         for capability in capabilities:
             app.core.add(capability(app.core))
         task = asyncio.create_task(app.replica.run(stop))
-        one = Running(app, ground, policies, world, stop, task)
+        one = Running(app, ground, policies, apiserver, stop, task)
         try:
             await one.until(lambda: app.replica.port != 0)
             yield one

@@ -64,12 +64,12 @@ def snapshot(*objects: Object) -> Snapshot:
     return found
 
 
-def world(*objects: Object, policies: Iterable[CompiledPolicy] = (), now: int = NOW) -> Simulation:
+def simulation(*objects: Object, policies: Iterable[CompiledPolicy] = (), now: int = NOW) -> Simulation:
     return Simulation(policy_set(policies), snapshot(*objects), now)
 
 
 def judged(asked: Object, *objects: Object, policies: Iterable[CompiledPolicy] = ()) -> PodResult:
-    return world(*objects, policies=policies).judge(written(asked))
+    return simulation(*objects, policies=policies).judge(written(asked))
 
 
 def unfit(asked: Object, *objects: Object) -> dict[str, list[str]]:

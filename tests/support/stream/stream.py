@@ -132,7 +132,7 @@ class Stream:
         """Read the audit log, which may be a moment behind the watch."""
 
         def all_told() -> bool:
-            for one in audit.asked(line for line in self.log.lines() if _BINDING in line):
+            for one in audit.answered_requests(line for line in self.log.lines() if _BINDING in line):
                 if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
                     self.pods[one.name].codes.append(one.code)
                     if HTTPStatus.BAD_REQUEST <= one.code < CUT_OFF:

@@ -51,10 +51,10 @@ def result(expect: Object, *policies: CompiledPolicy, pod: Object | None = None,
     return found
 
 
-def said(found: Result) -> list[str]:
+def difference_lines(found: Result) -> list[str]:
     """Differences, or faults, each as one line."""
     faults = [str(one) for one in found.faults]
-    return faults + [f"{one.path[0]}: {one.about}: {one.expected} | {one.got}" for one in found.differences]
+    return faults + [f"{one.path[0]}: {one.subject}: {one.expected} | {one.got}" for one in found.differences]
 
 
 def node(name: str, **labels: str) -> Object:

@@ -93,21 +93,21 @@ class Asking:
 
     def serve(self, policies: Iterable[CompiledPolicy]) -> None:
         """A new set."""
-        self.world = build_serving_state(
+        self.serving = build_serving_state(
             policy_set(policies), self.nodes, self.mirror, self.pace, NodeNameCache(), self.tally
         )
 
     def filter(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
-        return verbs.filter(asked, self.world, self.caller, entry, when or at())
+        return verbs.filter(asked, self.serving, self.caller, entry, when or at())
 
     def prioritize(self, asked: bytes, when: CallClock | None = None) -> VerbReply:
-        return verbs.prioritize(asked, self.world, self.caller, when or at())
+        return verbs.prioritize(asked, self.serving, self.caller, when or at())
 
     def preempt(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
-        return verbs.preempt(asked, self.world, self.caller, entry, when or at())
+        return verbs.preempt(asked, self.serving, self.caller, entry, when or at())
 
     def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | VerbReply:
-        return placing.decide_bind(asked, self.world, self.caller, when or at())
+        return placing.decide_bind(asked, self.serving, self.caller, when or at())
 
 
 def body(

@@ -130,7 +130,7 @@ def test_what_is_read_cannot_be_changed() -> None:
 
 def test_one_of_a_single_field_just_asks_for_it() -> None:
     check = exactly_one_of("value")
-    assert (check.rule, check.message, check.found) == ("has(self.value)", "value is missing", None)
+    assert (check.rule, check.message, check.message_of) == ("has(self.value)", "value is missing", None)
     assert check.holds(Thing(value=DataName("load")))
     assert not check.holds(Thing())
 

@@ -22,7 +22,7 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from support.policy.asking import Evaluation
 from support.policy.building import NOW, node, placed, pod, policy
-from support.policy.lint import report_of, said, spec
+from support.policy.lint import finding_line, report_of, spec
 
 PAGE: Final = (Path(__file__).parents[3] / "docs/guide/recipes.md").read_text()
 BLOCKS: Final = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", PAGE, re.MULTILINE)]
@@ -42,7 +42,9 @@ def test_lint_has_nothing_to_mend(text: str) -> None:
     report = report_of(spec(text))
     found = [finding for finding in report.findings if finding.severity != "note"]
     shows_what_raises = "keepers" in text
-    assert [said(finding) for finding in found if not (shows_what_raises and finding.reason == "AbsentRaises")] == []
+    assert [
+        finding_line(finding) for finding in found if not (shows_what_raises and finding.reason == "AbsentRaises")
+    ] == []
     assert {rule.evaluation for rule in report.rules} == {"ByteCode"}
 
 

@@ -15,8 +15,8 @@ from support.faults.api import Key, Object
 from support.faults.cluster import NAMESPACE, FakeCluster
 from support.faults.faults import Wire
 from support.faults.leader import until
-from support.faults.life import FILTER, POLICY, STAGES, condition, made
-from support.faults.stories import begun, told, told_to
+from support.faults.life import FILTER, POLICY, STAGES, condition, created_objects
+from support.faults.stories import begun, with_scheduler, with_settings
 
 LEDGER: Key = ("", "configmaps", NAMESPACE, "fairlead-schedulers")
 KIND = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
@@ -41,17 +41,19 @@ async def refused(cluster: FakeCluster, name: str) -> None:
 
 
 def deployed(cluster: FakeCluster) -> set[str]:
-    return {key[3].removeprefix("kube-scheduler-") for key in made(cluster, "deployments")}
+    return {key[3].removeprefix("kube-scheduler-") for key in created_objects(cluster, "deployments")}
 
 
 def schedulers(cluster: FakeCluster) -> set[str]:
     """Of whatever there is."""
-    return {cluster.api.objects[key]["metadata"]["labels"]["fairlead.dev/scheduler"] for key in made(cluster)}
+    return {
+        cluster.api.objects[key]["metadata"]["labels"]["fairlead.dev/scheduler"] for key in created_objects(cluster)
+    }
 
 
 def test_no_more_begin_than_may_and_the_next_when_one_is_gone() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        with told_to("{maxUnlistedSchedulers: 2, schedulers: [{name: listed}]}"):
+        with with_settings("{maxUnlistedSchedulers: 2, schedulers: [{name: listed}]}"):
             for name in ("b", "a", "listed"):
                 ask(cluster, name)
                 await asyncio.sleep(2)
@@ -75,7 +77,7 @@ def test_no_more_begin_than_may_and_the_next_when_one_is_gone() -> None:
 
 def test_many_that_come_at_once_leave_nothing_behind() -> None:
     async def story(cluster: FakeCluster, wire: Wire) -> None:
-        with told_to("maxUnlistedSchedulers: 2"):
+        with with_settings("maxUnlistedSchedulers: 2"):
             for number in range(12):
                 ask(cluster, f"s{number:02}")
             await until("them", lambda: deployed(cluster) == {"s00", "s01"})
@@ -97,7 +99,7 @@ def test_whoever_is_refused_for_another_reason_takes_nobodys_place() -> None:
         ask(cluster, "c", annotations={PAUSED: "true"})
         ask(cluster, "default-scheduler")
         ask(cluster, "d")
-        with told_to("maxUnlistedSchedulers: 1"):
+        with with_settings("maxUnlistedSchedulers: 1"):
             await until("the only one", lambda: deployed(cluster) == {"d"})
 
     begun(story)
@@ -120,7 +122,7 @@ def test_whoever_is_let_begin_may_not_any_more_when_it_comes_to_that() -> None:
         slow(wire, lambda ask: ask.where == VERSION)
         ask(cluster, "a")
         await asyncio.sleep(5)
-        with told_to("maxUnlistedSchedulers: 0"):
+        with with_settings("maxUnlistedSchedulers: 0"):
             await until("it to be refused", lambda: accepted(cluster, "a")[0] == "SchedulerRefused")
             await asyncio.sleep(100)
             assert not deployed(cluster)
@@ -131,7 +133,7 @@ def test_whoever_is_let_begin_may_not_any_more_when_it_comes_to_that() -> None:
 def test_what_is_denied_is_not_begun_and_what_runs_goes() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
         before = cluster.now()
-        with told_to("unlistedSchedulers: Deny"):
+        with with_settings("unlistedSchedulers: Deny"):
             ask(cluster, "new")
             cluster.api.put(
                 ("", "pods", "default", "waits"), {"spec": {"schedulerName": "s"}, "status": {"phase": "Pending"}}
@@ -141,13 +143,13 @@ def test_what_is_denied_is_not_begun_and_what_runs_goes() -> None:
             assert "unlistedSchedulers is Deny: list it there" in accepted(cluster, "p")[1]
             assert "is deleted 10 minutes after" in accepted(cluster, "p")[1]
             assert schedulers(cluster) == {"s"}
-            await until("its end", lambda: not made(cluster))
+            await until("its end", lambda: not created_objects(cluster))
             assert cluster.now() - before > timedelta(seconds=60)  # the grace that all have
             await asyncio.sleep(100)
-            assert not made(cluster)
+            assert not created_objects(cluster)
         await until("it to be back", lambda: STAGES["the first policy"].done(cluster))
 
-    told(story)
+    with_scheduler(story)
 
 
 def workload(**container: Any) -> Object:
@@ -215,7 +217,7 @@ def test_a_name_that_was_ours_and_is_given_up_is_theirs_who_came_after_us(who: s
         cluster.api.delete(key)
         await until("it", lambda: deployed(cluster) == {"s"})
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_policy_that_was_for_a_scheduler_of_ours_takes_nobody_elses() -> None:
@@ -229,7 +231,7 @@ def test_a_policy_that_was_for_a_scheduler_of_ours_takes_nobody_elses() -> None:
         await until("it to be refused", lambda: accepted(cluster, "p")[0] == "SchedulerRefused")
         assert "volcano" not in deployed(cluster)
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_without_the_right_to_look_the_name_is_taken_and_that_is_said() -> None:
@@ -275,7 +277,7 @@ def test_a_scheduler_that_is_gone_is_forgotten_once_no_pod_names_it() -> None:
             cluster.api.put(key, msgspec.json.decode(msgspec.json.encode({**one, "status": {"phase": "Succeeded"}})))
         await until("it to be forgotten", lambda: "s" not in cluster.api.objects[LEDGER]["data"], 7200)
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_however_many_were_managed_what_is_noted_of_them_stays_small() -> None:
@@ -298,4 +300,4 @@ def test_however_many_were_managed_what_is_noted_of_them_stays_small() -> None:
             "what is not there to be found so", lambda: "gone" in cluster.api.objects[LEDGER]["data"].get("z", "gone")
         )
 
-    told(story)
+    with_scheduler(story)

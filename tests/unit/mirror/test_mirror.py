@@ -8,7 +8,7 @@ import pytest
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.strategies.reads import NodeChange
-from support.mirror import CREATED_NS, FOUND, Told, change, node, written
+from support.mirror import CREATED_NS, FOUND, FedMirror, change, node, written
 from support.policy import placed
 
 _READY = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-05-01T10:00:00Z"}
@@ -20,7 +20,7 @@ def _paths(one: NodeChange | None) -> set[str]:
 
 
 def test_a_node_has_its_amounts_from_the_start() -> None:
-    told = Told()
+    told = FedMirror()
     assert (
         change(told.node(allocatable={"cpu": "3920m", "memory": "1Gi", "pods": "110", "example.org/gpu": "2"})) is None
     )
@@ -32,7 +32,7 @@ def test_a_node_has_its_amounts_from_the_start() -> None:
 
 
 def test_a_node_whose_amounts_cannot_be_read_stays_as_it_was() -> None:
-    told = Told()
+    told = FedMirror()
     told.node(labels={"a": "1"})
     before = told.view()
     with pytest.raises(ValueError, match="'x' is no quantity"):
@@ -42,7 +42,7 @@ def test_a_node_whose_amounts_cannot_be_read_stays_as_it_was() -> None:
 
 
 def test_pods_are_counted_as_they_come_and_go() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     came = change(told.pod("a", cpu="1500m"))
     assert came is not None
@@ -57,7 +57,7 @@ def test_pods_are_counted_as_they_come_and_go() -> None:
 
 
 def test_of_a_pod_that_changed_both_states_are_told() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     told.pod(cpu="1")
     resized = change(told.pod(cpu="2", version=2))
@@ -71,7 +71,7 @@ def test_of_a_pod_that_changed_both_states_are_told() -> None:
 
 
 def test_what_rules_do_not_see_of_a_pod_is_no_news() -> None:
-    told = Told(annotations=["mine"])
+    told = FedMirror(annotations=["mine"])
     told.node()
     told.pod(annotations={"mine": "1", "other": "1"}, status={"podIP": "10.0.0.1"})
     before = told.view()
@@ -80,7 +80,7 @@ def test_what_rules_do_not_see_of_a_pod_is_no_news() -> None:
 
 
 def test_pods_listed_again_for_an_annotation_that_is_read_now_have_it() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     told.pod("a", annotations={"mine": "1"})
     told.pod("b")
@@ -94,7 +94,7 @@ def test_pods_listed_again_for_an_annotation_that_is_read_now_have_it() -> None:
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_went(phase: str) -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     told.pod()
     ended = change(told.pod(phase=phase, version=2))
@@ -105,7 +105,7 @@ def test_a_pod_that_has_ended_went(phase: str) -> None:
 
 
 def test_a_pod_that_is_being_deleted_still_counts() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     one = written(
         {
@@ -119,7 +119,7 @@ def test_a_pod_that_is_being_deleted_still_counts() -> None:
 
 
 def test_pods_wait_for_their_node() -> None:
-    told = Told()
+    told = FedMirror()
     assert told.pod("a", on="n2") == []
     assert told.pod("b", on="n2") == []
     assert told.pod_gone("b") == []
@@ -128,7 +128,7 @@ def test_pods_wait_for_their_node() -> None:
 
 
 def test_pods_wait_for_a_node_that_comes_again() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     told.pod()
     assert change(told.node_gone("n1")) is None
@@ -139,7 +139,7 @@ def test_pods_wait_for_a_node_that_comes_again() -> None:
 
 def test_nothing_is_left_of_a_node_and_its_pods_that_went_in_any_order() -> None:
     for order in (("node", "pod"), ("pod", "node")):
-        told = Told()
+        told = FedMirror()
         told.node()
         told.pod()
         for what in order:
@@ -149,7 +149,7 @@ def test_nothing_is_left_of_a_node_and_its_pods_that_went_in_any_order() -> None
 
 
 def test_a_pod_made_anew_on_another_node_is_off_the_first_one() -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     told.node("n2")
     told.pod(on="n1", uid="first")
@@ -163,7 +163,7 @@ def test_a_pod_made_anew_on_another_node_is_off_the_first_one() -> None:
 
 
 def test_a_pod_made_anew_on_the_same_node_is_another_one() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     told.pod(uid="first")
     again = change(told.pod(uid="second"))
@@ -173,7 +173,7 @@ def test_a_pod_made_anew_on_the_same_node_is_another_one() -> None:
 
 
 def test_a_node_made_anew_is_another_one() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     assert change(told.node(uid="other")) is None
 
@@ -205,7 +205,7 @@ _NEWS: dict[str, tuple[dict[str, Any], set[str], set[str], set[str]]] = {
 @pytest.mark.parametrize("case", _NEWS)
 def test_what_became_different_about_a_node(case: str) -> None:
     changed, paths, allocatable, requested = _NEWS[case]
-    told = Told()
+    told = FedMirror()
     before = {"conditions": [{"type": "Ready", "lastHeartbeatTime": "2026-05-01T10:00:00Z"}]}
     told.node(**before)
     told.pod()
@@ -216,7 +216,7 @@ def test_what_became_different_about_a_node(case: str) -> None:
 
 
 def test_a_node_listed_again_is_no_news() -> None:
-    told = Told()
+    told = FedMirror()
     told.node(labels={"a": "b"}, conditions=[_READY])
     told.pod()
     assert told.node(labels={"a": "b"}, conditions=[_READY]) == []
@@ -224,7 +224,7 @@ def test_a_node_listed_again_is_no_news() -> None:
 
 
 def test_amounts_are_exact_however_often_they_are_added() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     for at in range(10):
         told.pod(f"p{at}", cpu="100m")
@@ -235,7 +235,7 @@ def test_amounts_are_exact_however_often_they_are_added() -> None:
 
 
 def test_a_victim_counts_for_what_it_was_counted_for() -> None:
-    told = Told()
+    told = FedMirror()
     told.node()
     told.pod(cpu="1500m")
     (one,) = told.view().pods
@@ -247,7 +247,7 @@ def test_a_victim_counts_for_what_it_was_counted_for() -> None:
 
 
 def test_namespaces_are_known_by_name() -> None:
-    told = Told()
+    told = FedMirror()
     told.namespace("ml", team="a")
     found = told.mirror.namespace("ml")
     assert found is not None
@@ -257,7 +257,7 @@ def test_namespaces_are_known_by_name() -> None:
 
 
 def test_pods_of_our_schedulers_wait() -> None:
-    told = Told(schedulers=["ours"])
+    told = FedMirror(schedulers=["ours"])
     told.unplaced("a", schedulerName="ours", cpu="2")
     told.unplaced("b", schedulerName="theirs")
     found = told.mirror.unplaced("ml", "a")
@@ -269,7 +269,7 @@ def test_pods_of_our_schedulers_wait() -> None:
 
 
 def test_which_schedulers_are_ours_may_change() -> None:
-    told = Told(schedulers=["a", "b"])
+    told = FedMirror(schedulers=["a", "b"])
     for name in "ab":
         told.unplaced(name, schedulerName=name)
     sink = told.mirror.unplaced_sink
@@ -281,7 +281,7 @@ def test_which_schedulers_are_ours_may_change() -> None:
 
 
 def test_a_node_that_a_caller_brings_along_has_the_pods_of_its_name() -> None:
-    told = Told()
+    told = FedMirror()
     told.node(labels={"old": "1"})
     told.pod()
     before = [*told.mirror.nodes.journal]
@@ -295,7 +295,7 @@ def test_a_node_that_a_caller_brings_along_has_the_pods_of_its_name() -> None:
 
 
 def test_a_node_that_a_caller_brings_along_may_come_without_its_images() -> None:
-    told = Told()
+    told = FedMirror()
     brought = node(labels={"a": "b"}, allocatable={"cpu": "2"})
     brought["status"]["images"] = [{"names": ["app"], "sizeBytes": 7}]
     whole, lean = (told.bring(brought, images=images) for images in (True, False))
@@ -304,7 +304,7 @@ def test_a_node_that_a_caller_brings_along_may_come_without_its_images() -> None
 
 
 def test_a_node_that_nobody_knows_is_empty() -> None:
-    told = Told()
+    told = FedMirror()
     view = told.bring(node("template", labels={"a": "b"}))
     assert (view.name, view.requested["cpu"], [*view.pods]) == ("template", 0.0, [])
     assert view.since("labels", "a", "b") == CREATED_NS
@@ -314,7 +314,7 @@ def test_a_node_that_nobody_knows_is_empty() -> None:
 
 
 def test_sinks_have_nothing_to_do_when_a_list_begins_and_ends() -> None:
-    mirror = Told().mirror
+    mirror = FedMirror().mirror
     for sink in (mirror.node_sink, mirror.placed_sink, mirror.unplaced_sink, mirror.namespace_sink):
         sink.begin()
         sink.end()

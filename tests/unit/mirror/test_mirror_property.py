@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import placed_pod
-from support.mirror import CREATED_NS, Object, Told, node, pod, written
+from support.mirror import CREATED_NS, FedMirror, Object, node, pod, written
 from support.policy import pod as asking
 from support.policy import policy
 from support.policy.asking import filtered, scored
@@ -153,7 +153,7 @@ class KeptEqualsComputed(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.told = Told(annotations=["keep"])
+        self.told = FedMirror(annotations=["keep"])
         self.evaluator = Evaluator(policy_set(POLICIES), self.told.mirror.nodes)
         self.nodes: dict[str, Object] = {}
         self.pods: dict[str, Object] = {}

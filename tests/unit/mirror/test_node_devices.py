@@ -18,7 +18,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import GrantedDevice, Unknown
 from fairlead.strategies.devices.record import ASSIGNED
 from fairlead.strategies.reads import NodeChange
-from support.mirror import Told, node
+from support.mirror import FedMirror, node
 from support.policy import policy
 from support.policy.asking import filtered, scored
 
@@ -32,11 +32,11 @@ def entry(name: str = "p", version: str = "1", uid: str = "") -> Kept:
     return uid or f"u-{name}", LedgerEntry(f"ml/{name}", version, "policy", {"gpu": GRANTS}, 7)
 
 
-def counted(told: Told, name: str = "n1") -> list[str]:
+def counted(told: FedMirror, name: str = "n1") -> list[str]:
     return [one.uid for one in told.view(name).granted]
 
 
-def changes(told: Told, do: Any) -> list[tuple[str, NodeChange | None]]:
+def changes(told: FedMirror, do: Any) -> list[tuple[str, NodeChange | None]]:
     """What the journal has of it, by node."""
     names = {slot: name for name, slot in told.mirror.nodes.slots.items()}
     before = len(told.mirror.nodes.journal)
@@ -60,7 +60,7 @@ def changes(told: Told, do: Any) -> list[tuple[str, NodeChange | None]]:
     ],
 )
 def test_the_entries_that_count(pod: dict[str, Any] | None, want: list[str]) -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     told.mirror.devices.put_ledger("n1", [entry()])
     if pod is not None and pod["on"]:
@@ -72,7 +72,7 @@ def test_the_entries_that_count(pod: dict[str, Any] | None, want: list[str]) -> 
 
 @pytest.mark.parametrize(("granted", "now", "counts"), [("9", 10, False), ("10", 9, True), ("x", 9, False)])
 def test_versions_are_numbers(granted: str, now: int, counts: bool) -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     told.mirror.devices.put_ledger("n1", [entry(version=granted)])
     told.unplaced("p", schedulerName="fairlead", version=now)
@@ -80,7 +80,7 @@ def test_versions_are_numbers(granted: str, now: int, counts: bool) -> None:
 
 
 def test_a_binding_from_beginning_to_end() -> None:
-    told = Told(annotations=[ASSIGNED])
+    told = FedMirror(annotations=[ASSIGNED])
     told.node("n1")
     devices = told.mirror.devices
     told.unplaced("p", schedulerName="fairlead")
@@ -100,7 +100,7 @@ def test_a_binding_from_beginning_to_end() -> None:
 
 
 def test_a_failed_binding_frees_the_device_when_the_scheduler_says_so() -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     told.unplaced("p", schedulerName="fairlead")
     told.mirror.devices.put_ledger("n1", [entry()])
@@ -109,7 +109,7 @@ def test_a_failed_binding_frees_the_device_when_the_scheduler_says_so() -> None:
 
 
 def test_a_pod_with_two_entries_is_on_one_node() -> None:
-    told = Told()
+    told = FedMirror()
     for name in ("n1", "n2"):
         told.node(name)
         told.mirror.devices.put_ledger(name, [entry()])
@@ -120,7 +120,7 @@ def test_a_pod_with_two_entries_is_on_one_node() -> None:
 
 
 def test_what_changes_nothing_is_no_change_of_the_node() -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     devices = told.mirror.devices
     told.unplaced("p", schedulerName="fairlead")
@@ -131,7 +131,7 @@ def test_what_changes_nothing_is_no_change_of_the_node() -> None:
 
 
 def test_a_node_that_comes_later_has_its_devices() -> None:
-    told = Told()
+    told = FedMirror()
     told.unplaced("p", schedulerName="fairlead", status={"nominatedNodeName": "n1"})
     told.mirror.devices.put_ledger("n1", [entry()])
     told.mirror.devices.put_unhealthy(("ns", "bad-", "ids"), {"n1": "0"}, ["n1"])
@@ -144,7 +144,7 @@ def test_a_node_that_comes_later_has_its_devices() -> None:
 
 
 def test_pods_that_are_nominated_to_a_node() -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     told.node("n2")
     came = changes(
@@ -161,7 +161,7 @@ def test_pods_that_are_nominated_to_a_node() -> None:
 
 
 def test_a_pod_whose_requests_cannot_be_read_waits_for_nothing() -> None:
-    told = Told()
+    told = FedMirror()
     told.node("n1")
     told.unplaced("p", schedulerName="fairlead", cpu="x", status={"nominatedNodeName": "n1"})
     assert told.view().nominated == ()
@@ -188,8 +188,8 @@ def _asking(amount: int, nominated: str = "", priority: int = 0) -> PodView:
 ASKING = [_asking(3), _asking(4), _asking(6), _asking(4, "n1"), _asking(4, priority=9)]
 
 
-def _mirror() -> Told:
-    made = Told(annotations=POLICY.pod_annotations)
+def _mirror() -> FedMirror:
+    made = FedMirror(annotations=POLICY.pod_annotations)
     made.mirror.devices.set_shares([rule.share.entry for rule in POLICY.device_shares])
     return made
 
@@ -260,7 +260,7 @@ class Devices(RuleBasedStateMachine):
         self.ledgers.pop(name, None)
         self.told.mirror.devices.remove_ledger(name)
 
-    def _tell(self, told: Told, name: str) -> None:
+    def _tell(self, told: FedMirror, name: str) -> None:
         state = dict(self.pods[name])
         on, status = state.pop("on"), {"nominatedNodeName": state.pop("nominated")}
         card, asks = state.pop("records"), state.pop("asks")

@@ -13,7 +13,7 @@ from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.choice import NO_ROOM
 from policies.good import device_share
-from support.mirror import Told, node, written
+from support.mirror import FedMirror, node, written
 from support.policy import policy
 from support.policy.asking import filtered
 
@@ -23,8 +23,8 @@ FAIRLEAD = policy(binding={"deviceShare": [device_share()]})
 EACH = policy(binding={"deviceShare": [device_share(split="Each", cards="2")]})
 
 
-def told(*policies: Any) -> Told:
-    made = Told(annotations={key for one in policies for key in one.pod_annotations})
+def told(*policies: Any) -> FedMirror:
+    made = FedMirror(annotations={key for one in policies for key in one.pod_annotations})
     made.mirror.devices.set_shares([rule.share.entry for one in policies for rule in one.device_shares])
     there = node("n1", allocatable={"cpu": "8", "pods": "110", MEM: "16", COUNT: "2"})
     there["status"]["capacity"] = there["status"]["allocatable"]
@@ -32,16 +32,16 @@ def told(*policies: Any) -> Told:
     return made
 
 
-def place(made: Told, name: str, amount: int, on: str = "n1", asks: str = MEM, **annotations: str) -> None:
+def place(made: FedMirror, name: str, amount: int, on: str = "n1", asks: str = MEM, **annotations: str) -> None:
     resources = {"requests": {asks: str(amount)}, "limits": {asks: str(amount)}}
     made.pod(name, on=on, containers=[{"name": "main", "resources": resources}], annotations=annotations)
 
 
-def gpushare(made: Told, name: str, card: int, amount: int, **how: Any) -> None:
+def gpushare(made: FedMirror, name: str, card: int, amount: int, **how: Any) -> None:
     place(made, name, amount, ALIYUN_COM_GPU_MEM_IDX=str(card), ALIYUN_COM_GPU_MEM_POD=str(amount), **how)
 
 
-def held(made: Told, name: str = "n1") -> dict[str, list[tuple[str, int]]]:
+def held(made: FedMirror, name: str = "n1") -> dict[str, list[tuple[str, int]]]:
     return {one.uid: [(each.id, each.amounts[MEM]) for each in one.grants or ()] for one in made.view(name).granted}
 
 
@@ -51,7 +51,7 @@ def _asking(amount: int) -> PodView:
     return PodView(from_json("Pod", whole), None, {MEM: float(amount)})
 
 
-def reasons(made: Told, rules: Any, *amounts: int) -> list[str]:
+def reasons(made: FedMirror, rules: Any, *amounts: int) -> list[str]:
     """Why a pod of this amount is rejected; empty where it passes."""
     evaluator = Evaluator(policy_set([rules]), made.mirror.nodes)
     pods = [_asking(amount) for amount in amounts]

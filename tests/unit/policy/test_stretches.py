@@ -17,7 +17,7 @@ from fairlead.cel.check import COPIES_MAX, PARTS_MAX
 from fairlead.cel.functions.regex import PATTERNS_MAX, compiled
 from fairlead.cel.lowering import program
 from fairlead.cel.values.meter import Meter
-from fairlead.cooperative import Share, Steps, TooLongError, about, within
+from fairlead.cooperative import Share, Steps, TooLongError, at_path, within
 from fairlead.policy.compile import expression_compiler
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.expression import CompiledExpression
@@ -230,8 +230,8 @@ def test_time_is_counted_for_the_field_that_a_pause_tells() -> None:
         return pauses
 
     def both() -> Steps[int]:
-        one = yield from about(("a",), work(3))
-        return one + (yield from about(("b",), work(30)))
+        one = yield from at_path(("a",), work(3))
+        return one + (yield from at_path(("b",), work(30)))
 
     with pytest.raises(TooLongError) as found:
         list(within(both(), Clock(1), limit_s=20))

@@ -30,7 +30,7 @@ class Running:
     """One that runs, and the Secrets that there are."""
 
     def __init__(self, folder: Path) -> None:
-        self.ground, self.world = Ground(folder), World({"nodes": [node("a")]})
+        self.ground, self.apiserver = Ground(folder), World({"nodes": [node("a")]})
         self.operator: OperatorReplica
         self.server: Server
         self.opened: list[Connection] = []
@@ -42,7 +42,7 @@ class Running:
 
     async def put(self, secret: str, pair: Pair | None) -> None:
         """Have this in a Secret, or no Secret; once the replica has seen it."""
-        held = self.world.objects.setdefault("secrets", [])
+        held = self.apiserver.objects.setdefault("secrets", [])
         held[:] = [one for one in held if one["metadata"]["name"] != secret]
         self.version += 1
         if pair is not None:
@@ -75,7 +75,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
     settings = OperateSettings(
         listen=local, probes=local, admission=local, tls=one.ground.files, settings=file, drain_s=0.0, namespace="x"
     )
-    async with Server(one.world.serve) as server, Client(server.login()) as client:
+    async with Server(one.apiserver.serve) as server, Client(server.login()) as client:
         one.server = server
         one.operator, stop = OperatorReplica(settings, client, told), asyncio.Event()
         task = asyncio.create_task(one.operator.replica.run(stop))

@@ -66,11 +66,11 @@ def test_what_fails_is_not_tried_again_until_something_changes() -> None:
 def test_a_class_that_came_since_is_precomputed_for_all_nodes(verb: str) -> None:
     """Its call asked about some nodes only, and nothing has changed on any node."""
     asking, idle = Asking([policy(filters=RULE, scores=RATE)], [node(name) for name in NAMES]), IdleTime(None)
-    idle.use(asking.world, at())
+    idle.use(asking.serving, at())
     for app in ("one", "other"):
         call: Any = getattr(asking, verb)
         call(body(NAMES[:100], pod={"labels": {"app": app}}))
-        idle.use(asking.world, at())
+        idle.use(asking.serving, at())
         before = dict(asking.tally.evaluations)
         call(body(NAMES[100:], pod={"labels": {"app": app}}))
         assert asking.tally.evaluations == before, "the next call computes nothing"

@@ -57,7 +57,7 @@ async def test_it_becomes_ready_and_answers_by_the_files(tmp_path: Path) -> None
         assert (status, "[+] policies: generation " in text, text.splitlines()[-1]) == (200, True, "ready")
         assert await one.probe("/livez") == (200, "ok\n")
         assert json.loads((await connection.call("/bind", BIND)).body) == {"Error": ""}
-        assert [made["target"]["name"] for made in one.world.bindings] == ["a"]
+        assert [made["target"]["name"] for made in one.apiserver.bindings] == ["a"]
         looker = await one.connect("looker")
         assert [(await looker.call(path, body(["a"]))).status for path in ("/filter", "/bind")] == [200, 403]
         (one.folder / "p.yaml").unlink()
@@ -77,8 +77,8 @@ async def test_what_does_not_compile_or_cannot_be_read_never_replaces_what_serve
         await one.app.policies.reload()
         assert await names(connection) == ["a"]
         assert "p.yaml: is not YAML" in (await one.probe("/readyz"))[1]
-        await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
-    kept = {"controllerrevisions": one.world.objects["controllerrevisions"], "nodes": [node("a"), node("b")]}
+        await one.until(lambda: len(one.apiserver.objects.get("controllerrevisions", ())) == 1)
+    kept = {"controllerrevisions": one.apiserver.objects["controllerrevisions"], "nodes": [node("a"), node("b")]}
     for content in ("{", None):
         async with running(tmp_path, World({**kept})) as again:  # a restart
             await again.ready()
@@ -96,8 +96,8 @@ async def test_what_was_kept_of_policies_that_went_meanwhile_goes_too(tmp_path: 
     async with running(tmp_path) as one:
         await one.ready()
         await one.served(GOOD)
-        await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
-    there, twice = one.world, POLICY.replace("name: p", "name: q") % GOOD
+        await one.until(lambda: len(one.apiserver.objects.get("controllerrevisions", ())) == 1)
+    there, twice = one.apiserver, POLICY.replace("name: p", "name: q") % GOOD
     # while a file cannot be read, nobody knows what went; what is there twice is known
     for contents, want in ((["{"], 1), ([twice, twice], 0)):
         (tmp_path / "policies" / "p.yaml").unlink()
@@ -120,14 +120,14 @@ async def test_a_new_file_takes_no_room_from_a_policy_that_serves_whatever_its_n
             await one.ready()
             if not is_again:
                 assert "serves" in await one.served(GOOD)
-                await one.until(lambda: len(one.world.objects.get("controllerrevisions", ())) == 1)
+                await one.until(lambda: len(one.apiserver.objects.get("controllerrevisions", ())) == 1)
                 (one.folder / "a.yaml").write_text(POLICY.replace("name: p", "name: a") % GOOD)
                 await one.app.policies.reload()
             await one.until(lambda: one.core.policies.states.keys() == {"a", "p"})
             states = one.core.policies.states
             assert (states["p"].reason, states["a"].reason) == ("Compiled", "NothingServes")
-            assert kept(one.world) == ["p"]
-            there = one.world
+            assert kept(one.apiserver) == ["p"]
+            there = one.apiserver
 
 
 @in_loop
@@ -158,7 +158,7 @@ async def test_what_is_held_otherwise_than_it_is_is_counted_told_and_healed(
         connection = await one.connect()
         assert json.loads((await connection.call("/filter", body(["c"]))).body)["NodeNames"] == ["c"], "nobody filters"
         await one.served("true")
-        one.world.objects["nodes"] = [node("a"), node("c")]  # and no watch has said so
+        one.apiserver.objects["nodes"] = [node("a"), node("c")]  # and no watch has said so
         asked = body(["a", "b", "c"])
         assert json.loads((await connection.call("/filter", asked)).body)["NodeNames"] == ["a", "b"]
         for _ in range(2):
@@ -288,7 +288,7 @@ async def test_policies_that_write_one_annotation_are_both_told(tmp_path: Path) 
         await one.until(lambda: one.core.mirror.unplaced("ml", "x") is not None)
         await one.until(lambda: len(one.core.reloader.state.policies.policies) == 2)  # type: ignore[union-attr]
         assert json.loads((await (await one.connect()).call("/bind", BIND)).body) == {"Error": ""}
-        assert one.world.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
+        assert one.apiserver.bindings[-1]["metadata"]["annotations"] == {"fairlead.dev/class": "p"}
         text = (await one.probe("/readyz"))[1]
         assert "[+] policy: q: Conflict: 1 pods have fairlead.dev/class from p, which comes first\n" in text
         assert "[+] policy: p: Conflict: q also writes fairlead.dev/class, and comes later\n" in text

@@ -7,7 +7,7 @@ import pytest
 
 from policies.good import device_share
 from support.policy import policy
-from support.simulation.snapshot import judged, node, pod, world, written
+from support.simulation.snapshot import judged, node, pod, simulation, written
 
 MEM, COUNT = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
 SHARES = policy(binding={"deviceShare": [device_share()]})
@@ -60,7 +60,7 @@ def test_what_is_left_of_the_cards(share: Any, there: list[Any], asks: int, want
 
 def test_a_placed_pod_does_not_stand_in_its_own_way() -> None:
     mine = placed("a", 8, on("0", 8))
-    there = world(cards(), mine, placed("b", 8, on("1", 8)), policies=[SHARES])
+    there = simulation(cards(), mine, placed("b", 8, on("1", 8)), policies=[SHARES])
     for _ in range(2):
         assert [one.passed for one in there.judge(written(mine)).nodes] == [True]
         assert [one.passed for one in there.judge(written(pod("x", asks={MEM: "1"}))).nodes] == [False]

@@ -3,11 +3,11 @@
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.explain_pod import Explanation, explanation, one_node
 from support.policy import policy
-from support.simulation.snapshot import Object, node, pod, world, written
+from support.simulation.snapshot import Object, node, pod, simulation, written
 
 
 def _explained(asked: Object, *there: Object, policies: list[CompiledPolicy]) -> Explanation:
-    made = world(*there, policies=policies)
+    made = simulation(*there, policies=policies)
     return explanation(made, written(asked), made.judge(written(asked)))
 
 
@@ -100,7 +100,7 @@ def test_policies_that_have_no_say_are_told_with_why() -> None:
 
 
 def test_one_node_has_its_points_where_the_scheduler_is_told_any() -> None:
-    there = world(node("n1", labels=T4), node("n2"), policies=[CLASS, policy("s", scores={"s": "50.0"})])
+    there = simulation(node("n1", labels=T4), node("n2"), policies=[CLASS, policy("s", scores={"s": "50.0"})])
     judged = there.judge(written(pod()))
     good, bad = (one_node(there, written(pod()), judged, node) for node in judged.nodes)
     assert (good.verdict, good.scored and good.scored.total) == ("Preferred", 50.0)

@@ -9,7 +9,7 @@ import pytest
 from fairlead.simulation.results import PodResult, shown
 from fairlead.simulation.snapshot import SnapshotError
 from support.policy import policy
-from support.simulation.snapshot import judged, namespace, node, pod, world, written
+from support.simulation.snapshot import judged, namespace, node, pod, simulation, written
 
 GPU = policy(
     "gpu",
@@ -73,7 +73,7 @@ def test_a_program_reads_what_policies_say_before_what_the_scheduler_says() -> N
 
 def test_pods_that_are_alike_are_judged_once_and_others_by_themselves() -> None:
     own = policy("own", filters={"own": "pod.metadata.labels[?'a'].orValue('') != node.metadata.name"})
-    there = world(node("n1"), node("n2"), pod("on", on="n1", asks={"cpu": "7"}), policies=[own])
+    there = simulation(node("n1"), node("n2"), pod("on", on="n1", asks={"cpu": "7"}), policies=[own])
 
     def ask(**said: Any) -> PodResult:
         return there.judge(written(pod(**said)))
@@ -92,7 +92,7 @@ def test_a_pod_that_is_placed_does_not_stand_in_its_own_way_and_is_back_afterwar
         "alone", filters={"alone": {"expression": "pods.all(one, one.metadata.labels[?'app'].orValue('') != 'x')"}}
     )
     mine = pod("a", on="n1", labels={"app": "x"}, asks={"cpu": "6"})
-    there = world(node("n1"), node("n2"), mine, policies=[alone])
+    there = simulation(node("n1"), node("n2"), mine, policies=[alone])
     for _ in range(2):
         found = there.judge(written(mine))
         assert [one.passed and one.fits for one in found.nodes] == [True, True]
@@ -124,7 +124,7 @@ def test_annotations_of_pods_that_a_policy_reads_are_kept() -> None:
 def test_what_was_compared_is_told_with_the_pod_taken_away() -> None:
     room = policy("room", filters={"room": "free['cpu'] > 7.0"}, scores={"s": "free['cpu']"})
     mine = pod("a", on="n1", asks={"cpu": "6"})
-    there = world(node("n1"), mine, policies=[room])
+    there = simulation(node("n1"), mine, policies=[room])
     (told,) = there.explain(written(mine), there.judge(written(mine)), ["n1"])
     assert told.passed
     (scored,) = there.explain_scores(written(mine), there.judge(written(mine)))
@@ -144,10 +144,10 @@ def test_what_was_compared_is_told_with_the_pod_taken_away() -> None:
 )
 def test_what_cannot_be_read_is_named(there: dict[str, object], want: str) -> None:
     with pytest.raises(SnapshotError) as caught:
-        world(there)
+        simulation(there)
     assert str(caught.value).startswith(want)
 
 
 def test_a_pod_that_cannot_be_read_is_named() -> None:
     with pytest.raises(SnapshotError, match=r"^b\.json: pod ml/p cannot be read: 'many' is no quantity$"):
-        world(node()).judge(written(pod(asks={"cpu": "many"})), "b.json")
+        simulation(node()).judge(written(pod(asks={"cpu": "many"})), "b.json")

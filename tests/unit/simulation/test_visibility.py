@@ -50,4 +50,4 @@ def test_what_would_have_to_be_guessed_is_left_out(
 ) -> None:
     found, left_out = judgeable([policy(**spec)], unread)
     assert [[rule.name for rule in one.filters] for one in found] == ([] if kept is None else [kept])
-    assert [one.said() for one in left_out] == said
+    assert [one.describe() for one in left_out] == said

@@ -16,7 +16,7 @@ from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import build_serving_state as answering
 from support.policy import NOW, Endless, policy
 from support.policy.asking import NEVER
-from support.simulation.snapshot import Object, node, pod, world, written
+from support.simulation.snapshot import Object, node, pod, simulation, written
 
 GATES: tuple[FailurePolicy, ...] = ("Fail", "Ignore")
 CALLER = Caller(schedulers=frozenset({"fairlead"}), wants_all_reasons=True)
@@ -83,4 +83,4 @@ def _random(chance: random.Random) -> tuple[Simulation, Object]:
         pod(f"on-{at}", on=chance.choice(names), asks={"cpu": chance.choice(["500m", "1", "2"])}) for at in range(20)
     ]
     labels: dict[str, Any] = chance.choice([{}, {"odd": "yes"}, {"odd": "no"}])
-    return world(*nodes, *placed, policies=POLICIES), pod("asked", labels=labels, asks={"cpu": "1"})
+    return simulation(*nodes, *placed, policies=POLICIES), pod("asked", labels=labels, asks={"cpu": "1"})

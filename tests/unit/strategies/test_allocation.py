@@ -209,4 +209,4 @@ _EXPECTED = {
 def test_policies(objective: str) -> None:
     made = building.policy(scores={"s": {"allocation": {"objective": objective}}})
     found = running.result({"scores": _EXPECTED[objective]}, made, pod=asking(cpu=2), **_CLUSTER)
-    assert running.said(found) == []
+    assert running.difference_lines(found) == []

@@ -98,7 +98,7 @@ def test_a_policy_says_what_no_annotation_means(entry: dict[str, Any], want: dic
     factors = {"calm": "0", "busy": "5", "odd": "lots"}
     nodes = [{"metadata": {"name": name, "annotations": {"congestion-factor": one}}} for name, one in factors.items()]
     found = running.result({"scores": want}, made, nodes=[*nodes, {"metadata": {"name": "silent"}}])
-    assert running.said(found) == []
+    assert running.difference_lines(found) == []
 
 
 @pytest.mark.parametrize(("text", "want"), [("abc", 150), ("0x10", 150), ("7.5", 50), ("-3", 200), ("11", 0)])
@@ -110,4 +110,7 @@ def test_a_text_that_the_agent_does_not_read_is_no_lack_of_congestion(text: str,
     )
     factors = {"calm": "0", "busy": "5", "odd": text}
     nodes = [{"metadata": {"name": name, "annotations": {"congestion-factor": one}}} for name, one in factors.items()]
-    assert running.said(running.result({"scores": {"calm": 200, "busy": 100, "odd": want}}, made, nodes=nodes)) == []
+    assert (
+        running.difference_lines(running.result({"scores": {"calm": 200, "busy": 100, "odd": want}}, made, nodes=nodes))
+        == []
+    )

@@ -333,7 +333,7 @@ _PODS = [
 def test_policies_score(now: str, want: float) -> None:
     made = building.policy(scores={"cool-down": {"hotSpot": {}}})
     found = running.result({"scores": {"calm": 100, "hot": want, "new": 100}}, made, nodes=_NODES, pods=_PODS, now=now)
-    assert running.said(found) == []
+    assert running.difference_lines(found) == []
 
 
 @pytest.mark.parametrize(
@@ -348,4 +348,4 @@ def test_policies_reject(now: str, passed: list[str]) -> None:
     made = building.policy(filters={"rate-limit": {"hotSpot": {"windows": [{"within": "1m", "limit": 2}]}}})
     wants = {"hot": "too many pods placed lately"} if "hot" not in passed else {}
     found = running.result({"passed": passed, "rejected": wants}, made, nodes=_NODES, pods=_PODS, now=now)
-    assert running.said(found) == []
+    assert running.difference_lines(found) == []

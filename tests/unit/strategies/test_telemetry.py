@@ -296,4 +296,4 @@ _POLICIES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]
 @pytest.mark.parametrize(("spec", "nodes", "expect"), _POLICIES.values(), ids=_POLICIES)
 def test_policies(spec: dict[str, Any], nodes: list[dict[str, Any]], expect: dict[str, Any]) -> None:
     found = running.result(expect, building.policy(**spec), nodes=nodes)
-    assert running.said(found) == []
+    assert running.difference_lines(found) == []

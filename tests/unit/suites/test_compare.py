@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.policy import policy
-from support.suites.running import node, result, results, said, two_disks
+from support.suites.running import difference_lines, node, result, results, two_disks
 
 NODES = [node("fast", ssd="nvme"), node("full", ssd="sata"), node("slow")]
 PODS = [
@@ -109,21 +109,21 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("expect", RIGHT.values(), ids=RIGHT)
 def test_a_case_passes_when_it_is_so(expect: dict[str, Any]) -> None:
     found = result(expect, *two_disks(), nodes=NODES, pods=PODS)
-    assert said(found) == []
+    assert difference_lines(found) == []
     assert found.passed
 
 
 @pytest.mark.parametrize(("expect", "want"), WRONG.values(), ids=WRONG)
 def test_a_case_fails_when_it_is_not(expect: dict[str, Any], want: list[str]) -> None:
     found = result(expect, *two_disks(), nodes=NODES, pods=PODS)
-    assert said(found) == want
+    assert difference_lines(found) == want
     assert not found.passed
 
 
 @pytest.mark.parametrize(("expect", "want"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_there_is_not_cannot_be_expected(expect: dict[str, Any], want: str) -> None:
     found = result(expect, *two_disks(), nodes=NODES, pods=PODS)
-    assert said(found) == [f"cases[0].expect.{want}"]
+    assert difference_lines(found) == [f"cases[0].expect.{want}"]
     assert not found.passed
 
 
@@ -131,7 +131,7 @@ def test_a_difference_comes_with_what_the_rule_compared() -> None:
     [difference] = result(
         {"passed": ["slow"], "rejected": {"fast": {}, "full": {}}}, *two_disks(), nodes=NODES
     ).differences[:1]
-    assert difference.about == "slow"
+    assert difference.subject == "slow"
     [rule] = difference.rules
     assert (rule.rule, rule.outcome) == ("fast", "Rejected")
     assert [(step.text, step.value) for step in rule.steps] == [("'ssd' in node.metadata.labels", False)]
@@ -147,7 +147,7 @@ def test_of_pods_of_one_name_one_has_to_be_meant() -> None:
     spaces = ("ml", "shop")
     pods = [{"metadata": {"name": "q", "namespace": one}, "spec": {"nodeName": "fast"}} for one in spaces]
     found = result({"evictable": ["q"]}, *two_disks(), nodes=NODES, pods=pods)
-    assert said(found) == [
+    assert difference_lines(found) == [
         "cases[0].expect.evictable[0]: several pods have the name q; write one of ml/q and shop/q",
     ]
     assert result({"evictable": ["ml/q", "shop/q"]}, *two_disks(), nodes=NODES, pods=pods).passed
@@ -162,11 +162,11 @@ def test_an_annotation_that_cannot_be_computed_can_keep_the_pod_from_being_bound
 
 def test_policies_of_several_schedulers_need_a_pod_that_says_which() -> None:
     ours, theirs = policy("a", filters={"no": "false"}), policy("b", schedulerName="other", filters={"no": "false"})
-    [fault] = said(result({"passed": []}, ours, theirs, nodes=NODES))
+    [fault] = difference_lines(result({"passed": []}, ours, theirs, nodes=NODES))
     assert fault.startswith("cases[0].pod.spec.schedulerName: is missing: the policies have several schedulers, ")
     assert fault.endswith("fairlead, other; name one")
     found = result({"policies": ["b"]}, ours, theirs, nodes=NODES, pod={"spec": {"schedulerName": "other"}})
-    assert said(found) == []
+    assert difference_lines(found) == []
 
 
 def test_a_pod_of_another_scheduler_is_subject_to_nothing() -> None:

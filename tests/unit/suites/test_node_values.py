@@ -12,7 +12,7 @@ from fairlead.suites.node_values import entry_errors
 from fairlead.suites.suite import Suite
 from fairlead.suites.validate import field_errors
 from support.policy import policy
-from support.suites.running import report, result, said
+from support.suites.running import difference_lines, report, result
 
 PROMETHEUS: Final = {"prometheus": {"query": "load", "interval": "15s"}}
 
@@ -62,7 +62,7 @@ VERDICTS: Final[dict[str, tuple[dict[str, Any], dict[str, Any], str]]] = {
 @pytest.mark.parametrize(("source", "written", "want"), VERDICTS.values(), ids=VERDICTS)
 def test_a_rule_reads_the_value_of_the_suite(source: dict[str, Any], written: dict[str, Any], want: str) -> None:
     expect: dict[str, Any] = {"rejected": {"n": want}} if want else {"passed": ["n"]}
-    assert said(result(expect, measured(**source), nodes=[written])) == []
+    assert difference_lines(result(expect, measured(**source), nodes=[written])) == []
 
 
 def test_a_case_lays_its_values_over_those_of_the_suite_and_of_templates() -> None:
@@ -75,7 +75,7 @@ def test_a_case_lays_its_values_over_those_of_the_suite_and_of_templates() -> No
     expect = {"passed": ["a"], "rejected": {"b": MISSING, "c-1": "busy", "c-2": "busy"}}
     templates = {"busy": {"data": {"load": 0.9}}}
     found = result({}, measured(), templates=templates, nodes=nodes, cases=[{**case, "expect": expect}])
-    assert said(found) == []
+    assert difference_lines(found) == []
 
 
 def test_the_values_stay_when_pods_of_the_node_come_and_go() -> None:
@@ -83,25 +83,27 @@ def test_the_values_stay_when_pods_of_the_node_come_and_go() -> None:
     rules = {"idle": "data.load < 0.5 && size(pods) < 2"}
     expect = {"passed": ["n"], "scores": {"n": 60}, "evictable": ["kept"]}
     nodes = [node(data={"load": 0.4})]
-    assert said(result(expect, measured(filters=rules), nodes=nodes, pods=[placed])) == []
+    assert difference_lines(result(expect, measured(filters=rules), nodes=nodes, pods=[placed])) == []
 
 
 def test_values_are_those_of_the_time_of_the_case() -> None:
     case = {"name": "c", "now": "2030-01-15T12:00:00Z", "pod": {}, "expect": {"passed": ["n"]}}
-    assert said(result({}, measured(), nodes=[node(data={"load": 0.4})], cases=[case])) == []
+    assert difference_lines(result({}, measured(), nodes=[node(data={"load": 0.4})], cases=[case])) == []
 
 
 def test_policies_that_call_different_polls_by_one_name_both_get_the_value() -> None:
     other = measured(name="q", nodeMetrics={"resource": "cpu", "as": "Ratio"})
     expect = {"passed": [], "rejected": {"n": "busy"}, "policies": ["p", "q"]}
-    assert said(result(expect, measured(), other, nodes=[node(data={"load": 0.9})])) == []
-    assert said(result({"passed": ["n"]}, measured(), other, nodes=[node(data={"load": 0.1})])) == []
+    assert difference_lines(result(expect, measured(), other, nodes=[node(data={"load": 0.9})])) == []
+    assert difference_lines(result({"passed": ["n"]}, measured(), other, nodes=[node(data={"load": 0.1})])) == []
 
 
 def test_entries_that_share_a_poll_share_its_value() -> None:
     other = measured(name="q", entry="busy")
-    assert said(result({"passed": ["n"]}, measured(), other, nodes=[node(data={"load": 0.1})])) == []
-    assert said(result({"passed": ["n"]}, measured(), other, nodes=[node(data={"load": 0.1, "busy": 0.2})])) == [
+    assert difference_lines(result({"passed": ["n"]}, measured(), other, nodes=[node(data={"load": 0.1})])) == []
+    assert difference_lines(
+        result({"passed": ["n"]}, measured(), other, nodes=[node(data={"load": 0.1, "busy": 0.2})])
+    ) == [
         (
             "nodes[0].data.busy: differs from load, which is the same measurement: prometheus default: load; "
             "give both the same value and age"
@@ -112,17 +114,17 @@ def test_entries_that_share_a_poll_share_its_value() -> None:
 def test_a_number_over_a_value_with_an_age_is_fresh_and_an_age_alone_is_refused() -> None:
     old = node(data={"load": {"value": 0.1, "age": "1h"}})
     case = {"name": "c", "nodes": [node(data={"load": 0.2})], "pod": {}, "expect": {"passed": ["n"]}}
-    assert said(result({}, measured(), nodes=[old], cases=[case])) == []
+    assert difference_lines(result({}, measured(), nodes=[old], cases=[case])) == []
     alone = case | {"nodes": [node(data={"load": {"age": "1m"}})]}
-    assert said(result({}, measured(), nodes=[node(data={"load": 0.2})], cases=[alone])) == [
+    assert difference_lines(result({}, measured(), nodes=[node(data={"load": 0.2})], cases=[alone])) == [
         "cases[0].nodes[0].data.load: has an age and no value; write both, as in {value: 0.4, age: 90s}"
     ]
-    assert said(result({}, measured(), nodes=[old], cases=[alone | {"expect": {"passed": ["n"]}}])) == []
+    assert difference_lines(result({}, measured(), nodes=[old], cases=[alone | {"expect": {"passed": ["n"]}}])) == []
 
 
 def test_an_entry_may_be_called_as_a_field_of_amounts() -> None:
     found = result({"passed": ["n"]}, measured(entry="requests"), nodes=[node(data={"requests": 0.4})])
-    assert said(found) == []
+    assert difference_lines(found) == []
 
 
 SHAPES: Final[dict[str, tuple[Any, str]]] = {

@@ -32,7 +32,7 @@ def test_a_watch_counts_once_when_it_begins_and_all_else_when_it_is_over() -> No
         event("get", stage="ResponseStarted", subresource="log"),
         event("get", subresource="log"),
     ]
-    found = [(one.verb, one.resource, one.code) for one in audit.asked(written)]
+    found = [(one.verb, one.resource, one.code) for one in audit.answered_requests(written)]
     assert found == [("watch", "pods", 200), ("watch", "pods", 403), ("get", "pods/log", 200)]
 
 
@@ -40,12 +40,14 @@ def test_older_files_come_first_and_half_a_line_is_left(tmp_path: Path) -> None:
     (tmp_path / "audit.log").write_text(event("get") + event("list")[:20])
     (tmp_path / "audit-2026-11-21T18-00-00.000.log").write_text(event("delete"))
     (tmp_path / "audit-2026-11-21T17-00-00.000.log").write_text(event("create"))
-    found = [one.verb for one in audit.asked(audit.lines(tmp_path / "audit.log"))]
+    found = [one.verb for one in audit.answered_requests(audit.lines(tmp_path / "audit.log"))]
     assert found == ["create", "delete", "get"]
 
 
 def test_who_asked_what_was_refused_and_what_changes_something() -> None:
-    found = [*audit.asked([event("list", code=403), event("patch"), event("patch", resource="leases", name="l")])]
+    found = [
+        *audit.answered_requests([event("list", code=403), event("patch"), event("patch", resource="leases", name="l")])
+    ]
     assert [one.verb for one in audit.denied(found)] == ["list"]
     assert [one.resource for one in audit.writes(found, but={"leases l"})] == ["pods"]
     assert len(audit.by(found, "system:serviceaccount:ours:*")) == len(audit.by(found, _ME)) == 3
@@ -74,7 +76,7 @@ _GRANTS = (
     ],
 )
 def test_which_rights_a_request_took(line: str, wanted: set[tuple[str, ...]]) -> None:
-    found = audit.used(_GRANTS, audit.needed(audit.asked([line]), "ours"))
+    found = audit.used(_GRANTS, audit.needed(audit.answered_requests([line]), "ours"))
     assert {(one.verb, one.resource, one.place, one.name) for one in found} == wanted
     assert found <= audit.rights(_GRANTS)
 

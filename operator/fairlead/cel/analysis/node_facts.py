@@ -64,17 +64,17 @@ class _Analyser:
     checked: Checked
     variables: Mapping[str, Checked]
     done: dict[str, Analysis]
-    found: Analysis = field(default_factory=Analysis)
+    analysis: Analysis = field(default_factory=Analysis)
 
     def run(self, name: str) -> Analysis:
         self.visit(self.checked.root, {}, 1, compared=True)
-        self.done[name] = self.found
-        if self.found.nodes > NODES_MAX:
+        self.done[name] = self.analysis
+        if self.analysis.nodes > NODES_MAX:
             raise NotLoweredError(f"with the variables that it uses it has more than {NODES_MAX} nodes")
-        return self.found
+        return self.analysis
 
     def visit(self, node: Node, bound: _Scope, depth: int, *, compared: bool = False) -> None:
-        found = self.found
+        found = self.analysis
         if depth > DEPTH_MAX:
             raise NotLoweredError(f"it is nested more than {DEPTH_MAX} levels deep")
         require_static_type(self.checked, node, compared=compared)
@@ -101,19 +101,19 @@ class _Analyser:
                 return 2
             case Call(function="_&&_" | "_||_"):
                 return 1
-        found = self.found
+        found = self.analysis
         return int(any(part.id in found.looping or part.id in found.aborting for part in children(node)))
 
     def merge(self, node: Node, parts: tuple[Node, ...]) -> None:
-        names = self.found.names
-        names[node.id] = self.found.same(frozenset().union(*(names[part.id] for part in parts)))
-        if any(part.id in self.found.looping for part in parts):
-            self.found.looping.add(node.id)
-        if _may_abort(node) or any(part.id in self.found.aborting for part in parts):
-            self.found.aborting.add(node.id)
+        names = self.analysis.names
+        names[node.id] = self.analysis.same(frozenset().union(*(names[part.id] for part in parts)))
+        if any(part.id in self.analysis.looping for part in parts):
+            self.analysis.looping.add(node.id)
+        if _may_abort(node) or any(part.id in self.analysis.aborting for part in parts):
+            self.analysis.aborting.add(node.id)
 
     def ident(self, node: Ident, bound: _Scope, depth: int) -> None:
-        found = self.found
+        found = self.analysis
         found.blocks[node.id] = 0
         if node.name in bound:
             found.names[node.id] = found.same(frozenset({node.name}))
@@ -141,7 +141,7 @@ class _Analyser:
             raise NotLoweredError(f"with the variables that it uses it is nested more than {DEPTH_MAX} levels deep")
 
     def fold(self, node: Comprehension, bound: _Scope, depth: int) -> None:
-        found, names = self.found, self.found.names
+        found, names = self.analysis, self.analysis.names
         depth += 1
         self.visit(node.range, bound, depth)
         self.visit(node.init, bound, depth)

@@ -27,7 +27,7 @@ def expiring_calls(checked: Checked, variables: Mapping[str, Checked]) -> Watche
     """Return the calls that have to note how long they hold; None if the result changes in other ways too."""
     pass_ = _Pass(variables)
     try:
-        return pass_.found if pass_.rate_of_root("", checked) == 0 else None
+        return pass_.functions if pass_.rate_of_root("", checked) == 0 else None
     except _UnknownExpiryError:
         return None
 
@@ -53,7 +53,7 @@ def _is_now(tree: Checked, node: Node) -> bool:
 @dataclass(slots=True)
 class _Pass:
     variables: Mapping[str, Checked]
-    found: dict[tuple[int, int], expiry.ExpiringFunction] = field(default_factory=dict)
+    functions: dict[tuple[int, int], expiry.ExpiringFunction] = field(default_factory=dict)
     _rates: dict[str, int] = field(default_factory=dict)
 
     def rate_of_root(self, name: str, tree: Checked) -> int:
@@ -118,7 +118,7 @@ class _Tree:
         else:
             raise _UnknownExpiryError
         if moves:
-            self.all.found[id(self.checked), node.id] = noting
+            self.all.functions[id(self.checked), node.id] = noting
         return rate
 
     def fold(self, node: Comprehension, bound: _Rates) -> int:

@@ -28,10 +28,10 @@ _WRITTEN: Final[Mapping[str, str]] = {"math.@max": "math.greatest", "math.@min":
 
 
 class OptionalMacro(NamedTuple):
-    """Macro `held.optMap(variable, body)` or `held.optFlatMap(variable, body)`, which the tree has expanded."""
+    """Macro `operand.optMap(variable, body)` or `operand.optFlatMap(variable, body)`, which the tree has expanded."""
 
     name: str
-    held: Node
+    operand: Node
     variable: str
     body: Node
 
@@ -42,21 +42,21 @@ def optional_macro(node: Node) -> OptionalMacro | None:
         case Call(
             function="_?_:_",
             args=(
-                Call(function="hasValue", args=(held,)),
+                Call(function="hasValue", args=(operand,)),
                 Call(function="optional.of", args=(Comprehension(accumulator=variable, init=init, result=body),)),
                 Call(function="optional.none"),
             ),
-        ) if _is_value_of(init, held):
-            return OptionalMacro("optMap", held, variable, body)
+        ) if _is_value_of(init, operand):
+            return OptionalMacro("optMap", operand, variable, body)
         case Call(
             function="_?_:_",
             args=(
-                Call(function="hasValue", args=(held,)),
+                Call(function="hasValue", args=(operand,)),
                 Comprehension(accumulator=variable, init=init, result=body),
                 Call(function="optional.none"),
             ),
-        ) if _is_value_of(init, held):
-            return OptionalMacro("optFlatMap", held, variable, body)
+        ) if _is_value_of(init, operand):
+            return OptionalMacro("optFlatMap", operand, variable, body)
     return None
 
 
@@ -108,7 +108,7 @@ def operand_text(node: Node, binding: int = POSTFIX) -> str:
 def _call(node: Call) -> tuple[str, int]:
     if (macro := optional_macro(node)) is not None:
         body = text(macro.body)
-        return f"{operand_text(macro.held, POSTFIX)}.{macro.name}({macro.variable}, {body})", POSTFIX
+        return f"{operand_text(macro.operand, POSTFIX)}.{macro.name}({macro.variable}, {body})", POSTFIX
     match node:
         case Call(function=function, args=(left, right)) if function in _BINARY:
             level = _BINARY[function]
@@ -118,12 +118,12 @@ def _call(node: Call) -> tuple[str, int]:
             return f"{function[0]}{operand_text(operand, _UNARY)}", _UNARY
         case Call(function="_?_:_", args=(test, then, otherwise)):
             return f"{operand_text(test, 1)} ? {operand_text(then, 1)} : {text(otherwise)}", 0
-        case Call(function="_[_]" | "_[?_]" as function, args=(held, key)):
-            return f"{operand_text(held, POSTFIX)}[{'?' if '?' in function else ''}{text(key)}]", POSTFIX
-        case Call(function="_?._", args=(held, Const(value=str(field)))):
-            return f"{operand_text(held, POSTFIX)}.?{field}", POSTFIX
-        case Call(function="@sortByAssociatedKeys", args=(held, Comprehension(variable=name, step=step))):
-            return f"{operand_text(held, POSTFIX)}.sortBy({name}, {_added(step)})", POSTFIX
+        case Call(function="_[_]" | "_[?_]" as function, args=(operand, key)):
+            return f"{operand_text(operand, POSTFIX)}[{'?' if '?' in function else ''}{text(key)}]", POSTFIX
+        case Call(function="_?._", args=(operand, Const(value=str(field)))):
+            return f"{operand_text(operand, POSTFIX)}.?{field}", POSTFIX
+        case Call(function="@sortByAssociatedKeys", args=(operand, Comprehension(variable=name, step=step))):
+            return f"{operand_text(operand, POSTFIX)}.sortBy({name}, {_added(step)})", POSTFIX
         case Call(member=True, args=(target, *rest)):
             return f"{operand_text(target, POSTFIX)}.{node.function}({', '.join(map(text, rest))})", POSTFIX
     return f"{_WRITTEN.get(node.function, node.function)}({', '.join(map(text, node.args))})", POSTFIX
@@ -131,24 +131,24 @@ def _call(node: Call) -> tuple[str, int]:
 
 def _macro(node: Comprehension) -> str:
     names = ", ".join(filter(None, (node.variable, node.variable2)))
-    held = operand_text(node.range, POSTFIX)
+    operand = operand_text(node.range, POSTFIX)
     match node:
         case Comprehension(range=ListExpr(elements=())):
             if node.accumulator.startswith("@"):
                 return text(node.result).replace(node.accumulator, text(node.init))
             return f"cel.bind({node.accumulator}, {text(node.init)}, {text(node.result)})"
         case Comprehension(step=Call(function="_||_", args=(_, test))):
-            return f"{held}.exists({names}, {text(test)})"
+            return f"{operand}.exists({names}, {text(test)})"
         case Comprehension(step=Call(function="_&&_", args=(_, test))):
-            return f"{held}.all({names}, {text(test)})"
+            return f"{operand}.all({names}, {text(test)})"
         case Comprehension(step=Call(function="_?_:_", args=(test, _, _)), init=Const()):
-            return f"{held}.exists_one({names}, {text(test)})"
+            return f"{operand}.exists_one({names}, {text(test)})"
         case Comprehension(step=Call(function="_?_:_", args=(test, step, _))):
             added = _added(step)
             if added == node.variable and not node.variable2:
-                return f"{held}.filter({names}, {text(test)})"
-            return f"{held}.{_collects(node)}({names}, {text(test)}, {added})"
-    return f"{held}.{_collects(node)}({names}, {_added(node.step)})"
+                return f"{operand}.filter({names}, {text(test)})"
+            return f"{operand}.{_collects(node)}({names}, {text(test)}, {added})"
+    return f"{operand}.{_collects(node)}({names}, {_added(node.step)})"
 
 
 def _collects(node: Comprehension) -> str:

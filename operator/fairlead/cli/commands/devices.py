@@ -52,14 +52,19 @@ def _run(options: argparse.Namespace) -> int:
 
     option = PolicyOption("--policies", options.policies)
     cluster = read_cluster(options, [option], lambda _: no_pods, policies_with_devices)
-    world = cluster.simulation()
-    if options.node and options.node not in world.names:
-        raise unknown_node(options.node, world.names)
+    simulation = cluster.simulation()
+    if options.node and options.node not in simulation.names:
+        raise unknown_node(options.node, simulation.names)
     nodes = [
         found
-        for name in ([options.node] if options.node else world.names)
-        if (view := world.mirror.nodes.view_of(name)) is not None
-        if (found := node_report(view, world.mirror.placed_on(name), world.ledgers.get(name), world.shares)) is not None
+        for name in ([options.node] if options.node else simulation.names)
+        if (view := simulation.mirror.nodes.view_of(name)) is not None
+        if (
+            found := node_report(
+                view, simulation.mirror.placed_on(name), simulation.ledgers.get(name), simulation.shares
+            )
+        )
+        is not None
     ]
     found = {"nodes": nodes, "totals": sum_of(one for node in nodes for one in node["totals"])}
     for note in cluster.notes_on_ledgers():
@@ -68,6 +73,6 @@ def _run(options: argparse.Namespace) -> int:
     if options.output != TABLE:
         out.write(dumped(found, options.output))
         return exits.DONE
-    lines = cluster_lines(found, shares=bool(world.shares)) if not options.node else node_lines(found)
+    lines = cluster_lines(found, shares=bool(simulation.shares)) if not options.node else node_lines(found)
     out.writelines(f"{line}\n" for line in lines)
     return exits.DONE

@@ -102,8 +102,8 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
     pod, workload = pods.cluster.pods[0], None
     if target.ref is not None:
         pod, workload = pods.of_workload(target.ref, target.workload)
-    about, world = pods.context(pod, is_new=target.in_file is not None), pods.world(pod.scheduler)
-    judged, of_rules = about.judged, RuleNotes(world)
+    about, simulation = pods.context(pod, is_new=target.in_file is not None), pods.simulation_of(pod.scheduler)
+    judged, of_rules = about.judged, RuleNotes(simulation)
     of_rules.add(pod.raw, judged)
     notes = [
         *pods.notes(pod.scheduler),
@@ -121,13 +121,13 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
     if is_text and workload is not None:
         out.writelines(f"{line}\n" for line in workload_lines(workload, colour=colour))
     if options.node:
-        one = one_node(world, pod.raw, judged, _node(judged, options.node))
+        one = one_node(simulation, pod.raw, judged, _node(judged, options.node))
         if is_text:
             out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=colour))
         else:
             out.write(dumped(explain_data.node_data(about, one) | of_workload, options.output))
         return done
-    explained = explanation(world, pod.raw, judged)
+    explained = explanation(simulation, pod.raw, judged)
     if is_text:
         lines = explain_text.explanation_text(about, explained, wide=options.output == WIDE, colour=colour)
         out.writelines(f"{line}\n" for line in lines)

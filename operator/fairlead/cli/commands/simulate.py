@@ -52,14 +52,14 @@ def _run(options: argparse.Namespace) -> int:
 
     cluster = read_cluster(options, [PolicyOption("--policies", options.policies)], pods_to_check(options.pods))
     [version] = cluster.versions
-    pods, world = cluster.pods, cluster.simulation()
+    pods, simulation = cluster.pods, cluster.simulation()
     others = of_schedulers((pod.scheduler for pod in pods), version.policies.policies)
     notes = [*cluster.notes(), *others, *of_skipped(version.skipped)]
     out = output()
-    of_rules, flat = RuleNotes(world), FlatScores(world)
+    of_rules, flat = RuleNotes(simulation), FlatScores(simulation)
 
     def judge(pod: "Pod") -> "PodResult":
-        found = world.judge(pod.raw, pod.file)
+        found = simulation.judge(pod.raw, pod.file)
         of_rules.add(pod.raw, found)
         flat.add(pod.raw, found)
         return found
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
         notes += [*of_rules.texts(), *flat.texts()]
-        for line in simulate_text.simulate_lines(rows, len(world.names), notes, colour=wants_colour(out)):
+        for line in simulate_text.simulate_lines(rows, len(simulation.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
     with ListWriter(options.output, "pods") as spool:

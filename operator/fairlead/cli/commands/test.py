@@ -112,7 +112,7 @@ def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "SuiteReport"
     line = place_of(loaded.place, at)
     if result.faults:
         report.findings += [loaded.finding(fault) for fault in result.faults]
-        return CaseRun(result.case, line, "error", took, said=[str(fault) for fault in result.faults])
+        return CaseRun(result.case, line, "error", took, details=[str(fault) for fault in result.faults])
     said = [text for one in result.differences for text in lines_of(one)]
     return CaseRun(result.case, line, "passed" if result.passed else "failed", took, result.differences, said)
 

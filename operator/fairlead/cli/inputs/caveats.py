@@ -66,7 +66,7 @@ def of_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
 def of_skipped(rules: Iterable[SkippedRule]) -> Iterator[str]:
     """Yield a note on each rule that is not evaluated."""
     for one in rules:
-        yield f"not evaluated: {one.said()}"
+        yield f"not evaluated: {one.describe()}"
 
 
 def of_judged(judged: PodResult) -> Iterator[str]:

@@ -53,7 +53,7 @@ class Live:
 class ClusterAccess:
     """The cluster of the options, with one client, opened when something of it is read first. A context manager."""
 
-    given: argparse.Namespace
+    options: argparse.Namespace
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _access: Login | None = None
     _client: Client | None = None
@@ -70,7 +70,7 @@ class ClusterAccess:
     def access(self) -> Login:
         """The cluster and the user that the kubeconfig names. Raises ClusterError."""
         if self._access is None:
-            self._access = log_in(self.given.kubeconfig, self.given.context, use_proxy=True)
+            self._access = log_in(self.options.kubeconfig, self.options.context, use_proxy=True)
         return self._access
 
     async def client(self) -> Client:

@@ -64,7 +64,7 @@ class ExplainTarget:
         return await self._of_workload(self.kind, snapshot, where)
 
     async def _of_workload(self, kind: WorkloadKind, snapshot: Snapshot, where: str) -> Sequence[Pod]:
-        if is_live("--snapshot", self.access.given.snapshot):
+        if is_live("--snapshot", self.access.options.snapshot):
             self.workload = await self._read(kind)
             self.ref = self.workload.ref
         else:

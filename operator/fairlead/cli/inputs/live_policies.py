@@ -75,7 +75,7 @@ class LivePolicy:
     unreadable: str = ""
     """Reason why the generation that serves is not known."""
 
-    def said(self, *, answered: bool = True) -> str:
+    def describe_serving(self, *, answered: bool = True) -> str:
         """Return which generation serves; `answered`: replicas of the operator are there."""
         if not answered:
             return f"{self.name}: generation {self.generation}; no replica serves it, as none is ready"

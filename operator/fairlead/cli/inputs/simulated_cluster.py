@@ -232,7 +232,9 @@ def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], Select]:
                 return pods_of_schedulers(snapshot, policies)
             if not is_live("--pods", names):
                 return pods_of(snapshot_of(names), ", ".join(names))
-            read = snapshot if is_live("--snapshot", access.given.snapshot) else await read_pods(await access.client())
+            read = (
+                snapshot if is_live("--snapshot", access.options.snapshot) else await read_pods(await access.client())
+            )
             return waiting_pods(read, policies)
 
         return select

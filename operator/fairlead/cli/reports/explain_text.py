@@ -208,7 +208,7 @@ def _tail(
         yield clean(f"No match: {counted(len(foreign), 'policy', 'policies')} of {which}")
     answered = not context.scheduling.is_unanswered
     for served in context.served:
-        yield clean(f"Serving: {served.said(answered=answered)}")
+        yield clean(f"Serving: {served.describe_serving(answered=answered)}")
     asked = f" (the pod uses {', '.join(context.judged.unsimulated)})" if context.judged.unsimulated else ""
     beyond = [one for one in NOT_SIMULATED if not (simulates_preemption and one == PREEMPTION)]
     yield f"Not simulated: {', '.join(beyond)}{asked}."

@@ -20,24 +20,26 @@ class ExplainedPods:
     cluster: SimulatedCluster
     schedulers: Mapping[str, Scheduling]
     """By name, without what they say of one pod."""
-    _worlds: dict[bool, Simulation] = field(default_factory=dict)
+    _simulations: dict[bool, Simulation] = field(default_factory=dict)
 
-    def world(self, scheduler: str) -> Simulation:
+    def simulation_of(self, scheduler: str) -> Simulation:
         """Return the simulation of what decides for the pods of a scheduler."""
         is_unanswered = self._goes_on_without(scheduler)
-        if is_unanswered not in self._worlds:
+        if is_unanswered not in self._simulations:
             cluster = self.cluster.without_policies() if is_unanswered else self.cluster
-            self._worlds[is_unanswered] = cluster.simulation()
-        return self._worlds[is_unanswered]
+            self._simulations[is_unanswered] = cluster.simulation()
+        return self._simulations[is_unanswered]
 
     def context(self, pod: Pod, *, is_new: bool = False) -> ExplainContext:
         """Judge a pod; `is_new`: it need not exist yet."""
-        world = self.world(pod.scheduler)
+        simulation = self.simulation_of(pod.scheduler)
         scheduling = replace(
             self.schedulers[pod.scheduler], last=last_word(pod.raw), is_new=is_new or bool(pod.template_of)
         )
-        judged = replace(world.judge(pod.raw, pod.file), unanswered=scheduling.waits)
-        return ExplainContext(judged, self.cluster.now, self.cluster.live_policies, scheduling, (), len(world.names))
+        judged = replace(simulation.judge(pod.raw, pod.file), unanswered=scheduling.waits)
+        return ExplainContext(
+            judged, self.cluster.now, self.cluster.live_policies, scheduling, (), len(simulation.names)
+        )
 
     def notes(self, scheduler: str | None = None) -> Iterator[str]:
         """Return notes on the limits of what is known of the cluster, for the pods of one scheduler or of all."""

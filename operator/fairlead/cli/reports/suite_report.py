@@ -28,7 +28,7 @@ class CaseRun:
     result: Word
     seconds: float
     differences: Sequence[Difference] = ()
-    said: Sequence[str] = ()
+    details: Sequence[str] = ()
     """The differences, or the errors in the case, as lines of text."""
 
 
@@ -63,8 +63,8 @@ class SuiteReport:
 
 def lines_of(difference: Difference) -> list[str]:
     """Return a difference as lines of text."""
-    about = f"{difference.about}: " if difference.about else ""
-    head = f"{difference.path[0]}: {about}expected {difference.expected}; got {difference.got}"
+    subject = f"{difference.subject}: " if difference.subject else ""
+    head = f"{difference.path[0]}: {subject}expected {difference.expected}; got {difference.got}"
     return [head, *(f"    {line}" for line in _details(difference))]
 
 
@@ -96,7 +96,7 @@ def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
             if case.result != "passed":
                 yield ""
                 yield painted(clean(f"{suite.file}:{case.line}: {case.name}"), _BOLD, colour)
-                yield from (f"  {clean(line)}" for line in case.said)
+                yield from (f"  {clean(line)}" for line in case.details)
     if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
         yield ""
         yield from columns([("POLICY", "KIND", "RULE", "NOT COVERED"), *unseen])
@@ -146,7 +146,7 @@ def place_of(place: PolicyLocation, at: int) -> int:
 def _difference(difference: Difference) -> dict[str, Any]:
     return {
         "field": render_path(("expect", *difference.path)),
-        "about": difference.about,
+        "about": difference.subject,
         "expected": difference.expected,
         "got": difference.got,
         "details": [*_details(difference)],
@@ -178,8 +178,8 @@ def as_junit(report: SuiteReport) -> bytes:
             one = ET.SubElement(held, "testcase", {**named, "time": _seconds(case.seconds)})
             if case.result != "passed":
                 kind = "failure" if case.result == "failed" else "error"
-                said = "\n".join(case.said)
-                ET.SubElement(one, kind, message=_clean(case.said[0] if case.said else "")).text = _clean(said)
+                said = "\n".join(case.details)
+                ET.SubElement(one, kind, message=_clean(case.details[0] if case.details else "")).text = _clean(said)
     for element in root.iter():
         element.attrib = {key: _clean(value) for key, value in element.attrib.items()}
     ET.indent(root)
@@ -194,7 +194,7 @@ def _unread(report: SuiteReport) -> list[SuiteRun]:
         if one.file not in {suite.file for suite in report.suites}:
             by_file.setdefault(one.file, []).append(one)
     return [
-        SuiteRun(file, file, [CaseRun("can be read", found[0].line, "error", 0.0, said=[*map(_said, found)])])
+        SuiteRun(file, file, [CaseRun("can be read", found[0].line, "error", 0.0, details=[*map(_said, found)])])
         for file, found in by_file.items()
     ]
 

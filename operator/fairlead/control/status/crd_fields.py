@@ -75,7 +75,7 @@ class CrdFields:
         """Paths of the missing fields."""
         return [render_path(("spec", rules, name)) for rules, names in (self.missing or {}).items() for name in names]
 
-    def about(self, policy: Mapping[str, Any]) -> str:
+    def describe_loss(self, policy: Mapping[str, Any]) -> str:
         """Return what a policy has lost, and what to do about it; empty if nothing."""
         lost = [
             render_path(("spec", rules, at))

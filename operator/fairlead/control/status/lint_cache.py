@@ -32,7 +32,7 @@ class _LintRun:
     generation: int
     accepts: str
     rules: CompileOptions
-    found: Warnings | None = None
+    warnings: Warnings | None = None
     remaining: asyncio.Task[None] | None = None
 
 
@@ -54,7 +54,7 @@ class LintCache:
             self._forget(uid if run is not None or len(self._runs) < _POLICIES_MAX else next(iter(self._runs)))
             run = self._runs[uid] = _LintRun(generation, accepts, rules)
             self._start(run, policy, on_done)
-        return run.found
+        return run.warnings
 
     def _forget(self, uid: str) -> None:
         run = self._runs.pop(uid, None)
@@ -84,10 +84,10 @@ class LintCache:
             inspected = yield from paid(inspect_steps(policy, self.model, run.rules), self.share)
         except Exception:  # it has no warnings then, and is not linted again
             LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
-            run.found = []
+            run.warnings = []
         else:
             found = (one for one in inspected.warnings if one.severity != "note")
-            run.found = [(one.reason.value, _as_text(one), one.accepted) for one in found]
+            run.warnings = [(one.reason.value, _as_text(one), one.accepted) for one in found]
 
 
 def _as_text(warning: LintWarning) -> str:

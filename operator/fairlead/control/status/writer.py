@@ -90,7 +90,7 @@ class StatusWriter:
             result=result,
             missing_permissions=self.missing_permissions.messages,
             paused=is_paused(self.policy_index.policies_of(scheduler)),
-            crd_outdated=self.crd_fields.about(policy),
+            crd_outdated=self.crd_fields.describe_loss(policy),
             warnings=warnings or (),
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), build_status(about, now)

@@ -109,7 +109,9 @@ class _Compiler:
         self.rules = rules
         self.sources = {entry.name: entry.source for entry in policy.spec.data}
         data = [entry.name for entry in policy.spec.data]
-        self.expressions = ExpressionCompiler(data, rules.expression_cache, broken=set(unknown), made=expressions)
+        self.expressions = ExpressionCompiler(
+            data, rules.expression_cache, broken=set(unknown), expressions=expressions
+        )
         self.faults = self.expressions.faults
         self.by_strategies = StrategyRules(
             rules.strategies, rules.custom, policy.spec.data, self.faults, [one.name for one in _device_shares(policy)]

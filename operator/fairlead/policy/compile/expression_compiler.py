@@ -16,7 +16,7 @@ from fairlead.cel.functions.regex import PATTERNS_MAX
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, walk
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
 from fairlead.cel.syntax.source_refs import references
-from fairlead.cooperative import Steps, about
+from fairlead.cooperative import Steps, at_path
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import Fault, in_expression, in_field
 
@@ -34,7 +34,7 @@ class ExpressionCompiler:
     cache: ExpressionCache | None = None
     """Expressions of other policies; None: nothing is cached."""
     faults: list[Fault] = field(default_factory=list)
-    made: list[CompiledExpression] = field(default_factory=list)
+    expressions: list[CompiledExpression] = field(default_factory=list)
     """Everything that was compiled, so that it can be freed in pieces if the policy does not compile."""
     variables: dict[str, CompiledExpression] = field(default_factory=dict)
     _parts: dict[str, int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class ExpressionCompiler:
 
     def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
         """Check an expression and lower it; if it has faults, record them and return None."""
-        return about(path, self._compiled(path, text, scope, want))
+        return at_path(path, self._compiled(path, text, scope, want))
 
     def _compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
         yield
@@ -91,7 +91,7 @@ class ExpressionCompiler:
         # What is lowered needs nothing of the engine, and the rest is compiled in an environment that all share.
         used = self._used(expression.checked.names.values())
         made = CompiledExpression(replace(expression, compiled=None), used)
-        self.made.append(made)
+        self.expressions.append(made)
         patterns = _patterns(made)
         if (count := len(patterns)) > PATTERNS_MAX:
             fault = f"has {count} regular expressions with those of its variables, {PATTERNS_MAX} are allowed"

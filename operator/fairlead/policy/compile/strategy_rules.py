@@ -41,7 +41,7 @@ class _Chosen:
     """Field that names it."""
     at: FieldPath
     """Field of its parameters."""
-    given: Params | Mapping[str, Any]
+    params: Params | Mapping[str, Any]
     """Its parameters; as they were written for a custom one."""
 
 
@@ -102,14 +102,14 @@ class StrategyRules:
         return None
 
     def _compiled(self, chosen: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
-        if isinstance(chosen.given, Params):
-            if self._has_unknown_names(chosen.at, chosen.given):
+        if isinstance(chosen.params, Params):
+            if self._has_unknown_names(chosen.at, chosen.params):
                 return None
-            made = use.compile(chosen.given, self.shares)
-            self._check_lag(chosen.at, chosen.given, made.reads)
+            made = use.compile(chosen.params, self.shares)
+            self._check_lag(chosen.at, chosen.params, made.reads)
             return made
         try:
-            params = parse_params(chosen.given, use.params, chosen.at)
+            params = parse_params(chosen.params, use.params, chosen.at)
             if self._has_unknown_names(chosen.at, params):
                 return None
             made = _sound(use.compile(params, self.shares), kind)

@@ -37,7 +37,7 @@ _NEVER: Final[Ways] = []
 class PartValues(Protocol):
     """Values of an expression's parts, for one pod and one node."""
 
-    def held(self, node: Node, at: At) -> object:
+    def raw_value(self, node: Node, at: At) -> object:
         """Return the value of a part; anything that is no bool if it has none."""
 
     def value(self, node: Node, at: At) -> object:
@@ -164,7 +164,7 @@ class _Search:
         loop = node if isinstance(node, Comprehension) and is_loop(node) else None
         length = None if loop is None else self.values.length(loop, at)
         if is_comparison(checked, node) or (loop is not None and length is None):
-            return _HAD if self.values.held(node, at) is want else [((node, at),)]
+            return _HAD if self.values.raw_value(node, at) is want else [((node, at),)]
         if loop is not None and length is not None:
             return self._of_loop(loop, [{**at, loop.id: position} for position in reversed(range(length))], want=want)
         match node:

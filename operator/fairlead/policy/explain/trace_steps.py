@@ -62,19 +62,19 @@ class ExpressionTrace:
         """Return the key of a part's value in the trace."""
         return node.id, *[at.get(loop, -1) for loop in self.trace.around[node.id]]
 
-    def held(self, node: Node, at: At) -> object:
+    def raw_value(self, node: Node, at: At) -> object:
         """Return the value of a part as CEL has it, or a marker if it has none."""
         return node.value if isinstance(node, Const) else self.trace.values.get(self.place(node, at), _NOTHING)
 
     def has_value(self, node: Node, at: At) -> bool:
         """Report whether a part has a value that can be shown."""
-        value = self.held(node, at)
+        value = self.raw_value(node, at)
         is_element = isinstance(node, Ident) and isinstance(value, PlacedPod)  # the loop has named it already
         return value is not _NOTHING and not is_element and can_be_shown(value)
 
     def value(self, node: Node, at: At) -> object:
         """Return the value of a part as it is shown, or None if it has none."""
-        return shown(self.held(node, at), self.checked.type_of(node)) if self.has_value(node, at) else None
+        return shown(self.raw_value(node, at), self.checked.type_of(node)) if self.has_value(node, at) else None
 
     def length(self, loop: Comprehension, at: At) -> int:
         """Return how many elements a loop came to."""
@@ -98,7 +98,7 @@ class ExpressionTrace:
         if not _is_literal(node) and not _is_of_macro(node):
             yield node, at
         macro = optional_macro(node)
-        for child in children(node) if macro is None else (macro.held, macro.body):
+        for child in children(node) if macro is None else (macro.operand, macro.body):
             if not is_loop(node) or child is not node.step:
                 yield from self.parts(child, at)
             elif (position := self._deciding(node, at)) is not None:
@@ -108,9 +108,9 @@ class ExpressionTrace:
         """Return the element that decided a loop's result, else the last one; None if there is none."""
         positions = range(self.length(loop, at))
         body, wanted = tested(loop)
-        if self.held(loop, at) is _NOTHING:  # it raised
+        if self.raw_value(loop, at) is _NOTHING:  # it raised
             wanted = _NOTHING
-        found = [one for one in positions if self.held(body, {**at, loop.id: one}) is wanted]
+        found = [one for one in positions if self.raw_value(body, {**at, loop.id: one}) is wanted]
         return found[-1] if found else positions[-1] if positions else None
 
 
@@ -192,10 +192,10 @@ class EngineTrace:
             seen.add(written)
             if value is not None:
                 yield Step(written, value, unit=unit_of(node, self.expression))
-        if isinstance(found := self.held(self._checked.root, {}), Exception):
+        if isinstance(found := self.raw_value(self._checked.root, {}), Exception):
             yield Step(RAISED_STEP, with_values(found))
 
-    def held(self, node: Node, _: At) -> object:
+    def raw_value(self, node: Node, _: At) -> object:
         """Return the value of a part, or the error that it raised."""
         if isinstance(node, Const):
             return node.value
@@ -206,7 +206,7 @@ class EngineTrace:
 
     def value(self, node: Node, at: At) -> object:
         """Return the value of a part as it is shown, or None if it has none."""
-        value = self.held(node, at)
+        value = self.raw_value(node, at)
         if isinstance(value, Exception) or not can_be_shown(value):
             return None
         return shown(value, self._checked.type_of(node))

@@ -45,7 +45,7 @@ class _PendingConnection:
 
 @dataclass(slots=True, eq=False)
 class _Handshake:
-    one: _PendingConnection
+    connection: _PendingConnection
     since: float
 
 
@@ -181,7 +181,7 @@ class TlsListener:
         """Start handshakes while there are places."""
         loop, limits = asyncio.get_running_loop(), self.limits
         while self._waiting:
-            busy = Counter(handshake.one.address for handshake in self._handshakes.values())
+            busy = Counter(handshake.connection.address for handshake in self._handshakes.values())
             preferred = self._preferred(busy)
             address = min(self._waiting, key=lambda one: (one not in preferred, busy[one]))
             if busy[address] >= limits.handshakes_each or len(self._handshakes) >= limits.handshakes:
@@ -206,7 +206,7 @@ class TlsListener:
         return self.identified and self._served.has(address)
 
     def _on_handshake_done(self, task: asyncio.Task[None]) -> None:
-        one = self._handshakes.pop(task).one
+        one = self._handshakes.pop(task).connection
         if not one.owned:
             one.socket.close()
         if not task.cancelled() and task.exception() is not None:  # there is no TLS context
@@ -219,7 +219,7 @@ class TlsListener:
         now = loop.time()
         due = dict[asyncio.Task[None], float]()
         for task, handshake in self._handshakes.items():
-            address = handshake.one.address
+            address = handshake.connection.address
             is_known = self._is_known(address)
             if busy[address] > busy[waiting] or (waiting in preferred and not is_known):
                 due[task] = handshake.since + (limits.late_s if is_known else limits.hurried_s)
@@ -232,7 +232,7 @@ class TlsListener:
             handshake = self._handshakes[task]
             handshake.since = now  # cancelling takes a moment
             task.cancel()
-            self.refused("timeout", handshake.one.address)
+            self.refused("timeout", handshake.connection.address)
         elif self._timer is None or not now < self._timer.when() <= due[task]:
             if self._timer is not None:
                 self._timer.cancel()

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from fairlead.cli.inputs.checker import Checker
-from support.policy.lint import GOOD, HEAD, errors_of, report_of, said, spec
+from support.policy.lint import GOOD, HEAD, errors_of, finding_line, report_of, spec
 
 _LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 30)
@@ -327,7 +327,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize(("text", "want"), REFUSED.values(), ids=REFUSED)
 def test_it_is_refused_with_its_place(text: str | bytes, want: str) -> None:
     began = time.process_time()
-    assert want in [said(error) for error in errors_of(text)]
+    assert want in [finding_line(error) for error in errors_of(text)]
     assert time.process_time() - began < 10
 
 
@@ -350,7 +350,7 @@ TAKEN: dict[str, str | bytes] = {
 @pytest.mark.parametrize("text", TAKEN.values(), ids=TAKEN)
 def test_it_is_taken(text: str | bytes) -> None:
     report = report_of(text)
-    assert [said(finding) for finding in report.findings] == []
+    assert [finding_line(finding) for finding in report.findings] == []
     assert report.policies == 1
 
 
@@ -376,7 +376,7 @@ def test_there_is_no_policy_in_it(text: str | bytes, want_ignored: int) -> None:
 
 def test_a_policy_before_the_fault_is_looked_at() -> None:
     report = report_of(f"{spec('mode: X')}\n---\na: [\n")
-    assert [said(error).split(": ")[0] for error in report.findings] == ["a.yaml:5:9", "a.yaml:8:1"]
+    assert [finding_line(error).split(": ")[0] for error in report.findings] == ["a.yaml:5:9", "a.yaml:8:1"]
 
 
 def test_nothing_raises_whatever_bytes_there_are() -> None:

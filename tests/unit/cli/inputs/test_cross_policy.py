@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.policy.lint import GOOD, HEAD, report_of, said, spec
+from support.policy.lint import GOOD, HEAD, finding_line, report_of, spec
 
 
 def _writing(name: str, *keys: str, more: str = "") -> str:
@@ -14,7 +14,7 @@ def _writing(name: str, *keys: str, more: str = "") -> str:
 def _warned(*texts: str) -> list[str]:
     found = [finding for finding in report_of(*texts).findings if finding.severity == "warning"]
     assert {finding.reason for finding in found} <= {"Conflict", "SameName", "UnusedGrant"}
-    return [said(finding) for finding in found if finding.reason != "UnusedGrant"]
+    return [finding_line(finding) for finding in found if finding.reason != "UnusedGrant"]
 
 
 _A, _B = "fairlead.dev/a", "fairlead.dev/b"
@@ -98,12 +98,12 @@ def test_policies_that_may_match_one_pod_are_told_of_each_other_whatever_a_third
 def test_one_name_twice_is_an_error_in_a_file_and_a_warning_in_two() -> None:
     [error] = report_of(f"{GOOD}---\n{GOOD}").findings
     assert error.severity == "error"
-    assert said(error) == (
+    assert finding_line(error) == (
         "a.yaml:8:18: metadata.name: another policy has the name 'some': a.yaml:3; rename one of them"
     )
     [warning] = report_of(GOOD, "# an overlay\n" + GOOD).findings
     assert (warning.severity, warning.reason) == ("warning", "SameName")
-    assert said(warning) == (
+    assert finding_line(warning) == (
         "b.yaml:4:18: metadata.name: another policy has the name 'some': a.yaml:3; if both are applied, the later "
         "one replaces the other: rename one of them"
     )
@@ -124,7 +124,7 @@ def test_what_is_said_of_several_files_stands_in_the_order_of_files_and_lines() 
 def test_a_namespace_of_a_policy_is_ignored() -> None:
     [warning] = report_of(GOOD.replace("{name: some}", "{name: some, namespace: ml}")).findings
     assert (warning.severity, warning.reason) == ("warning", "HasNoEffect")
-    assert said(warning) == (
+    assert finding_line(warning) == (
         "a.yaml:3:35: metadata.namespace: policies are cluster-scoped, so this is ignored; remove it; match.namespaces "
         "limits a policy to pods of some namespaces"
     )
@@ -184,11 +184,11 @@ def _granting(name: str, entry: str, *resources: str, more: str = "") -> str:
 )
 def test_a_device_share_of_which_another_policy_grants_a_part(later: str, warns: bool) -> None:
     warned = _warned(_granting("one", "gpu", "a.io/mem"), later)
-    said = (
+    finding_line = (
         "spec.binding.deviceShare[0]: 'one' (a.yaml:3) comes first and grants a.io/mem, but not a.io/core: a pod that"
         " both match and that asks for both is not bound"
     )
-    assert [said in one for one in warned] == [True] * warns
+    assert [finding_line in one for one in warned] == [True] * warns
 
 
 def _recording(name: str, entry: str, resource: str, record: str = "Gpushare", more: str = "") -> str:
@@ -209,12 +209,12 @@ def _recording(name: str, entry: str, resource: str, record: str = "Gpushare", m
 )
 def test_two_policies_that_record_for_gpushare(later: str, warns: bool) -> None:
     warned = _warned(_recording("one", "gpu", "a.io/mem"), later)
-    said = (
+    finding_line = (
         "spec.binding.deviceShare[0]: 'one' (a.yaml:3) comes first and also records for gpushare, whose"
         " annotations have room for one grant: a pod that both match and that asks for the resources of both is not"
         " bound"
     )
-    assert [said in one for one in warned] == [True] * warns
+    assert [finding_line in one for one in warned] == [True] * warns
 
 
 def test_device_shares_of_pods_that_are_never_the_same() -> None:

@@ -65,7 +65,7 @@ def test_a_rule_whose_values_are_not_given_is_left_out() -> None:
     assert [rule.name for rule in kept.filters] == ["any"]
     assert not kept.scores
     cure = "give it with --prometheus default=URL or --data FILE"
-    assert [rule.said() for rule in left_out] == [
+    assert [rule.describe() for rule in left_out] == [
         f"p/{name}: it reads data.load, which is not known: {cure}" for name in ("idle", "s")
     ]
     assert [rule.filters for rule in left_out] == [True, False]

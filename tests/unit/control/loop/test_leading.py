@@ -17,8 +17,8 @@ from support.faults.api import Happened, Key
 from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, FakeCluster
 from support.faults.faults import Wire
 from support.faults.leader import tell, until
-from support.faults.life import CERTIFICATE, POLICY, STAGES, condition, made
-from support.faults.stories import begun, drifted, told, told_to
+from support.faults.life import CERTIFICATE, POLICY, STAGES, condition, created_objects
+from support.faults.stories import begun, drifted, with_scheduler, with_settings
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"
@@ -36,13 +36,13 @@ KINDS = (
 @pytest.mark.parametrize("plural", KINDS)
 def test_what_somebody_deletes_is_back_within_seconds(plural: str) -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        there = made(cluster, plural)
+        there = created_objects(cluster, plural)
         assert there
         for key in there:
             cluster.api.delete(key)
             await until(f"{' '.join(key)} to be back", lambda key=key: key in cluster.api.objects, SOON_S)  # type: ignore[misc]
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_policy_of_which_nobody_tells_the_leader_is_found_by_what_replicas_have_seen() -> None:
@@ -65,14 +65,14 @@ def _of_children(controller: LeaderController, happened: Happened) -> None:
 
 def test_what_somebody_deletes_before_a_new_leader_watches_is_back_soon() -> None:
     async def story(cluster: FakeCluster, wire: Wire) -> None:
-        (key,) = made(cluster, "poddisruptionbudgets")
+        (key,) = created_objects(cluster, "poddisruptionbudgets")
         with patch("support.faults.leader.tell", lambda *_: None):
             wire.died.set()
             await asyncio.sleep(25)  # by now another one has had its first look
             cluster.api.delete(key)
             await until("it to be back", lambda: key in cluster.api.objects, 60)
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not() -> None:
@@ -89,7 +89,7 @@ def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not
         await asyncio.sleep(1000)
         assert len(drifted(cluster)) == 2
 
-    told(story)
+    with_scheduler(story)
 
 
 TAMPERED: Mapping[str, Mapping[str, Any]] = {
@@ -105,7 +105,7 @@ def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
     """The API server lets nobody change what is another in it."""
 
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        for key in (one for one in made(cluster, plural) if not one[3].endswith(".state")):
+        for key in (one for one in created_objects(cluster, plural) if not one[3].endswith(".state")):
             good = cluster.api.objects[key]
             cluster.api.delete(key)
             cluster.api.put(key, {**good, **TAMPERED[plural]})
@@ -117,7 +117,7 @@ def test_what_somebody_puts_in_the_place_of_ours_goes(plural: str) -> None:
             assert there.get("spec", {}).get("selector") == good.get("spec", {}).get("selector")
         await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> None:
@@ -130,7 +130,7 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
         (rule,) = cluster.api.objects[POLICY]["status"]["rules"]
         assert rule["errors"]["count"] == 600
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_no_policy_is_held() -> None:
@@ -142,7 +142,7 @@ def test_no_policy_is_held() -> None:
         cluster.api.delete(POLICY)
         assert POLICY not in cluster.api.objects
 
-    told(story)
+    with_scheduler(story)
 
 
 def owners(cluster: FakeCluster) -> dict[str, list[str]]:
@@ -161,14 +161,14 @@ def test_what_is_bound_outside_of_our_namespace_belongs_to_it() -> None:
         found = owners(cluster)
         assert len(found) == 3
         assert {*map(tuple, found.values())} == {(uid,)}
-        name = next(iter(made(cluster, "clusterrolebindings")))
+        name = next(iter(created_objects(cluster, "clusterrolebindings")))
         cluster.api.put(name, {**cluster.api.objects[name], "metadata": {"labels": {SCHEDULER_LABEL: SCHEDULER}}})
         await until("it to belong to it again", lambda: owners(cluster)[name[3]] == [uid], 20)
         wire.writes.clear()
         await asyncio.sleep(1000)
         assert wire.writes == []
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_what_came_with_the_operator_belongs_to_its_namespace() -> None:
@@ -186,7 +186,7 @@ def test_what_came_with_the_operator_belongs_to_its_namespace() -> None:
         await until("all to belong to it", lambda: all(len(owners(cluster)[key[3]]) == 2 for key in keys), 60)
         assert all(cluster.api.objects[key]["metadata"]["ownerReferences"][0] == OWNER for key in keys)
 
-    told(story)
+    with_scheduler(story)
 
 
 OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "another", "uid": "x"}
@@ -207,7 +207,7 @@ def test_a_paused_schedulers_certificate_is_renewed_and_nothing_else_of_it_is_wr
         assert cluster.api.objects[DEPLOYMENT] == before
         assert "except certificates" in condition(cluster, "Ready")[2]
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
@@ -221,7 +221,7 @@ def test_a_spoilt_authority_is_named_and_can_be_mended() -> None:
         cluster.api.put(AUTHORITY, {**cluster.api.objects[AUTHORITY], "data": good})
         await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_first_configuration_that_runs_late_is_good_all_the_same() -> None:
@@ -242,7 +242,7 @@ def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last
     async def story(cluster: FakeCluster, wire: Wire) -> None:
         before = cluster.api.objects[DEPLOYMENT]["metadata"]["resourceVersion"]
         cluster.api.invalid = "no-such-operator"
-        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+        with with_settings(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
             await until("it", lambda: STAGES["a configuration that is refused"].done(cluster))
             status, reason, message = condition(cluster, "Stalled")
             assert (status, reason) == ("True", "ConfigurationRejected")
@@ -251,21 +251,21 @@ def test_a_deployment_that_the_api_server_finds_invalid_is_put_away_and_the_last
             wire.writes.clear()
             await asyncio.sleep(1000)
             assert wire.writes == []
-        with told_to(f"{SLOW}replicas: 3}}]"):
+        with with_settings(f"{SLOW}replicas: 3}}]"):
             await until("Ready", lambda: cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 3)
             await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_first_deployment_that_is_invalid_is_said_and_can_be_mended() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
         cluster.api.invalid = "no-such-operator"
-        with told_to(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
+        with with_settings(f"{SLOW}placement: {{tolerations: [{{operator: no-such-operator}}]}}}}]"):
             STAGES["the first policy"].act(cluster)
             await until("it", lambda: condition(cluster, "Stalled")[:2] == ("True", "ConfigurationRejected"))
             assert "no-such-operator cannot be had" in condition(cluster, "Ready")[2]
-        with told_to(f"{SLOW}replicas: 2}}]"):
+        with with_settings(f"{SLOW}replicas: 2}}]"):
             await until("Ready", lambda: STAGES["the first policy"].done(cluster))
 
     begun(story)
@@ -275,13 +275,13 @@ def test_a_scheduler_that_nobody_needs_goes_though_its_certificate_has_gone_befo
     """Those of others go with the settings that have named it."""
 
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        with told_to("tls: {mode: Provided}"):
+        with with_settings("tls: {mode: Provided}"):
             cluster.api.delete(CERTIFICATE)
             await until("it", lambda: condition(cluster, "Accepted")[1] == "SchedulerRefused")
             cluster.api.delete(POLICY)
             await until("its end", lambda: STAGES["the last policy's end"].done(cluster))
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and_that_it_is_paused() -> None:
@@ -294,7 +294,7 @@ def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and
             "spec": {"replicas": 1, "template": template},
         }
         cluster.api.put(DEPLOYMENT, theirs)
-        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+        with with_settings("schedulers: [{name: s, management: ConfigOnly}]"):
             wire.denied = "configmaps kube-scheduler-s"
             STAGES["the first policy"].act(cluster)
             await until("it", lambda: "on purpose" in condition(cluster, "Ready")[2])
@@ -314,7 +314,7 @@ def test_of_a_scheduler_that_others_run_it_is_said_what_could_not_be_written_and
 
 def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        with told_to("schedulers: [{name: s}]"):
+        with with_settings("schedulers: [{name: s}]"):
             STAGES["the first policy"].act(cluster)
             await until("Ready", lambda: STAGES["the first policy"].done(cluster))
             cluster.api.delete(POLICY)
@@ -327,7 +327,7 @@ def test_a_scheduler_that_was_listed_stays_ours_when_it_is_not_any_more() -> Non
 
 def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+        with with_settings("schedulers: [{name: s, management: ConfigOnly}]"):
             STAGES["the first policy"].act(cluster)
             await until("Ready", lambda: STAGES["the first policy"].done(cluster))
             theirs = {"spec": {"schedulerName": SCHEDULER, "nodeName": "n"}, "status": {"phase": "Running"}}
@@ -340,16 +340,16 @@ def test_a_scheduler_of_others_is_not_taken_over_when_it_is_not_listed_any_more(
 
 def test_a_scheduler_that_others_run_from_now_on_leaves_what_they_need() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
-        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
-            await until("it", lambda: {key[1] for key in made(cluster)} == {"configmaps", "secrets"}, 60)
-            assert {CERTIFICATE, PUBLISHED} <= {*made(cluster)}
+        with with_settings("schedulers: [{name: s, management: ConfigOnly}]"):
+            await until("it", lambda: {key[1] for key in created_objects(cluster)} == {"configmaps", "secrets"}, 60)
+            assert {CERTIFICATE, PUBLISHED} <= {*created_objects(cluster)}
             await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
-        with told_to("schedulers: [{name: s}]"):
+        with with_settings("schedulers: [{name: s}]"):
             await until("Ready", lambda: DEPLOYMENT in cluster.api.objects and PUBLISHED not in cluster.api.objects)
             await until("Ready", lambda: STAGES["the first policy"].done(cluster))
         assert drifted(cluster) == []
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
@@ -360,7 +360,7 @@ def test_a_scheduler_is_noted_as_ours_before_it_can_place_anything() -> None:
         deployment = next(one for one in cluster.api.history if one.key[1] == "deployments")
         assert int(noted) < deployment.version
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
@@ -379,7 +379,7 @@ def test_a_forged_configuration_is_not_put_back_and_goes() -> None:
         said = "ConfigMap zz-the-last-that-is-listed does not match its name and hash"
         assert [one for one in drifted(cluster) if one.startswith(said)]
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() -> None:
@@ -389,26 +389,26 @@ def test_a_paused_scheduler_learns_of_another_authority_and_of_nothing_else() ->
             return config, cluster.api.objects["", "configmaps", NAMESPACE, f"kube-scheduler-s.{config}"]["data"]
 
         before, kept = running()
-        first = cluster.held
+        first = cluster.authority
         STAGES["a wiring change"].act(cluster)
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
         STAGES["the authority's rotation"].act(cluster)
-        await until("its begin", lambda: cluster.held is not None and cluster.held.phase is not Phase.STABLE)
-        await until("its end", lambda: cluster.held is not None and cluster.held.phase is Phase.STABLE)
+        await until("its begin", lambda: cluster.authority is not None and cluster.authority.phase is not Phase.STABLE)
+        await until("its end", lambda: cluster.authority is not None and cluster.authority.phase is Phase.STABLE)
         assert first is not None
-        assert cluster.held is not None
-        assert cluster.held.signing != first.signing
+        assert cluster.authority is not None
+        assert cluster.authority.signing != first.signing
         await asyncio.sleep(1000)
         after, now = running()
         assert after != before
-        assert now["ca.crt"] == cluster.held.server_ca_bundle.decode() != kept["ca.crt"]
+        assert now["ca.crt"] == cluster.authority.server_ca_bundle.decode() != kept["ca.crt"]
         assert now["config.yaml"] == kept["config.yaml"]
         assert condition(cluster, "Ready")[1] == "Paused"
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: None}})
         await until("Ready", lambda: STAGES["a wiring change"].done(cluster))
         assert running()[1]["config.yaml"] != kept["config.yaml"]
 
-    told(story)
+    with_scheduler(story)
 
 
 def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
@@ -417,7 +417,7 @@ def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
         return data
 
     async def story(cluster: FakeCluster, wire: Wire) -> None:
-        with told_to("schedulers: [{name: s, management: ConfigOnly}]"):
+        with with_settings("schedulers: [{name: s, management: ConfigOnly}]"):
             STAGES["the first policy"].act(cluster)
             await until("it", lambda: PUBLISHED in cluster.api.objects and condition(cluster, "Ready")[1] == "Ready")
             before = published(cluster)
@@ -427,8 +427,8 @@ def test_so_do_others_who_run_a_paused_scheduler_themselves() -> None:
             cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
             STAGES["the authority's rotation"].act(cluster)
             await until("another authority", lambda: published(cluster)["ca.crt"] != before["ca.crt"])
-            assert cluster.held is not None
-            assert published(cluster)["ca.crt"] == cluster.held.server_ca_bundle.decode()
+            assert cluster.authority is not None
+            assert published(cluster)["ca.crt"] == cluster.authority.server_ca_bundle.decode()
             assert published(cluster)["config.yaml"] == before["config.yaml"]
             annotations = cluster.api.objects[PUBLISHED]["metadata"]["annotations"]
             assert annotations[HASH] == digest(published(cluster)["config.yaml"], published(cluster)["ca.crt"])
@@ -477,4 +477,4 @@ def test_what_an_older_crd_has_removed_is_said_and_not_more_often_than_it_change
         cluster.api.put(POLICY, {**cluster.api.objects[POLICY], "spec": policy["spec"]})
         await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 65)
 
-    told(story)
+    with_scheduler(story)

@@ -97,11 +97,11 @@ def test_what_describes_no_rules_changes_nothing(said: Mapping[str, Any]) -> Non
     ],
 )
 def test_a_rule_that_has_lost_what_decides_is_named(spec: dict[str, Any], want: str) -> None:
-    said = fields(filters=["expression", "custom"]).about({"spec": spec})
+    said = fields(filters=["expression", "custom"]).describe_loss({"spec": spec})
     assert said.startswith(want)
     assert bool(said) == bool(want)
     assert not said or "lacks spec.filters.safe, " in said
-    assert fields().about({"spec": spec}) == CrdFields(OWN).about({"spec": spec}) == ""
+    assert fields().describe_loss({"spec": spec}) == CrdFields(OWN).describe_loss({"spec": spec}) == ""
 
 
 def test_the_fields_of_the_model_are_those_of_its_crd() -> None:

@@ -16,7 +16,7 @@ from fairlead.policy.explain.explanation import Counterfactual, ExplainedMatchEr
 from fairlead.policy.views.node_view import NodeView
 from support.policy.asking import filtered, scored
 from support.policy.building import NOW
-from support.policy.explaining import explained, world
+from support.policy.explaining import explain_inputs, explained
 
 
 def test_a_rule_that_passes_in_doubt_says_so() -> None:
@@ -95,7 +95,7 @@ def test_a_condition_that_cannot_be_told_shows_its_parts() -> None:
     ],
 )
 def test_a_node_that_is_not_known(spec: dict[str, Any], want: bool) -> None:
-    policies, nodes, facts = world(spec)
+    policies, nodes, facts = explain_inputs(spec)
     matched = policies.matching(facts, "fairlead", NOW)
     found = explain(facts, matched, nodes, "nobody", NOW)
     assert (found.known, found.passed) == (False, want)
@@ -107,7 +107,7 @@ def test_a_node_that_is_not_known(spec: dict[str, Any], want: bool) -> None:
 @pytest.mark.parametrize(("failure_policy", "want"), {"Fail": ["policy policy does not compile"], "Ignore": []}.items())
 def test_a_policy_that_does_not_compile_is_named(failure_policy: str, want: list[str]) -> None:
     broken = placeholder_policy({"metadata": {"name": "policy"}, "spec": {"failurePolicy": failure_policy}})
-    _, nodes, facts = world({})
+    _, nodes, facts = explain_inputs({})
     found = explain(facts, [Matched(broken)], nodes, "n", NOW)
     assert ([rule.reason for rule in found.filters], found.policies) == (want, ["policy"])
 
@@ -124,7 +124,7 @@ SCORES = {
 
 
 def test_scores_are_shown_as_the_scheduler_gets_them() -> None:
-    policies, nodes, facts = world(SCORES)
+    policies, nodes, facts = explain_inputs(SCORES)
     for name, labels in {"n1": {"load": "40"}, "n2": {"load": "160"}, "n3": {}}.items():
         nodes.put(NodeView(from_json("Node", {"metadata": {"name": name, "labels": labels}})))
     names = ["n1", "n2", "n3", "nobody"]
@@ -146,7 +146,7 @@ def test_scores_are_shown_as_the_scheduler_gets_them() -> None:
 
 @given(loads=st.lists(st.one_of(st.none(), st.floats(-1e3, 1e3)), min_size=1, max_size=8))
 def test_totals_are_those_of_the_evaluator(loads: list[float | None]) -> None:
-    policies, nodes, facts = world(SCORES)
+    policies, nodes, facts = explain_inputs(SCORES)
     names = [f"n{at}" for at in range(len(loads))]
     for name, load in zip(names, loads, strict=True):
         labels = {} if load is None else {"load": str(load)}
@@ -158,6 +158,8 @@ def test_totals_are_those_of_the_evaluator(loads: list[float | None]) -> None:
 
 def test_a_policy_in_doubt_gives_no_points() -> None:
     conditions = [{"name": "odd", "expression": "pod.metadata.labels['none'] == 'x'"}]
-    policies, nodes, facts = world({"match": {"conditions": conditions}, "scores": [{"name": "s", "expression": "9"}]})
+    policies, nodes, facts = explain_inputs(
+        {"match": {"conditions": conditions}, "scores": [{"name": "s", "expression": "9"}]}
+    )
     (node,) = explain_scores(facts, policies.matching(facts, "fairlead", NOW), nodes, ["n"], NOW)
     assert (node.total, node.sent, node.scores) == (0.0, 0, [])

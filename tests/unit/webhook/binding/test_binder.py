@@ -74,7 +74,7 @@ def bind(api: Api, *, known: bool = True, deadline_ns: float = 0.8, scheduler: s
     held = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": spec})
     asking = Asking([], [node("n")], unplaced=[held] if known else [])
     when = CallClock(NOW, api.clock, int(deadline_ns * SECOND))
-    return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when))
+    return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.serving, asking.caller, when))
 
 
 def error(answer: VerbReply) -> str:
@@ -125,7 +125,7 @@ def test_a_bind_is_held_before_it_is_posted(held: bool) -> None:
     when = CallClock(NOW, api.clock, SECOND)
     binder = Binder(api, hold=hold)
     body = json.dumps(ASKED).encode()
-    answer = asyncio.run(binder.bind(body, asking.world, asking.caller, when, lambda: bool(seen)))
+    answer = asyncio.run(binder.bind(body, asking.serving, asking.caller, when, lambda: bool(seen)))
     assert error(answer) == ("it waits for others" if held else "the caller has hung up")
     assert (seen, api.asked) == ([("u-x", True)], [])
 
@@ -191,6 +191,6 @@ def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: lis
             patch.setattr("fairlead.webhook.binding.binder.LEAST_S", 0.0)
             patch.setattr("fairlead.webhook.binding.poster.LEAST_S", 0.0)
             found.append(
-                asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.world, asking.caller, when)).outcome
+                asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.serving, asking.caller, when)).outcome
             )
     assert [(one.too_slow, one.switched) for one in found] == [("p", one) for one in switched]

@@ -78,7 +78,7 @@ async def test_an_entry_that_cannot_be_read_is_over_once_its_pod_has_ended(writt
         assert cluster.filter("a") == why
         assert why in await cluster.bind("a")
     cluster.end("old")
-    cluster.told.mirror.unplaced_sink.remove(("ml", "old"))
+    cluster.fed.mirror.unplaced_sink.remove(("ml", "old"))
     cluster.make("b", 8)
     assert cluster.filter("b") == ""
     assert await cluster.bind("b") == ""
@@ -104,7 +104,7 @@ async def test_a_ledger_without_its_label_gets_it_back_by_a_bind_granted_or_not(
         await place(cluster, ("a", 8), ("b", 4))
         cluster.api.unmark_ledger("n1")
         cluster.views.ledgers.clear()  # a watch with a selector tells of it as deleted
-        cluster.told.mirror.devices.remove_ledger("n1")
+        cluster.fed.mirror.devices.remove_ledger("n1")
         cluster.make("c", amount)
         assert (await cluster.bind("c") == "") is (amount == 4)
         assert cluster.api.ledgers["n1"].marked
@@ -141,7 +141,7 @@ async def test_a_device_that_is_gone_charges_its_entry_to_all_in_both() -> None:
     lost = LedgerEntry("ml/x", "5", "p", {"gpu": (GrantedDevice("0", {MEM: 1}), GrantedDevice("7", {MEM: 4}))})
     cluster.write_ledger(lost=encode_entry(lost))
     resources = {"requests": {MEM: "5"}, "limits": {MEM: "5"}}
-    cluster.told.pod("x", uid="lost", containers=[{"name": "main", "image": "main", "resources": resources}])
+    cluster.fed.pod("x", uid="lost", containers=[{"name": "main", "image": "main", "resources": resources}])
     cluster.make("a", 4)
     assert cluster.filter("a") == NO_ROOM
     assert NO_ROOM in await cluster.bind("a")
@@ -177,7 +177,7 @@ async def test_what_a_nominated_pod_needs_may_depend_on_its_namespace() -> None:
     cluster.make("p", 8, status={"nominatedNodeName": "n1"}, priority=10)
     cluster.make("q", 1)
     assert cluster.filter("q") == ""
-    cluster.told.namespace("ml", cards="2")
+    cluster.fed.namespace("ml", cards="2")
     assert (cluster.filter("p"), cluster.filter("q")) == ("", TOO_FEW_HAVE_ROOM)
 
 
@@ -266,7 +266,7 @@ async def test_a_pod_has_room_for_one_grant_that_gpushares_plugin_reads() -> Non
 @in_loop
 async def test_a_copy_of_a_ledger_is_no_ledger() -> None:
     cluster = Cluster()
-    sink = LedgerSink(cluster.views, cluster.told.mirror.devices)
+    sink = LedgerSink(cluster.views, cluster.fed.mirror.devices)
 
     def listed(name: str, version: str, **entries: LedgerEntry) -> ListedLedger:
         body = create_body("n1", entries)

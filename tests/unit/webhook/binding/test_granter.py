@@ -97,19 +97,19 @@ async def test_a_pod_that_changed_meanwhile_is_bound_at_its_new_version() -> Non
 async def test_a_node_that_is_not_known_gets_no_pod() -> None:
     cluster = Cluster()
     cluster.make("a", 5)
-    cluster.told.node_gone("n1")
+    cluster.fed.node_gone("n1")
     assert await cluster.bind("a") == "the node is not known yet"
 
 
 def _placed(cluster: Cluster, name: str, amount: int, **fields: Any) -> None:
     containers = [{"name": "main", "image": "main", "resources": {"requests": {MEM: str(amount)}}}]
-    cluster.told.pod(name, containers=containers, **fields)
+    cluster.fed.pod(name, containers=containers, **fields)
 
 
 def test_views_show_devices_and_the_pods_on_the_node() -> None:
     cluster = Cluster()
     _placed(cluster, "asks", 3)
-    cluster.told.pod("plain")
+    cluster.fed.pod("plain")
     facts = cluster.views.node("n1")
     assert facts.capacity == {MEM: {"0": 8, "1": 8}}
     assert [(one.pod, one.node, one.request) for one in facts.placed] == [
@@ -135,9 +135,9 @@ def test_views_show_a_uid_or_else_the_name(
 ) -> None:
     cluster = Cluster()
     if placed is not None:
-        cluster.told.pod("p", uid=placed)
+        cluster.fed.pod("p", uid=placed)
     if waits is not None:
-        cluster.told.unplaced("p", uid=waits, schedulerName="fairlead")
+        cluster.fed.unplaced("p", uid=waits, schedulerName="fairlead")
     found = cluster.views.seen(uid, "ml/p")
     assert (None if found is None or isinstance(found, Gone) else (found.uid, found.node)) == want
     assert cluster.views.seen(uid, "") is None

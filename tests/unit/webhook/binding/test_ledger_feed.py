@@ -17,7 +17,7 @@ from fairlead.webhook.binding.ledger_feed import LedgerFeed, LedgerSink, ListedL
 from fairlead.webhook.binding.mirror_views import MirrorViews
 from scripted.loop import in_loop
 from scripted.server import Server
-from support.mirror import Told, node, written
+from support.mirror import FedMirror, node, written
 
 ENTRY = LedgerEntry("ml/p", "5", "policy", {})
 OTHER_UID = PodState("u-2", "ml/p", "9")
@@ -48,7 +48,7 @@ class Api(LedgerClient):
 )
 @in_loop
 async def test_what_is_gone_and_over_is_deleted(pod: PodState | Gone | Failed, is_deleted: bool) -> None:
-    told = Told()
+    told = FedMirror()
     told.mirror.node_sink.put(decode.node(written(node("here"))))
     views = MirrorViews(told.mirror, list)
     views.ledgers.update({one: Ledger(one, "u", "7", {"u-p": ENTRY}) for one in ("here", "gone")})
@@ -59,7 +59,7 @@ async def test_what_is_gone_and_over_is_deleted(pod: PodState | Gone | Failed, i
 
 
 def test_a_ledger_that_was_deleted_is_forgotten_everywhere() -> None:
-    told, forgotten = Told(), list[str]()
+    told, forgotten = FedMirror(), list[str]()
     views = MirrorViews(told.mirror, list)
     sink = LedgerSink(views, told.mirror.devices)
     sink.on_removed = forgotten.append

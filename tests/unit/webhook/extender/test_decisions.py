@@ -46,7 +46,7 @@ class Ground:
         self.calls = Dispatcher(
             Binder(Api()),
             lambda *_: asking.caller,
-            lambda: asking.world if is_ready else None,
+            lambda: asking.serving if is_ready else None,
             1.0,
             Metrics(),
             listeners=Listeners((self.listen,)),
@@ -137,7 +137,7 @@ async def test_decision(name: str) -> None:
     [decision], [read] = one.decisions, one.read
     assert read == {"pod": "ml/x/u-x", **NOTHING, **want}
     assert decision.verb == path.rpartition("/")[2]
-    assert decision.policies is one.asking.world.policies
+    assert decision.policies is one.asking.serving.policies
     assert {rule: len(nodes) for rule, nodes in decision.rejected.items()} == decision.outcome.refusals
 
 

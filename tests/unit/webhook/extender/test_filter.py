@@ -187,7 +187,7 @@ def test_images_of_nodes_are_there_for_rules_that_read_them(expression: str) -> 
 def test_images_of_nodes_are_left_out_where_nobody_reads_them() -> None:
     sent, lean = given("a"), {"f": "node.metadata.name != ''"}
     sent["status"]["images"] = [{"names": ["app"], "sizeBytes": 7}]
-    world = Asking([policy(filters=lean, scores={"s": "free['cpu']"})]).world
+    world = Asking([policy(filters=lean, scores={"s": "free['cpu']"})]).serving
     assert [*world.full_node_view(json.dumps(sent).encode()).node.status.images] == []
 
 

@@ -228,7 +228,7 @@ def test_waiting_rules_are_computed_in_idle_time() -> None:
     asking.filter(body(NAMES))
     asking.prioritize(body(NAMES))
     asking.nodes.put(node("new"))
-    assert asking.world.precompute(at())
+    assert asking.serving.precompute(at())
     before = dict(asking.tally.evaluations)
     asking.filter(body(["new"]))
     asking.prioritize(body(["new"]))

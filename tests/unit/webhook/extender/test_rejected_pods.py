@@ -41,12 +41,12 @@ class Ground:
 
     def record(self, outcome: Outcome, at: int | None = None) -> None:
         answered_ns = self.time if at is None else at
-        self.waiting.record(Decision(outcome, self.asking.caller, self.asking.world.policies, answered_ns))
+        self.waiting.record(Decision(outcome, self.asking.caller, self.asking.serving.policies, answered_ns))
 
     def look(self, budget: int = 10**15) -> bool:
         """Whether all was looked at."""
         when = at(self.now, self.clock, self.time + budget)
-        return self.waiting.recheck(self.asking.world, when)
+        return self.waiting.recheck(self.asking.serving, when)
 
     @property
     def freed(self) -> bool:

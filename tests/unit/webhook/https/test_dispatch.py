@@ -49,7 +49,7 @@ class Ground:
         return self.asking.caller if name == "all" or (name, verb) == ("half", "filter") else None
 
     def world(self) -> ServingState | None:
-        return self.asking.world if self.ready else None
+        return self.asking.serving if self.ready else None
 
     def clock(self) -> int:
         self.time += self.step
@@ -186,7 +186,7 @@ def test_an_annotation_that_two_policies_write_is_told_of_both(caplog: pytest.Lo
         assert go.decode("bind", one.ask("/bind", asked).body) == {"Error": ""}
     counted = {key[1:]: value for key, value in one.counted().items() if "warnings" in key[0]}
     assert counted == {("one", "Conflict"): 2, ("two", "Conflict"): 2}
-    assert one.asking.world.conflicts == {Conflict("fairlead.dev/a", "one", "two"): 2}
+    assert one.asking.serving.conflicts == {Conflict("fairlead.dev/a", "one", "two"): 2}
     (line,) = caplog.records
     assert {"reason": "Conflict", "annotation": "fairlead.dev/a", "winner": "one", "loser": "two"}.items() <= vars(
         line

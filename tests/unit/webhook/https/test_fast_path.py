@@ -147,7 +147,7 @@ class Site:
         return self.asking.caller
 
     def world(self) -> ServingState | None:
-        return self.asking.world if self.ready else None
+        return self.asking.serving if self.ready else None
 
     def fault(self, _: IncomingCall) -> Reply:
         raise RuntimeError("on purpose")

@@ -193,7 +193,7 @@ def test_who_is_known_is_not_hurried(tmp_path: Path, known: bool) -> None:
         await one.call()
         assert one.refused == Counter(timeout=1)
         await one.until(lambda: len(one.door._handshakes) == 3)
-        left = Counter(each.one.address for each in one.door._handshakes.values())
+        left = Counter(each.connection.address for each in one.door._handshakes.values())
         assert left == ({OTHER: 2, THIRD: 1} if known else {OTHER: 1, THIRD: 2})
 
     told(tmp_path, story, replace(PATIENT, hurried_s=0.05, late_s=600))

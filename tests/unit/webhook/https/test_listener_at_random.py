@@ -184,7 +184,7 @@ def holds(door: TlsListener) -> None:
 
     within(door._pending, limits.pending, limits.pending_each)
     within(door._served, limits.served, limits.served_each)
-    busy = Counter(one.one.address for one in door._handshakes.values())
+    busy = Counter(one.connection.address for one in door._handshakes.values())
     assert busy.total() <= limits.handshakes
     assert max(busy.values(), default=0) <= limits.handshakes_each
     assert all(door._waiting.values())
