@@ -9,7 +9,8 @@ import pytest
 import yaml
 from generate.crds import installed_policy
 
-from fairlead.api import InvalidObjectError, parse_policy
+from fairlead.api.errors import InvalidObjectError
+from fairlead.api.parse import parse_policy
 from policies.bad import BAD, Bad
 from policies.good import EVERYTHING, GOOD, Object, policy
 from policies.spoilt import spoilt

@@ -1,5 +1,8 @@
 """Names of the custom resource, its API group and its defaults."""
 
+from collections.abc import Mapping
+from typing import Any
+
 GROUP = "fairlead.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -16,3 +19,9 @@ CLUSTERS_OWN_SCHEDULER = "default-scheduler"
 
 # Annotation of the CRD with a hash of its schema, so that an operator notices a CRD of another version.
 SCHEMA_HASH_ANNOTATION = f"{GROUP}/schema-hash"
+
+
+def scheduler_of(policy: Mapping[str, Any]) -> str:
+    """Return the scheduler that a policy names, read from the object alone."""
+    found = policy.get("spec", {}).get("schedulerName")
+    return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME

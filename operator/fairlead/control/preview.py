@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.api.names import scheduler_of
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.decide import DesiredScheduler, ObservedScheduler, decide
-from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused, scheduler_of
+from fairlead.control.decide.desired import Obj, PolicyIndex, is_paused
 from fairlead.control.decide.drift import APPLIED, to_apply
 from fairlead.control.decide.unlisted_schedulers import denial_reason, in_order_of_request
 from fairlead.kube.watch.secrets import TLS, Secret, SecretMetadata, body
 from fairlead.render.cluster_facts import ALL_UP_TO, ClusterFacts
+from fairlead.render.object_names import Object
 from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
 from fairlead.render.plan import Plan
-from fairlead.render.templates import Object, TemplateEngine
+from fairlead.render.templates import TemplateEngine
 
 TAG: Final = "<version: of the API server>"
 CA_HASH: Final = "<ca-hash>"

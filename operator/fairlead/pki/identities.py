@@ -1,4 +1,4 @@
-"""Identities: common names of certificates, and labels of the operator."""
+"""Identities: common names of certificates, and the labels and the namespace of the operator."""
 
 import hashlib
 from typing import Final
@@ -8,6 +8,8 @@ OPERATOR: Final = "fairlead:operator"
 SERVER: Final = "fairlead:webhook"
 REPLICAS: Final = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=operator"
 """Label selector of the operator's Deployment and pods, as the chart has them by default."""
+NAMESPACE: Final = "fairlead-system"
+"""Namespace of the operator, as the documentation has it by default."""
 NO_POD: Final = "fairlead-asks."
 """Name of the pod in the operator's probes: no pod's name ends with a dot."""
 _SCHEDULER: Final = "fairlead:scheduler:"

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from fairlead.pki.identities import REPLICAS
+from fairlead.pki.identities import NAMESPACE, REPLICAS
 from fairlead.strategies.contract import Strategy
 from fairlead.webhook.extender.call import Verb
 from fairlead.webhook.https.tls import Files
 
-NAMESPACE: Final = "fairlead-system"
 VERBS: Final[frozenset[Verb]] = frozenset(("filter", "prioritize", "preempt", "bind"))
 AllowedCallers = Mapping[str, frozenset[Verb]]
 """Verbs that a caller may call, by the scheduler of the pods."""

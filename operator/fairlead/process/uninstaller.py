@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.api.names import API_VERSION, GROUP, KIND
+from fairlead.api.names import API_VERSION, GROUP, KIND, scheduler_of
 from fairlead.control.decide.decide import deletion_order
-from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.controller import AUTHORITY, LEASE
 from fairlead.control.loop.waker import CAPACITIES
@@ -29,8 +28,7 @@ from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resour
 from fairlead.pki.identities import REPLICAS
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
-from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL
-from fairlead.render.templates import Object
+from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object
 from fairlead.webhook.serving.last_good import LABEL as LAST_GOOD
 from fairlead.webhook.serving.last_good import REVISIONS
 

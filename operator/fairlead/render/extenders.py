@@ -4,10 +4,13 @@ More policies never remove anything from a wiring, so wirings can be joined: tha
 of the new ones, or the retained one with the current one.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Wiring:
         return (gate, *[ignore] * self.ignores, *[scores] * self.scores)
 
 
-def wire(policies: Iterable[SchedulerExtenderPolicy]) -> Wiring:
+def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
     """Return the wiring for the policies of one scheduler, whether they compile or not.
 
     Pass both generations of a policy whose last good one serves. An unreadable policy counts as `Wiring(fails=True)`,

@@ -1,4 +1,4 @@
-"""Names and labels of a scheduler's objects.
+"""Objects of a scheduler: their names and labels.
 
 A scheduler's name is a DNS label of at most 63 characters, so it can be the value of a label unchanged.
 """
@@ -6,10 +6,12 @@ A scheduler's name is a DNS label of at most 63 characters, so it can be the val
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.names import GROUP
 
+Object = dict[str, Any]
+"""Object of the API as plain data."""
 MANAGER: Final = "fairlead"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 SCHEDULER_LABEL: Final = f"{GROUP}/scheduler"

@@ -8,9 +8,9 @@ from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.render.cluster_facts import ClusterFacts, image_tag, percentage
 from fairlead.render.container_resources import ContainerResources
 from fairlead.render.extenders import Wiring
-from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, ObjectNames, digest
+from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Object, ObjectNames, digest
 from fairlead.render.operator_settings import SchedulerSettings
-from fairlead.render.templates import Object, TemplateEngine, read, written
+from fairlead.render.templates import TemplateEngine, read, written
 
 CONFIG_FOLDER: Final = "/etc/fairlead/config"
 """Folder of config.yaml and ca.crt in a scheduler's pod."""

@@ -13,9 +13,8 @@ from typing import Any
 import yaml
 from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, Undefined
 
+from fairlead.render.object_names import Object
 from fairlead.yaml_output import to_yaml
-
-Object = dict[str, Any]
 
 _UNSAFE = re.compile(r'[^\x20-\x7e]|["\\]')
 _WIDE = 1 << 20

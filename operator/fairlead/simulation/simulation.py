@@ -33,7 +33,8 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
-from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
+from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotObject, spelt
+from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.devices.layout import unhealthy_source
 from fairlead.strategies.devices.record import may_record, recorded_by_shares

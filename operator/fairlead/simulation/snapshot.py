@@ -16,6 +16,7 @@ import yaml
 from fairlead.grants.ledger import LABEL
 from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, is_deep
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
+from fairlead.simulation.snapshot_error import SnapshotError
 
 GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
@@ -38,10 +39,6 @@ _NAMESPACED: Final = ("Pod", "ConfigMap", *_WORKLOADS)
 _NEWLINE: Final = b"\n"
 _YAML: Final = (".yaml", ".yml")
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell writes with `>`
-
-
-class SnapshotError(ValueError):
-    """Error in a snapshot, with a one-line message: the file, the problem and the fix."""
 
 
 class SnapshotObject(NamedTuple):

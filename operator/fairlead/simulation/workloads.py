@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotError, SnapshotObject, spelt
+from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotObject, spelt
+from fairlead.simulation.snapshot_error import SnapshotError
 
 REPLICAS_MAX: Final = 100_000
 """Most pods of one template that are simulated."""

@@ -22,7 +22,8 @@ from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.simulation import Simulation
-from fairlead.simulation.snapshot import Snapshot, SnapshotError
+from fairlead.simulation.snapshot import Snapshot
+from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.suites import coverage, validate
 from fairlead.suites.compare import (
     Actual,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fairlead.simulation.results import PodResult, shown
-from fairlead.simulation.snapshot import SnapshotError
+from fairlead.simulation.snapshot_error import SnapshotError
 from support.policy import policy
 from support.simulation.snapshot import judged, namespace, node, pod, simulation, written
 

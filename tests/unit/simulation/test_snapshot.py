@@ -5,7 +5,8 @@ import json
 import pytest
 import yaml
 
-from fairlead.simulation.snapshot import Snapshot, SnapshotError
+from fairlead.simulation.snapshot import Snapshot
+from fairlead.simulation.snapshot_error import SnapshotError
 from support.simulation.snapshot import listed, namespace, node, pod, written
 
 ALL = [node("n1"), pod("p"), namespace("ml"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}]

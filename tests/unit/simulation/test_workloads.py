@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.cli.inputs.simulation_inputs import pods_of
-from fairlead.simulation.snapshot import SnapshotError
+from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.simulation.workloads import KINDS, kind_spelt
 from support.simulation.snapshot import Object, pod, snapshot
 from support.simulation.workloads import owned, workload

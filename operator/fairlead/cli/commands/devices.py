@@ -40,8 +40,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
+
+    option = PolicyOption("--policies", options.policies)
+    access = cluster_access(options, [option])
     from fairlead.cli.inputs.simulated_cluster import (
-        PolicyOption,
         no_pods,
         policies_with_devices,
         read_cluster,
@@ -50,8 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     from fairlead.cli.reports.device_text import cluster_lines, node_lines
     from fairlead.mirror.device_report import node_report, sum_of
 
-    option = PolicyOption("--policies", options.policies)
-    cluster = read_cluster(options, [option], lambda _: no_pods, policies_with_devices)
+    cluster = read_cluster(access, [option], lambda _: no_pods, policies_with_devices)
     simulation = cluster.simulation()
     if options.node and options.node not in simulation.names:
         raise unknown_node(options.node, simulation.names)

@@ -49,15 +49,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
-    from fairlead.cli.inputs.simulated_cluster import PolicyOption, pods_to_check, read_cluster
-    from fairlead.cli.reports import diff_text
-    from fairlead.simulation.placement_diff import changed
+    from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
 
     before = PolicyOption("--from", options.before)
     after = PolicyOption("--to", options.after, applied=before.is_live)
-    cluster = read_cluster(options, [before, after], pods_to_check(options.pods))
+    access = cluster_access(options, [before, after])
+    from fairlead.cli.console.whole_output import ListWriter
+    from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
+    from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
+    from fairlead.cli.reports import diff_text
+    from fairlead.simulation.placement_diff import changed
+
+    cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
     pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
     others = of_schedulers((pod.scheduler for pod in pods), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]

@@ -9,9 +9,11 @@ from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, dumped, 
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption
     from fairlead.cli.inputs.explain_target import ExplainTarget
     from fairlead.cli.reports.explained_pods import ExplainedPods
     from fairlead.simulation.results import NodeResult, PodResult
+    from fairlead.simulation.workloads import WorkloadKind
 
 _NAME: Final = "fairlead explain"
 
@@ -67,7 +69,13 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     import asyncio
 
-    target, found = asyncio.run(_read(options))
+    from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
+    from fairlead.cli.inputs.explain_arguments import named_object
+
+    kind, name = named_object(options)
+    option = PolicyOption("--policies", options.policies)
+    access = cluster_access(options, [option])
+    target, found = asyncio.run(_read(access, option, kind, name))
     if options.pending:
         return _explain_pending(options, target.namespace, found)
     return _explain(options, target, found)
@@ -136,17 +144,17 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
     return done
 
 
-async def _read(options: argparse.Namespace) -> "tuple[ExplainTarget, ExplainedPods]":
-    from fairlead.cli.inputs.cluster_reader import ClusterAccess
+async def _read(
+    access: "ClusterAccess", option: "PolicyOption", kind: "WorkloadKind | None", name: str
+) -> "tuple[ExplainTarget, ExplainedPods]":
     from fairlead.cli.inputs.explain_target import target_of
-    from fairlead.cli.inputs.simulated_cluster import PolicyOption, gather, policies_of_pods
+    from fairlead.cli.inputs.simulated_cluster import gather, policies_of_pods
     from fairlead.cli.installation.scheduling import scheduling_in_files, scheduling_of
     from fairlead.cli.reports.explained_pods import ExplainedPods
 
-    option = PolicyOption("--policies", options.policies)
-    async with ClusterAccess(options) as access:
-        target = target_of(options, access)
-        cluster = await gather(options, access, [option], target.select, scope=target.scope, matters=policies_of_pods)
+    async with access:
+        target = target_of(access, kind, name)
+        cluster = await gather(access, [option], target.select, scope=target.scope, matters=policies_of_pods)
         named = {one.scheduler_name for version in cluster.versions for one in version.policies.policies}
         first = {pod.scheduler: pod for pod in reversed(cluster.pods)}
         if cluster.is_live and option.is_live:

@@ -78,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
 def _settings(options: argparse.Namespace) -> "OperateSettings":
     from fairlead.cli.console.options import seconds
     from fairlead.cli.inputs.strategy_folder import custom_strategies
-    from fairlead.process.settings import NAMESPACE, Address, OperateSettings
+    from fairlead.pki.identities import NAMESPACE
+    from fairlead.process.settings import Address, OperateSettings
     from fairlead.webhook.https.tls import Files
 
     files = [options.tls_cert, options.tls_key, options.client_ca]

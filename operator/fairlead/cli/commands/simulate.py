@@ -42,15 +42,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
+
+    option = PolicyOption("--policies", options.policies)
+    access = cluster_access(options, [option])
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
-    from fairlead.cli.inputs.simulated_cluster import PolicyOption, pods_to_check, read_cluster
+    from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.flat_scores import FlatScores
     from fairlead.simulation.results import shown
     from fairlead.simulation.rule_notes import RuleNotes
 
-    cluster = read_cluster(options, [PolicyOption("--policies", options.policies)], pods_to_check(options.pods))
+    cluster = read_cluster(access, [option], pods_to_check(options.pods))
     [version] = cluster.versions
     pods, simulation = cluster.pods, cluster.simulation()
     others = of_schedulers((pod.scheduler for pod in pods), version.policies.policies)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.cli.inputs.explain_target import POD_KINDS
+from fairlead.cli.inputs.explain_arguments import POD_KINDS
 from fairlead.cli.inputs.operator_survey import measured
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client

@@ -99,7 +99,7 @@ class CommandError(Exception):
 def run_command(command: str, work: Callable[[], int]) -> int:
     """Run a command's work and return its exit code; prints the error if it fails."""
     from fairlead.kube.errors import ClusterError, UnreachableError
-    from fairlead.simulation.snapshot import SnapshotError
+    from fairlead.simulation.snapshot_error import SnapshotError
 
     try:
         return work()

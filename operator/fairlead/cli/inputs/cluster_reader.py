@@ -1,12 +1,10 @@
 """Objects of the live cluster of the kubeconfig, read with the permissions of the caller."""
 
-import argparse
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import msgspec
 
@@ -17,19 +15,16 @@ from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.grants.ledger import LABEL
-from fairlead.kube.access.login import Login, log_in
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, VERSION, ObjectRef, Page, Resource
+from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef, Page, Resource
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
+from fairlead.pki.identities import NAMESPACE
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
-from fairlead.process.settings import NAMESPACE
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import Kind
 from fairlead.strategies.devices.layout import unhealthy_source
 
-REACHED_S: Final = 3.0
-WITHIN_S: Final = 30.0
 HERE: Final = "the cluster"
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 RUNNING: Final = {"fieldSelector": NOT_ENDED}
@@ -47,45 +42,6 @@ class Live:
     """Kinds of objects that may not be read, and why."""
     unread_ledgers: str = ""
     """Reason why the ledgers of devices may not be read."""
-
-
-@dataclass(slots=True)
-class ClusterAccess:
-    """The cluster of the options, with one client, opened when something of it is read first. A context manager."""
-
-    options: argparse.Namespace
-    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _access: Login | None = None
-    _client: Client | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
-
-    @property
-    def access(self) -> Login:
-        """The cluster and the user that the kubeconfig names. Raises ClusterError."""
-        if self._access is None:
-            self._access = log_in(self.options.kubeconfig, self.options.context, use_proxy=True)
-        return self._access
-
-    async def client(self) -> Client:
-        """Return the client of a cluster that answers. Raises ClusterError."""
-        if self._client is None:
-            await reach(self.access)
-            self._client = await self._stack.enter_async_context(Client(self.access, deadline_s=WITHIN_S))
-        return self._client
-
-
-async def reach(access: Login) -> None:
-    """Check with a short deadline that the API server answers: lists get a longer one. Raises ClusterError."""
-    async with Client(access, deadline_s=REACHED_S) as client:
-        with suppress(ForbiddenError):  # it answers
-            await client.get(VERSION, bytes)
 
 
 async def read_objects(client: Client, live: Live, scope: Key | None = None) -> None:

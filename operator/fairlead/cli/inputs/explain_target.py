@@ -9,10 +9,9 @@ import msgspec
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cli.console.exits import CommandError
-from fairlead.cli.inputs.cluster_reader import ClusterAccess
+from fairlead.cli.inputs.cluster_access import ClusterAccess, is_live
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
-    is_live,
     pending_pods,
     pod_in_file,
     pod_of,
@@ -24,10 +23,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Page, Resource
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.snapshot import Key, Snapshot, spelt
-from fairlead.simulation.workloads import Workload, WorkloadKind, WorkloadRef, kind_spelt
-
-POD_KINDS: Final = ("pod", "pods", "po")
-_FORMS: Final = "write pod/NAME, deploy/NAME, sts/NAME, ds/NAME, rs/NAME or job/NAME, and its namespace as -n NAME"
+from fairlead.simulation.workloads import Workload, WorkloadKind, WorkloadRef
 
 
 @dataclass(slots=True)
@@ -110,54 +106,23 @@ class ExplainTarget:
         return found[0], None if held is None else Workload(found[0], msgspec.json.decode(held.raw), held.file)
 
 
-def target_of(options: argparse.Namespace, access: ClusterAccess) -> ExplainTarget:
-    """Return the pods to explain; reads those of a file. Raises CommandError and others."""
+def target_of(access: ClusterAccess, kind: WorkloadKind | None, name: str) -> ExplainTarget:
+    """Return the pods to explain, of this kind and name; reads those of a file. Raises CommandError and others."""
+    options = access.options
     namespace: str = options.namespace
     if options.pending:
-        _check_pending(options)
         return ExplainTarget(
             access, "" if options.all_namespaces else namespace or _default(options, access), pending=True
         )
-    if options.all_namespaces:
-        options.parser.error("-A is for --pending: to explain a pod, give its namespace as -n NAME")
-    kind, name = _named(options)
-    if is_live("--snapshot", options.snapshot):
-        namespace = namespace or access.access.namespace
     if options.filename is None:
-        return ExplainTarget(access, namespace, name, kind)
-    pod = pod_in_file(options.filename, namespace, name)
+        return ExplainTarget(access, namespace or _default(options, access), name, kind)
+    pod = pod_in_file(options.filename, namespace or _default(options, access), name)
     return ExplainTarget(access, pod.key[0], pod.key[1], in_file=pod)
-
-
-def _check_pending(options: argparse.Namespace) -> None:
-    if options.pod or options.filename is not None:
-        options.parser.error("--pending is for all pods that wait: leave out the pod")
-    if options.node:
-        options.parser.error("--node is for one pod: leave out --pending")
-    if options.namespace and options.all_namespaces:
-        options.parser.error("-n and -A contradict each other: leave out one of them")
 
 
 def _default(options: argparse.Namespace, access: ClusterAccess) -> str:
     """Return the namespace of the kubeconfig; "" for that of files, which are all in what was given."""
-    return access.access.namespace if is_live("--snapshot", options.snapshot) else ""
-
-
-def _named(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]:
-    """Return the kind and the name; "" if the file says it. Raises CommandError."""
-    words: list[str] = options.pod
-    if not words:
-        if options.filename is None:
-            options.parser.error("the following arguments are required: pod/NAME, or -f FILE, or --pending")
-        return None, ""
-    *kinds, last = words
-    kind, slash, name = last.rpartition("/")
-    kinds += [kind] if slash else []
-    found = [kind_spelt(one) for one in kinds]
-    is_known = all(one in POD_KINDS or workload for one, workload in zip(kinds, found, strict=True))
-    if len(kinds) > 1 or not is_known or not name:
-        raise CommandError(f"{' '.join(words)!r} is neither a pod nor a workload: {_FORMS}")
-    return (found[0] if found else None), name
+    return access.login.namespace if is_live("--snapshot", options.snapshot) else ""
 
 
 def _missing(ref: WorkloadRef, where: str, names: Iterable[str]) -> str:

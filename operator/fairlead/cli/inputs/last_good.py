@@ -10,7 +10,7 @@ from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef
-from fairlead.process.settings import NAMESPACE
+from fairlead.pki.identities import NAMESPACE
 from fairlead.webhook.serving.last_good import LABEL, REVISIONS, good_of
 
 _CLUSTER = "cluster"

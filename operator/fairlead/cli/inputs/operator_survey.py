@@ -6,20 +6,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from fairlead.api.errors import InvalidObjectError
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, POLICIES, ObjectRef
-from fairlead.pki.identities import REPLICAS
-from fairlead.process.settings import NAMESPACE
+from fairlead.pki.identities import NAMESPACE, REPLICAS
+from fairlead.plain_data import document
 from fairlead.render.object_names import SCHEDULER_LABEL
-from fairlead.render.operator_settings import parse_settings
 
 Obj = Mapping[str, Any]
 _PROBES: Final = "probes"
 _MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
 _WITHIN_S: Final = 3.0
+_SETTINGS_MAX: Final = 100_000
+"""Most values of settings."""
 
 
 Part = Literal[
@@ -121,10 +121,14 @@ async def operator_namespaces(objects: ObjectClient) -> list[str]:
 
 
 def _listed(settings: Obj) -> list[str]:
-    """Return the schedulers that the settings in a ConfigMap list; none if it holds no settings."""
+    """Return the schedulers that the settings in a ConfigMap list; none if it holds no settings.
+
+    Nothing else of the settings is read, so that they may be those of another version.
+    """
     try:
-        return [one.name for one in parse_settings(settings["data"]["settings.yaml"]).schedulers]
-    except (KeyError, TypeError, InvalidObjectError):
+        schedulers = document(settings["data"]["settings.yaml"].encode(), _SETTINGS_MAX)["schedulers"]
+        return [one["name"] for one in schedulers]
+    except (AttributeError, KeyError, TypeError, ValueError):
         return []
 
 

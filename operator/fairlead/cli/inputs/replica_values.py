@@ -26,14 +26,13 @@ from fairlead.kube.http.port_forward import port_forward
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import SECRET, AuthorityError, read
-from fairlead.pki.identities import OPERATOR, REPLICAS
+from fairlead.pki.identities import NAMESPACE, OPERATOR, REPLICAS
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import client_context
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.measured_table import FUTURE, NO_NUMBER, SEVERAL, STALE
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
-from fairlead.process.settings import NAMESPACE
 from fairlead.replica_state import DATA_PATH
 
 _WITHIN_S: Final = 5.0

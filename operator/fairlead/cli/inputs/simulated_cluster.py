@@ -3,7 +3,6 @@
 Everything that is live is read with one client, and everything is judged at one time.
 """
 
-import argparse
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -14,9 +13,9 @@ from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.console.output import with_progress
 from fairlead.cli.inputs import caveats
+from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption, is_live, live_parts
 from fairlead.cli.inputs.cluster_reader import (
     HERE,
-    ClusterAccess,
     Live,
     read_objects,
     read_pods,
@@ -30,7 +29,6 @@ from fairlead.cli.inputs.prometheus_values import add_asked, servers_of
 from fairlead.cli.inputs.replica_values import add_replica_values
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
-    is_live,
     nodes_of,
     pods_of,
     pods_of_schedulers,
@@ -48,21 +46,6 @@ from fairlead.simulation.visibility import SkippedRule, judgeable
 _MINUTE: Final = 60 * 10**9
 _MATCHED_MAX: Final = 20
 """Pods of which each is matched with all policies to find out what has to be measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyOption:
-    """Policies that an option names: files, or `live` for those of the cluster, or nothing for the same."""
-
-    option: str
-    names: Sequence[str]
-    applied: bool = False
-    """True if the files are applied to the cluster, so that its other policies stay."""
-
-    @property
-    def is_live(self) -> bool:
-        """Return whether policies of the cluster are among them."""
-        return not self.names or self.applied or is_live(self.option, self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +133,6 @@ async def no_pods(_: Snapshot, __: str, ___: PolicySet) -> Sequence[Pod]:
 
 
 async def gather(
-    arguments: argparse.Namespace,
     access: ClusterAccess,
     options: Sequence[PolicyOption],
     select: Select,
@@ -163,10 +145,9 @@ async def gather(
     `options` name one version of policies each. `scope` is what is needed at least if not everything may be read.
     Only what `matters` says is measured.
     """
+    arguments = access.options
     servers = servers_of(arguments.prometheus)
-    objects_live, policies_live = is_live("--snapshot", arguments.snapshot), any(one.is_live for one in options)
-    if not objects_live and any(not one.names for one in options):
-        raise CommandError("--snapshot files hold no policies: also give --policies FILE, or --policies live")
+    objects_live, policies_live = live_parts(arguments, options)
     in_files = [_in_files(one) for one in options]
     live, where = Live(), HERE
     if objects_live:
@@ -209,7 +190,7 @@ async def gather(
 
 
 def read_cluster(
-    arguments: argparse.Namespace,
+    access: ClusterAccess,
     options: Sequence[PolicyOption],
     select: Callable[[ClusterAccess], Select],
     matters: Matters = lambda policies, *_: policies,
@@ -217,8 +198,8 @@ def read_cluster(
     """Return the cluster of the options, for a command that reads nothing else. Raises CommandError and others."""
 
     async def read() -> SimulatedCluster:
-        async with ClusterAccess(arguments) as access:
-            return await gather(arguments, access, options, select(access), matters=matters)
+        async with access:
+            return await gather(access, options, select(access), matters=matters)
 
     return asyncio.run(read())
 

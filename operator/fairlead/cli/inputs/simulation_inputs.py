@@ -20,7 +20,6 @@ from fairlead.policy.lint.codes import LintCode
 from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, SnapshotObject, spelt
 from fairlead.simulation.workloads import Workload, WorkloadRef, workloads
 
-LIVE: Final = "live"
 SNAPSHOT_BYTES_MAX: Final = 4 << 30
 
 
@@ -177,15 +176,6 @@ def _meant(snapshot: Snapshot, namespace: str, name: str) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
-
-
-def is_live(option: str, names: Sequence[str]) -> bool:
-    """Return whether an option names the cluster instead of files. Raises CommandError if it names both."""
-    if LIVE not in names:
-        return False
-    if [*names] != [LIVE]:
-        raise CommandError(f"{option} {' '.join(names)}: give either files or {LIVE}")
-    return True
 
 
 def pods_of_schedulers(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:

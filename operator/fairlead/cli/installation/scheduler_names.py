@@ -10,9 +10,8 @@ from typing import Final
 import msgspec
 
 from fairlead.api.closest_name import closest_name
-from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, scheduler_of
 from fairlead.cli.inputs.operator_survey import Survey, Unread
-from fairlead.control.decide.desired import scheduler_of
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient

@@ -20,8 +20,7 @@ from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.pki.identities import REPLICAS
-from fairlead.process.settings import NAMESPACE
+from fairlead.pki.identities import NAMESPACE, REPLICAS
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import SCHEDULER_LABEL, ObjectNames
 from fairlead.simulation.snapshot import Raw

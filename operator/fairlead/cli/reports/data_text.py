@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from fairlead.cli.console.output import clean, columns
-from fairlead.policy.nodes.measured_summary import age_text
-from fairlead.time_units import SECOND_NS
+from fairlead.time_units import SECOND_NS, age_text
 
 _REASONS: Final = {
     "Stale": "too old",

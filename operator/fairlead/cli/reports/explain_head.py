@@ -7,8 +7,7 @@ from typing import Final
 from fairlead.cli.console.output import clean, counted, painted
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
-from fairlead.policy.nodes.measured_summary import age_text
-from fairlead.time_units import SECOND_NS
+from fairlead.time_units import SECOND_NS, age_text
 
 GREEN: Final = "\x1b[1;32m"
 RED: Final = "\x1b[1;31m"

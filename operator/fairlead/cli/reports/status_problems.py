@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from fairlead.cli.inputs.metrics_text import Samples
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.reports.status_data import STALE_S, PolicyRow, ProblemRow, ReplicaRow, SchedulerRow
 from fairlead.control.decide.rollout_observation import find_condition
@@ -10,7 +11,6 @@ from fairlead.control.status.reasons import REASONS
 
 LEASE: Final = "fairlead"
 _OTHER: Final = "fairlead_other_operator"
-Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 """Labels and values by the name of the metric."""
 
 

@@ -6,8 +6,9 @@ from math import isfinite
 from typing import Any, Final
 
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
+from fairlead.api.names import scheduler_of
+from fairlead.cli.inputs.metrics_text import Samples, parse_metrics
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.installation.scheduler_names import StrayPods
 from fairlead.cli.reports.status_data import (
@@ -20,8 +21,7 @@ from fairlead.cli.reports.status_data import (
     UnreadRow,
     WarningRow,
 )
-from fairlead.cli.reports.status_problems import LEASE, Samples, problems, uninstalled_at
-from fairlead.control.decide.desired import scheduler_of
+from fairlead.cli.reports.status_problems import LEASE, problems, uninstalled_at
 from fairlead.control.decide.persisted_state import STATE
 from fairlead.control.decide.retention import SCHEDULER_S
 from fairlead.control.decide.rollout_observation import find_condition, is_ready, observe_rollout, pending_pod_reasons
@@ -34,7 +34,7 @@ _SET: Final = "fairlead_policy_set_info"
 
 def overview(survey: Survey, strays: Iterable[StrayPods] = ()) -> Overview:
     """Return the summary of a survey. Pods that nothing serves are not the operator's problem, and it stays ready."""
-    samples = {pod: _samples(text) for pod, text in survey.metrics.items()}
+    samples = {pod: parse_metrics(text) for pod, text in survey.metrics.items()}
     policies = sorted((_policy(one) for one in survey.policies), key=lambda one: (one.ready, one.name))
     schedulers = sorted(_schedulers(survey), key=lambda one: (one.ready is not False, one.name))
     replicas = sorted(_replicas(survey, samples), key=lambda one: (one.ready, one.name))
@@ -203,17 +203,6 @@ def _label(obj: Obj) -> str:
 def _annotation(obj: Obj | None, key: str) -> str:
     found: str = (obj or {}).get("metadata", {}).get("annotations", {}).get(key, "")
     return found
-
-
-def _samples(text: str) -> Samples:
-    made: dict[str, list[tuple[Mapping[str, str], float]]] = {}
-    try:
-        for family in text_string_to_metric_families(text):
-            for one in family.samples:
-                made.setdefault(one.name, []).append((one.labels, one.value))
-    except ValueError:  # not the answer of a replica
-        return {}
-    return made
 
 
 def status_as_data(what: Overview) -> Any:

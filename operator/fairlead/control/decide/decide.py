@@ -11,10 +11,10 @@ from fairlead.control.decide.rollout import Phase, next_step
 from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.cluster_facts import ClusterFacts, samples_all_nodes
 from fairlead.render.extenders import Wiring, wire
-from fairlead.render.object_names import ObjectNames, digest
+from fairlead.render.object_names import Object, ObjectNames, digest
 from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan, renewed
-from fairlead.render.templates import Object, TemplateEngine, read
+from fairlead.render.templates import TemplateEngine, read
 
 Lifecycle = Literal["Keep", "Retain", "Delete"]
 CONFIG_MAPS_KEPT: Final = 3

@@ -7,7 +7,7 @@ from typing import Any, Final
 from fairlead import __version__
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.mode import mode_of
-from fairlead.api.names import DEFAULT_SCHEDULER_NAME, GROUP
+from fairlead.api.names import GROUP, scheduler_of
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.decide import DesiredScheduler
@@ -79,12 +79,6 @@ class PolicyIndex:
             exists=bool(living),
             versions=[__version__, *map(edit_id, living)],
         )
-
-
-def scheduler_of(policy: Obj) -> str:
-    """Return the scheduler that a policy names."""
-    found = policy.get("spec", {}).get("schedulerName")
-    return found if isinstance(found, str) and found else DEFAULT_SCHEDULER_NAME
 
 
 def is_being_deleted(policy: Obj) -> bool:

@@ -8,8 +8,7 @@ import msgspec
 from fairlead.api.names import GROUP
 from fairlead.cel.functions.quantity import quantity
 from fairlead.cel.values.errors import CelError
-from fairlead.render.object_names import digest
-from fairlead.render.templates import Object
+from fairlead.render.object_names import Object, digest
 
 APPLIED: Final = f"{GROUP}/applied"
 _KEYS: Final = ("name", "mountPath", "containerPort", "topologyKey", "port", "key")

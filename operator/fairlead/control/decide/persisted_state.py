@@ -8,8 +8,7 @@ import msgspec
 from fairlead.control.decide.retention import RetentionState
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.documents import Format
-from fairlead.render.object_names import ObjectNames
-from fairlead.render.templates import Object
+from fairlead.render.object_names import Object, ObjectNames
 
 _KEY: Final = "state.json"
 

@@ -7,8 +7,8 @@ policies.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
-from fairlead.control.decide.desired import is_being_deleted, scheduler_of
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, scheduler_of
+from fairlead.control.decide.desired import is_being_deleted
 from fairlead.render.operator_settings import OperatorSettings
 
 _HINT: Final = "list it there, or ask the operator's administrator"

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from fairlead.api.names import scheduler_of
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
-from fairlead.control.decide.desired import Obj, PolicyIndex, scheduler_of
+from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.informer import PolicyInformer, watch_external_objects
 from fairlead.control.loop.leader_metrics import LeaderMetrics

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.names import scheduler_of
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
-from fairlead.control.decide.desired import PolicyIndex, scheduler_of
+from fairlead.control.decide.desired import PolicyIndex
 from fairlead.control.loop.informer import FIND_UNUSED, OWN_BINDINGS, PolicyInformer
 from fairlead.control.loop.queue import RESYNC_S, SchedulerQueue
 from fairlead.control.loop.waker import Waker

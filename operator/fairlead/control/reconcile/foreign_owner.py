@@ -18,8 +18,7 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.resources import PODS, ObjectRef, Page, Resource
-from fairlead.render.object_names import MANAGED_BY, MANAGER, ObjectNames
-from fairlead.render.templates import Object
+from fairlead.render.object_names import MANAGED_BY, MANAGER, Object, ObjectNames
 
 LOG: Final = logging.getLogger(__name__)
 _PLACED: Final = "spec.nodeName!=,spec.schedulerName="

@@ -11,8 +11,7 @@ from fairlead.control.decide.drift import compare, includes, must_recreate, to_a
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Page, Resource, decode_object
-from fairlead.render.object_names import MANAGER, digest
-from fairlead.render.templates import Object
+from fairlead.render.object_names import MANAGER, Object, digest
 
 LOG: Final = logging.getLogger(__name__)
 KINDS: Final[Mapping[str, tuple[str, str]]] = {

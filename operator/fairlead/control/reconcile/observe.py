@@ -10,9 +10,8 @@ from fairlead.control.decide.rollout_observation import observe_rollout
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.documents import Document
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.render.object_names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, ObjectNames
+from fairlead.render.object_names import CONFIG_HASH, MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object, ObjectNames
 from fairlead.render.plan import is_published, is_whole
-from fairlead.render.templates import Object
 
 _WAITS: Final = "spec.nodeName=,status.phase=Pending,spec.schedulerName="
 

@@ -10,8 +10,8 @@ from typing import Any
 from fairlead.control.reconcile.object_client import EXTERNAL, ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.resources import NAMESPACES, ObjectRef, decode_object
+from fairlead.render.object_names import Object
 from fairlead.render.rbac import IN, ROLE
-from fairlead.render.templates import Object
 
 
 @dataclass(frozen=True, slots=True)

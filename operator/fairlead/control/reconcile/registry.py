@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.api.names import scheduler_of
 from fairlead.control.decide import unlisted_schedulers
-from fairlead.control.decide.desired import PolicyIndex, is_being_deleted, is_paused, scheduler_of
+from fairlead.control.decide.desired import PolicyIndex, is_being_deleted, is_paused
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.result import NOTHING, ReconcileResult
 from fairlead.render.operator_settings import OperatorSettings

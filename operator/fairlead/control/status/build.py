@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast, get_args
 
 from fairlead.api.mode import MODES, Mode, mode_of
+from fairlead.api.names import scheduler_of
 from fairlead.api.status import Evaluation
-from fairlead.control.decide.desired import edit_id, scheduler_of
+from fairlead.control.decide.desired import edit_id
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages

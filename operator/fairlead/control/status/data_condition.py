@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.api.mode import Mode
 from fairlead.control.status.conditions import ConditionValue, Reason
-from fairlead.policy.nodes.measured_summary import age_text
 from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE
 from fairlead.replica_state import DataEntryState, FaultState
-from fairlead.time_units import SECOND_NS
+from fairlead.time_units import SECOND_NS, age_text
 
 Entries = Sequence[DataEntryState]
 MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from fairlead.control.decide.desired import scheduler_of
+from fairlead.api.names import scheduler_of
 from fairlead.control.status.conditions import Condition, ConditionValue, condition_of
 
 Obj = Mapping[str, Any]

@@ -11,14 +11,13 @@ from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, NO_
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
-from fairlead.time_units import SECOND_NS
+from fairlead.time_units import SECOND_NS, age_text
 
 NAMES: Final = 5
 """Nodes that a summary names for each fault."""
 YOUNG_NS: Final = 600 * 1_000_000_000
 """Age of a node up to which a missing value is no surprise: its exporter starts, and is scraped, after it joined."""
 FAULTS: Final = (STALE, FUTURE, MISSING, SEVERAL, NO_NUMBER)
-_UNITS: Final = ((2 * 86_400, 86_400, "d"), (2 * 3_600, 3_600, "h"), (2 * 60, 60, "m"))
 
 
 class FaultyNodes(NamedTuple):
@@ -53,15 +52,6 @@ class ReportedValue(NamedTuple):
     """Time of the value in nanoseconds, also of one that is not usable; None if it tells none."""
     fault: str
     is_default: bool
-
-
-def age_text(age_ns: int) -> str:
-    """Return an age as people say it: `45s`, `7m`, `3h`, `2d`."""
-    age_s = max(age_ns, 0) // SECOND_NS
-    for least_s, unit_s, unit in _UNITS:
-        if age_s >= least_s:
-            return f"{age_s // unit_s}{unit}"
-    return f"{age_s}s"
 
 
 def node_values(entry: MeasuredEntry, nodes: Nodes, now: int) -> Iterator[ReportedValue]:

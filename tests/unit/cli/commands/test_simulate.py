@@ -288,7 +288,7 @@ contexts: [{name: a, context: {cluster: a}}]
 def test_what_is_wrong_is_one_line(
     run: Run, files: dict[str, str], options: dict[str, str], want: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.cli.inputs.cluster_reader.REACHED_S", 1.0)
+    monkeypatch.setattr("fairlead.cli.inputs.cluster_access.REACHED_S", 1.0)
     _write("q.json", pod("a"))
     Path("empty").mkdir()
     Path("dead.config").write_text(DEAD)

@@ -1,12 +1,17 @@
 """`fairlead status` of an API server that says what it is told to; compared with tests/data/status."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from fairlead.cli.inputs.operator_survey import survey
 from fairlead.cli.main import main
+from fairlead.kube.access.login import log_in
+from fairlead.kube.http.client import Client
+from fairlead.pki.identities import REPLICAS
 from support.cli.status import DATA, PODS, SCENES, cluster, metrics, pod, policy
 from support.cli.status_api import api_server, items, kubeconfig
 from support.kube.crd import POLICIES
@@ -111,3 +116,18 @@ def test_many_policies_still_leave_what_is_wrong_on_one_screen(
     assert "  ... and 18 more: -o json lists all" in lines
     assert "  ... and 118 more: -o json lists all" in lines
     assert not any("well-" in line for line in lines)
+
+
+def test_schedulers_are_listed_by_settings_of_any_version(tmp_path: Path) -> None:
+    text = "fieldOfALaterVersion: true\nschedulers: [{name: gpu}, {name: other, alsoLater: 1}]\n"
+    for settings, want in ((text, ["gpu", "other"]), ("schedulers: [5]", []), ("a: [", []), ("[]", [])):
+        own = {"metadata": {"name": "fairlead", "labels": dict(one.split("=") for one in REPLICAS.split(","))}}
+        config = own | {"data": {"settings.yaml": settings}}
+        answers = cluster() | {"/api/v1/namespaces/fairlead-system/configmaps": items(config)}
+        with api_server(answers, tmp_path) as file:
+            assert asyncio.run(_listed(file)) == want
+
+
+async def _listed(file: Path) -> list[str]:
+    async with Client(log_in(file)) as client:
+        return [*(await survey(client)).listed]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead.cli.inputs.cluster_reader import ClusterAccess
+from fairlead.cli.inputs.cluster_access import ClusterAccess
 from fairlead.cli.inputs.data_file import GivenData
 from fairlead.cli.inputs.live_values import add_read, nodes_of_snapshot
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading

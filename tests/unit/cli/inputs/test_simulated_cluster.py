@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from fairlead.cli.inputs import cluster_reader
+from fairlead.cli.inputs import cluster_access
 from fairlead.cli.main import main
 from fairlead.kube.http.client import Client
 from policies.good import device_share
@@ -111,7 +111,7 @@ def test_a_cluster_is_read_with_one_client(run: Run, monkeypatch: pytest.MonkeyP
             opened.append(options["deadline_s"])
             super().__init__(*arguments, **options)
 
-    monkeypatch.setattr(cluster_reader, "Client", Counted)
+    monkeypatch.setattr(cluster_access, "Client", Counted)
     served = POLICY | {"status": {"servingGeneration": 1}}
     answers = {
         "/version": {},
@@ -132,7 +132,7 @@ def test_a_cluster_is_read_with_one_client(run: Run, monkeypatch: pytest.MonkeyP
             opened.clear()
             code, out, err = run(*command, "--kubeconfig", str(file), "-o", "json")
             assert (code in (0, 1), "bug" in err, bool(out)) == (True, False, True), err
-            assert opened == [cluster_reader.REACHED_S, cluster_reader.WITHIN_S], "whether it answers, and all else"
+            assert opened == [cluster_access.REACHED_S, cluster_access.WITHIN_S], "whether it answers, and all else"
 
 
 def test_workloads_in_pods_are_simulated_as_their_replicas(run: Run) -> None:

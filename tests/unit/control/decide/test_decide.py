@@ -20,9 +20,9 @@ from fairlead.control.decide.persisted_state import STATE, PersistedState, to_co
 from fairlead.control.decide.retention import SCHEDULER_S, VERB_S
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.control.decide.rollout_observation import RolloutObservation
-from fairlead.render.object_names import CONFIG_HASH, ObjectNames
+from fairlead.render.object_names import CONFIG_HASH, Object, ObjectNames
 from fairlead.render.shipped_templates import templates
-from fairlead.render.templates import Object, TemplateEngine
+from fairlead.render.templates import TemplateEngine
 from support.policy.building import obj
 from support.render.schedulers import facts, settings
 from support.render.schedulers import named as one_of

@@ -10,13 +10,13 @@ from fairlead.policy.nodes.measured_summary import (
     FaultyNodes,
     MeasuredSummary,
     ReportedValue,
-    age_text,
     node_values,
     summarize,
 )
 from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, MeasuredEntry
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
+from fairlead.time_units import age_text
 from support.policy import NOW, SECOND, node, policy
 
 LOAD: Poll = PrometheusPoll("default", "load", "instance", None, 15)

@@ -1,0 +1,44 @@
+"""Arguments of `fairlead explain`, checked before anything is read."""
+
+import argparse
+from typing import Final
+
+from fairlead.cli.console.exits import CommandError
+from fairlead.simulation.workloads import WorkloadKind, kind_spelt
+
+POD_KINDS: Final = ("pod", "pods", "po")
+_FORMS: Final = "write pod/NAME, deploy/NAME, sts/NAME, ds/NAME, rs/NAME or job/NAME, and its namespace as -n NAME"
+
+
+def named_object(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]:
+    """Return the kind and the name of what is explained; None for pods, "" for all, or if a file says it.
+
+    Raises CommandError, and SystemExit for options that contradict each other.
+    """
+    if options.pending:
+        _check_pending(options)
+        return None, ""
+    if options.all_namespaces:
+        options.parser.error("-A is for --pending: to explain a pod, give its namespace as -n NAME")
+    words: list[str] = options.pod
+    if not words:
+        if options.filename is None:
+            options.parser.error("the following arguments are required: pod/NAME, or -f FILE, or --pending")
+        return None, ""
+    *kinds, last = words
+    kind, slash, name = last.rpartition("/")
+    kinds += [kind] if slash else []
+    found = [kind_spelt(one) for one in kinds]
+    is_known = all(one in POD_KINDS or workload for one, workload in zip(kinds, found, strict=True))
+    if len(kinds) > 1 or not is_known or not name:
+        raise CommandError(f"{' '.join(words)!r} is neither a pod nor a workload: {_FORMS}")
+    return (found[0] if found else None), name
+
+
+def _check_pending(options: argparse.Namespace) -> None:
+    if options.pod or options.filename is not None:
+        options.parser.error("--pending is for all pods that wait: leave out the pod")
+    if options.node:
+        options.parser.error("--node is for one pod: leave out --pending")
+    if options.namespace and options.all_namespaces:
+        options.parser.error("-n and -A contradict each other: leave out one of them")

@@ -1,0 +1,86 @@
+"""Modules that commands load: time is not measured here, but a command is as quick as what it loads is little."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.cli.status import SCENES
+from support.cli.status_api import api_server, kubeconfig
+
+_LOADED = """
+import sys
+from pathlib import Path
+from fairlead.cli.main import main
+try:
+    code = main(sys.argv[2:])
+except SystemExit as end:
+    code = end.code
+Path(sys.argv[1]).write_text("\\n".join(sys.modules))
+sys.exit(code)
+"""
+OF_LIBRARIES = ("aiohttp", "kubernetes", "msgspec", "pydantic", "yaml")
+NOT_FOR_A_CLUSTER = (
+    *("cel_expr_python", "cryptography", "google.protobuf", "jinja2", "kopf", "prometheus_client", "re2"),
+    *(
+        "kubernetes.aio.client.api.",
+        "kubernetes.aio.client.models.",
+        "kubernetes.client.api.",
+        "kubernetes.client.models.",
+    ),
+    *("fairlead.api.v1alpha1", "fairlead.cel.engine", "fairlead.policy", "fairlead.process", "fairlead.webhook"),
+)
+MODULES_MAX = 850
+REFUSED = 2
+COMPLETED = 0
+ABSENT: dict[str, tuple[Sequence[str], int]] = {
+    "status": (["status"], REFUSED),
+    "data": (["data"], REFUSED),
+    "data of a policy": (["data", "p"], REFUSED),
+    "explain": (["explain", "pod/p"], REFUSED),
+    "explain --pending": (["explain", "--pending"], REFUSED),
+    "devices": (["devices"], REFUSED),
+    "simulate": (["simulate", "--policies", "live"], REFUSED),
+    "diff": (["diff", "--from", "live", "--to", "p.yaml"], REFUSED),
+    "uninstall": (["uninstall", "--within", "1s"], 1),
+    "a completion": (["__complete", "explain", "pod/"], COMPLETED),
+}
+
+
+def _loaded(folder: Path, arguments: Sequence[str], code: int) -> list[str]:
+    file = folder / "modules"
+    run = subprocess.run(
+        [sys.executable, "-c", _LOADED, str(file), *arguments], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == code, run.stderr
+    return file.read_text().splitlines()
+
+
+def _among(modules: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [one for one in modules if any(one == name or one.startswith(f"{name.rstrip('.')}.") for name in names)]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["help", "status"], ["version"]])
+def test_help_loads_no_library(arguments: list[str], tmp_path: Path) -> None:
+    assert _among(_loaded(tmp_path, arguments, 0), OF_LIBRARIES) == []
+
+
+@pytest.mark.parametrize(("arguments", "code"), ABSENT.values(), ids=ABSENT)
+def test_without_a_cluster_nothing_that_judges_is_loaded(
+    arguments: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig("http://127.0.0.1:1", tmp_path)))
+    modules = _loaded(tmp_path, arguments, code)
+    assert "kubernetes.aio.client.rest" in modules, "it asked"
+    assert _among(modules, NOT_FOR_A_CLUSTER) == []
+    assert len(modules) <= MODULES_MAX
+
+
+def test_status_of_a_cluster_loads_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with api_server(SCENES["well"][0], tmp_path) as file:
+        monkeypatch.setenv("KUBECONFIG", str(file))
+        modules = _loaded(tmp_path, ["status"], 0)
+    assert _among(modules, NOT_FOR_A_CLUSTER) == []
+    assert len(modules) <= MODULES_MAX
