@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from fairlead.render.extenders import Wiring
-from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL
+from fairlead.render.object_names import CONFIG_HASH
 from fairlead.render.plan import Plan
 from fairlead.render.templates import written
+from support.render.scheduler_bindings import bound_in
 from support.render.schedulers import facts, named, planned
 from testbed.api import wait_for
 from testbed.certs import Authority
 from testbed.fixtures import Cluster, Kubectl
 
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PLACED = {"nodeSelector": {"fairlead.dev/testbed": "real"}}
 
 
@@ -25,9 +25,8 @@ def restricted(cluster: Cluster, namespace: str, scheduler_image_tag: str) -> It
     """A namespace whose pods may do little, on a node that has the scheduler's image."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     cluster.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
-    yield namespace
-    for collection in (f"{_RBAC}/clusterrolebindings", f"{_RBAC}/namespaces/kube-system/rolebindings"):
-        cluster.api.delete(collection, labelSelector=SCHEDULER_LABEL)
+    with bound_in(cluster.api, namespace, namespace):
+        yield namespace
 
 
 def test_pods_are_rolled_refused_and_put_back(

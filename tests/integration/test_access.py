@@ -10,7 +10,7 @@ import pytest
 from fairlead.api.names import GROUP
 from fairlead.control.loop.controller import now
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
-from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.object_client import ObjectClient, ref_of, resource
 from fairlead.control.reconcile.observe import observe
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client, Clock
@@ -18,17 +18,18 @@ from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.process.uninstaller import FINALIZER, Uninstaller
 from fairlead.render.rbac import OPERATOR, UNINSTALL, RoleGrant, named
-from fairlead.render.templates import written
+from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from support.chart.chart import NAMESPACE
 from support.kube.crd import POLICIES
 from support.kube.service_account import access_of, may
-from support.render.schedulers import facts, planned
+from support.render.schedulers import planned
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 _RBAC = "rbac.authorization.k8s.io"
 _SYSTEM = f"/api/v1/namespaces/{NAMESPACE}"
 _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
+_IN_KUBE_SYSTEM = f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"
 
 
 @pytest.mark.usefixtures("installed")
@@ -103,8 +104,8 @@ def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster
 
     subject = [{"kind": "ServiceAccount", "name": "fairlead", "namespace": NAMESPACE}]
 
-    def binding(kind: str, role_kind: str, role: str, namespace: str = "") -> tuple[ObjectRef, Object]:
-        metadata = {"name": "more", "namespace": namespace} if namespace else {"name": "more"}
+    def binding(kind: str, role_kind: str, role: str, namespace: str) -> tuple[ObjectRef, Object]:
+        metadata = {"name": "more", "namespace": namespace}
         reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role}
         body = {
             "apiVersion": f"{_RBAC}/v1",
@@ -121,9 +122,6 @@ def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster
         return ObjectRef(resource("Role"), NAMESPACE, "more"), body
 
     more = [
-        binding("ClusterRoleBinding", "ClusterRole", "cluster-admin"),
-        binding("ClusterRoleBinding", "ClusterRole", "system:node"),
-        binding("RoleBinding", "Role", "system::leader-locking-kube-scheduler", "kube-system"),
         binding("RoleBinding", "ClusterRole", "admin", NAMESPACE),
         role(apiGroups=[""], resources=["pods"], verbs=["create"]),
         role(apiGroups=[""], resources=["secrets"], verbs=["patch"]),
@@ -134,12 +132,61 @@ def test_it_makes_all_that_it_makes_and_cannot_grant_more(control_plane: Cluster
         for at, body in more:
             with pytest.raises(ForbiddenError, match="attempting to grant RBAC permissions not currently held"):
                 await client.apply(at, body, bytes, manager="fairlead")
-        with pytest.raises(ForbiddenError, match="attempting to grant RBAC permissions not currently held"):
-            await client.merge(
-                ObjectRef(resource("ClusterRoleBinding"), "", "cluster-admin"), {"subjects": subject}, bytes
-            )
 
     _as(control_plane, "fairlead", tmp_path, tried)
+
+
+@pytest.mark.usefixtures("installed")
+def test_it_binds_schedulers_alone_and_may_not_even_read_other_bindings(control_plane: Cluster, tmp_path: Path) -> None:
+    ours = {"kind": "ServiceAccount", "name": "fairlead", "namespace": NAMESPACE}
+    intruder = {"kind": "User", "name": "intruder", "apiGroup": _RBAC}
+    own = f"fairlead.{NAMESPACE}.operator"
+    its = [_binding("", own), *(_binding(place, f"{own}-in-{place}") for place in ("default", "kube-system"))]
+    schedulers = [ref_of(one.body(NAMESPACE)) for one in SCHEDULER_BINDINGS]
+    there = [_binding("", one["metadata"]["name"]) for one in control_plane.api.items(_BINDINGS)]
+    there += [_binding("kube-system", one["metadata"]["name"]) for one in control_plane.api.items(_IN_KUBE_SYSTEM)]
+    others = [one for one in there if one not in (*its, *schedulers)]
+    assert len(others) > 20
+
+    async def tried(client: Client) -> None:
+        async with asyncio.timeout(60):  # the API server hears of a new ValidatingAdmissionPolicy after a while
+            while not await _is_denied(client, schedulers[0], intruder, "only ServiceAccounts of schedulers"):
+                await asyncio.sleep(0.1)
+        for at in its:
+            assert await _is_denied(client, at, intruder, "the operator may not give its permissions to others")
+        for at in schedulers:
+            for who in (ours, intruder, {**ours, "name": "kube-scheduler-x", "namespace": "default"}):
+                assert await _is_denied(client, at, who, "only ServiceAccounts of schedulers, in the operator's")
+        for at in others:
+            assert await _is_denied(client, at, ours, "cannot patch resource")
+
+    _as(control_plane, "fairlead", tmp_path, tried)
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    places = [{}, *({"namespace": place} for place in ("default", "kube-system", "kube-public"))]
+    everywhere = [
+        {"verb": verb, "group": _RBAC, "resource": "rolebindings" if where else kind, **where}
+        for verb in verbs
+        for kind in ("clusterrolebindings", "rolebindings")
+        for where in places
+    ]
+    everywhere += [
+        {"verb": verb, "group": _RBAC, "resource": at.resource.plural, "name": at.name, "namespace": at.namespace}
+        for verb in verbs
+        for at in others
+    ]
+    assert [one for one in everywhere if may(control_plane, NAMESPACE, "fairlead", one)] == []
+
+
+def _binding(place: str, name: str) -> ObjectRef:
+    return ObjectRef(resource("RoleBinding" if place else "ClusterRoleBinding"), place, name)
+
+
+async def _is_denied(client: Client, at: ObjectRef, who: Object, why: str) -> bool:
+    try:
+        await client.merge(at, {"subjects": [who]}, bytes)
+    except ForbiddenError as error:
+        return why in str(error)
+    return False
 
 
 @pytest.mark.usefixtures("installed")
@@ -172,7 +219,8 @@ def test_everything_goes_but_the_resource_and_the_policies(
     assert left == {
         *(f"fairlead{name}" for name in ("", "-settings", "-metrics", "-uninstall")),
         *(f"fairlead.{NAMESPACE}.{name}{at}" for name in ("operator", "uninstall") for at in ("", "-in-kube-system")),
-        f"fairlead.{NAMESPACE}.explain",
+        *(f"fairlead.{NAMESPACE}.{one}" for one in ("explain", "kube-scheduler", "volume-scheduler")),
+        f"fairlead.{NAMESPACE}.authentication-reader",
         "fairlead.other-system.fairlead.kube-scheduler",
         "fairlead-policy-of-files",
     }
@@ -236,10 +284,10 @@ def _beside(cluster: Cluster, kubectl: Kubectl) -> None:
         api.create(f"/apis/apps/v1/namespaces/{NAMESPACE}/controllerrevisions", body)
     capacity = {"metadata": {"name": "fairlead-wakes", "labels": ours}, "storageClassName": "fairlead-none"}
     api.create(f"/apis/storage.k8s.io/v1/namespaces/{NAMESPACE}/csistoragecapacities", capacity)
-    other = [
-        one for one in planned(cluster=facts(namespace="other-system")).objects if one["kind"] == "ClusterRoleBinding"
-    ]
-    kubectl("apply", "--server-side", "-f", "-", stdin=written(other[:1]))
+    for namespace in (NAMESPACE, "other-system"):  # as earlier versions bound them
+        reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "system:kube-scheduler"}
+        metadata = {"name": f"fairlead.{namespace}.fairlead.kube-scheduler", "labels": ours}
+        api.create(_BINDINGS, {"metadata": metadata, "roleRef": reference})
     wait_for("a service account", lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
     containers = [{"name": "c", "image": "none.example/none"}]
     pod = {"metadata": {"name": "waits"}, "spec": {"schedulerName": "fairlead", "containers": containers}}

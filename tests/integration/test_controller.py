@@ -8,10 +8,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from fairlead.control.reconcile.object_client import ref_of
 from fairlead.render.operator_settings import OperatorSettings
 from support.control.leader import LeaderSetup
 from support.control.scheduler import FILTER, SCORE, child, config_of, event_reasons, message, run_until_ready, versions
 from support.kube.crd import POLICIES
+from support.render.scheduler_bindings import chart_bindings
 from testbed.api import Object, wait_for
 from testbed.fixtures import Kubectl
 
@@ -68,8 +70,6 @@ OUTSIDE = "/apis/rbac.authorization.k8s.io/v1"
         "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
         f"{OUTSIDE}/namespaces/{{}}/roles",
         f"{OUTSIDE}/namespaces/{{}}/rolebindings",
-        f"{OUTSIDE}/namespaces/kube-system/rolebindings",
-        f"{OUTSIDE}/clusterrolebindings",
     ],
 )
 def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., LeaderSetup], path: str) -> None:
@@ -78,11 +78,32 @@ def test_what_somebody_deletes_is_put_back_at_once(at_work: Callable[..., Leader
     run_until_ready(ground)
     api, at = ground.cluster.api, path.format(ground.namespace)
     found = [one["metadata"]["name"] for one in api.items(at, labelSelector="fairlead.dev/scheduler=s")]
-    before = [name for name in found if ground.namespace in at or ground.namespace in name.split(".")]
-    assert before
-    for name in before * 3:  # what was done to its pods a moment ago has it looked at, too
+    assert found
+    for name in found * 3:  # what was done to its pods a moment ago has it looked at, too
         api.delete(f"{at}/{name}")
         wait_for(f"{name} to be back", lambda name=name: api.exists(f"{at}/{name}"))  # type: ignore[misc]
+
+
+def test_who_is_bound_is_put_right_at_once_and_nobody_is_left(at_work: Callable[..., LeaderSetup]) -> None:
+    ground = at_work()
+    for name in ("p", "q"):
+        ground.apply(name, schedulerName=f"s-{name}", filters=FILTER)
+    api, at = ground.cluster.api, [ref_of(one).path for one in chart_bindings(ground.namespace)]
+
+    def bound() -> set[tuple[str, ...]]:
+        return {tuple(who["name"] for who in api.get(one).get("subjects", ())) for one in at}
+
+    def are_bound(*names: str) -> None:
+        wait_for(f"{names} to be bound", lambda: bound() == {names})
+
+    are_bound("kube-scheduler-s-p", "kube-scheduler-s-q")
+    for _ in range(3):
+        api.patch(at[0], {"subjects": [{"kind": "User", "name": "intruder", "apiGroup": "rbac.authorization.k8s.io"}]})
+        are_bound("kube-scheduler-s-p", "kube-scheduler-s-q")
+    assert "ClusterRoleBinding" in ground.drifted
+    for one in at:
+        (owner,) = api.get(one)["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["name"]) == ("Namespace", ground.namespace)
 
 
 def test_what_settings_list_needs_no_policy_and_config_only_makes_no_deployment(

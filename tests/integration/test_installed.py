@@ -83,7 +83,7 @@ def test_a_namespace_that_is_deleted_leaves_nothing_that_blocks_or_endangers(
     spec = {"filters": [{"name": "f", "expression": "true"}]}
     api.create(POLICIES, {**kind, "metadata": {"name": "some"}, "spec": spec})
     own = {f"fairlead.{NAMESPACE}.operator{one}" for one in ("", "-in-default", "-in-kube-system")}
-    schedulers = {f"fairlead.{NAMESPACE}.fairlead.{one}" for one in _ROLES}
+    schedulers = {f"fairlead.{NAMESPACE}.{one}" for one in _ROLES}
     wait_for("all to belong to the namespace", lambda: {*_bound(api, owned=True)} >= own | schedulers)
     assert {one for one in _bound(api) if "uninstall" not in one} == own | schedulers  # helm's hook has its own
     assert "finalizers" not in api.get(f"{POLICIES}/some")["metadata"]

@@ -53,12 +53,12 @@ def touch(ground: LeaderSetup) -> None:
     ground.cluster.api.patch(f"{POLICIES}/p", {"metadata": {"annotations": {"touched": uuid.uuid4().hex}}})
 
 
-def deletes(path: str) -> Callable[[LeaderSetup], None]:
-    def delete(ground: LeaderSetup) -> None:
-        ground.cluster.api.delete(path.format(namespace=ground.namespace))
+def unbinds(path: str) -> Callable[[LeaderSetup], None]:
+    def unbind(ground: LeaderSetup) -> None:
+        ground.cluster.api.patch(path.format(namespace=ground.namespace), {"subjects": None})
         touch(ground)
 
-    return delete
+    return unbind
 
 
 def rewire(ground: LeaderSetup) -> None:
@@ -96,16 +96,18 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PROVOKED: dict[str, Callable[[LeaderSetup], None]] = {
     "cluster: leases": new_name,
     "cluster: deployments, statefulsets, daemonsets": new_name,
-    "cluster: clusterroles": deletes(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.s.kube-scheduler"),
-    "kube-system: roles": deletes(
-        f"{_RBAC}/namespaces/kube-system/rolebindings/fairlead.{{namespace}}.s.authentication-reader"
+    "cluster: clusterroles": unbinds(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.kube-scheduler"),
+    "kube-system: roles": unbinds(
+        f"{_RBAC}/namespaces/kube-system/rolebindings/fairlead.{{namespace}}.authentication-reader"
     ),
+    "cluster: clusterrolebindings of its own": LeaderSetup.restart,
+    "kube-system: rolebindings of its own": LeaderSetup.restart,
     "own: pods/log": rewire,
     "own: csistoragecapacities": serve_others,
     f"cluster: {PLURAL}": unseen,
     STATUS: another,
     "default: events": drift,
-    "default: rolebindings": LeaderSetup.restart,
+    "default: rolebindings of its own": LeaderSetup.restart,
     "cluster: mutatingadmissionpolicies, mutatingadmissionpolicybindings": LeaderSetup.restart,
 }
 

@@ -11,10 +11,10 @@ import yaml
 
 from extender.stage import Stage
 from fairlead.render.extenders import Wiring
-from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.plan import Plan
 from fairlead.render.templates import read, written
 from support.kube.service_account import kubeconfig_of, may
+from support.render.scheduler_bindings import bound_in
 from support.render.schedulers import ALL, EVERYTHING, SCENES, config_of, facts, named, planned
 from testbed import build
 from testbed.api import Api, Object, wait_for
@@ -22,7 +22,6 @@ from testbed.certs import Authority
 from testbed.fixtures import Cluster, Kubectl, MakeNodes, StartScheduler
 from testbed.versions import program
 
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _NOBODY = "https://127.0.0.1:1"
 
 
@@ -57,9 +56,8 @@ def of_their_own(control_plane: Cluster, namespace: str) -> Iterator[str]:
     api = control_plane.api
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
     wait_for("the namespace's service account", lambda: api.exists(path))
-    yield namespace
-    for collection in (f"{_RBAC}/clusterrolebindings", f"{_RBAC}/namespaces/kube-system/rolebindings"):
-        api.delete(collection, labelSelector=SCHEDULER_LABEL)
+    with bound_in(api, namespace, "gpu", "x" * 63, namespace):
+        yield namespace
 
 
 def test_the_api_server_accepts_all_objects_and_the_same_again_changes_nothing(

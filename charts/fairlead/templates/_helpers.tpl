@@ -68,6 +68,13 @@ helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
+{{- /* Without an uninstall job the schedulers go on running, and keep their permissions. */ -}}
+{{- define "fairlead.keptWithSchedulers" -}}
+{{- if not .Values.uninstall.enabled -}}
+annotations: {helm.sh/resource-policy: keep}
+{{- end -}}
+{{- end -}}
+
 {{- /* Placement of the chart's pods. */ -}}
 {{- define "fairlead.placement" -}}
 {{- with .Values.imagePullSecrets }}

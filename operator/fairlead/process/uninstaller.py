@@ -29,6 +29,7 @@ from fairlead.pki.identities import REPLICAS
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object
+from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from fairlead.webhook.serving.last_good import LABEL as LAST_GOOD
 from fairlead.webhook.serving.last_good import REVISIONS
 
@@ -145,7 +146,7 @@ class Uninstaller:
     async def _created(self) -> AsyncIterator[Object]:
         """Yield everything that the operator created, in the order in which it is deleted."""
         labelled = await self.objects.list_labelled(self.namespace, _OURS)
-        labelled += await self.objects.list_external(_OURS, f"{MANAGER}.{self.namespace}.")
+        labelled += await self._bindings_of_earlier_versions()
         for one in deletion_order(labelled):
             yield one
         for kind, name in _UNLABELLED:
@@ -161,6 +162,14 @@ class Uninstaller:
         claim = await self.objects.get(CLAIM)
         if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
             yield {**claim, "kind": "Lease"}
+
+    async def _bindings_of_earlier_versions(self) -> Sequence[Object]:
+        """Return the bindings of single schedulers outside the namespace, which are not created any more."""
+        found: list[Object] = []
+        for kind, place in (("ClusterRoleBinding", ""), ("RoleBinding", KUBE_SYSTEM)):
+            listed = await self.objects.all(ObjectRef(resource(kind), place), labelSelector=_OURS)
+            found += [{**one, "kind": kind} for one in listed if _is_of(self.namespace, one["metadata"]["name"])]
+        return found
 
     async def _take_lease(self) -> None:
         """Take the operator's Lease: it keeps answering calls, and writes nothing any more.
@@ -278,6 +287,11 @@ class Uninstaller:
 def _finalizers(policy: Object) -> Sequence[str]:
     found: Sequence[str] = policy["metadata"].get("finalizers") or ()
     return found
+
+
+def _is_of(namespace: str, binding: str) -> bool:
+    """Return whether a binding outside the namespace is of its operator; others may belong to another one."""
+    return binding.startswith(f"{MANAGER}.{namespace}.")
 
 
 def _is_scheduler(obj: Object) -> bool:

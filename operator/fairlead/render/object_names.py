@@ -60,10 +60,6 @@ class ObjectNames:
         """Name of the Secret of the client certificate."""
         return f"{self.object_name}-tls"
 
-    def external_name(self, what: str) -> str:
-        """Return a name outside our namespace, unique among all operators. Neither part contains a dot."""
-        return f"{MANAGER}.{self.namespace}.{self.scheduler}.{what}"
-
     @property
     def labels(self) -> Mapping[str, str]:
         """Labels of every object. None are copied from policies, whose labels belong to the tools that applied them."""
@@ -79,12 +75,6 @@ class ObjectNames:
     def selector(self) -> Mapping[str, str]:
         """Labels that select the pods; those of a Deployment can never change."""
         return {"app.kubernetes.io/component": "scheduler", SCHEDULER_LABEL: self.scheduler}
-
-
-def scheduler_of_external(name: str, namespace: str) -> str:
-    """Return the scheduler of an object outside our namespace; "" if it is not ours."""
-    parts = name.split(".")
-    return parts[2] if len(parts) == 4 and parts[:2] == [MANAGER, namespace] else ""
 
 
 def digest(*parts: str) -> str:

@@ -1,8 +1,8 @@
 """Permissions of the operator and of the uninstall job; as data, each rule with its reason.
 
-The chart's roles are generated from this (`make crds`). Kubernetes lets a client create a Role or a binding only if it
-has every permission in it, or may `bind` it by name. So nothing here is `escalate` or `*`, and neither pods nor nodes
-can be written.
+The chart's roles are generated from this (`make crds`). Kubernetes lets a client create a Role or a binding, or change
+the subjects of one, only if it has every permission in it, or may `bind` it by name. So nothing here is `escalate` or
+`*`, no binding outside the operator's namespace is created, and neither pods nor nodes can be written.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,10 @@ NOTHING_TO_UNINSTALL: Final = "fairlead.{namespace}.nothing-to-uninstall"
 ROLE: Final = "fairlead.{namespace}.operator"
 """Name of the operator's roles and bindings; in another namespace it is followed by `IN` and that namespace."""
 IN: Final = "-in-"
+BOUND_IN_CLUSTER: Final = ("fairlead.{namespace}.kube-scheduler", "fairlead.{namespace}.volume-scheduler")
+"""Names of the chart's ClusterRoleBindings of schedulers."""
+BOUND_IN_KUBE_SYSTEM: Final = "fairlead.{namespace}.authentication-reader"
+"""Name of the chart's RoleBinding of schedulers."""
 CLAIM: Final = f"{PLURAL}.{GROUP}"
 """The Lease in kube-system: the operator whose namespace holds it manages the policies."""
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -94,6 +98,10 @@ _APPLY: Final = ("get", "list", "create", "patch", "delete")
 _APPLY_AND_WATCH: Final = (*_APPLY, "watch")
 _CREATE: Final = ("create",)
 _UPDATE: Final = ("get", "patch")
+_OWNED: Final = (*_UPDATE, "delete")
+"""Verbs of objects that get an owner: some clusters let only those set one who may delete. Nothing is deleted."""
+_SUBJECTS: Final = (*_OWNED, "list", "watch")
+"""Verbs of the bindings whose subjects the operator applies."""
 
 OPERATOR: Final = (
     RoleGrant(
@@ -111,17 +119,25 @@ OPERATOR: Final = (
             RbacRule("policies; only their status is ever written", GROUP, (PLURAL,), ("list", "watch")),
             RbacRule("the status of policies", GROUP, (f"{PLURAL}/status",), ("patch",)),
             RbacRule(
-                "schedulers are bound to built-in roles; the names of the bindings are not known beforehand",
+                "the chart's bindings of schedulers, whose subjects are the accounts of the schedulers that exist",
                 _RBAC,
                 ("clusterrolebindings",),
-                _APPLY_AND_WATCH,
+                _SUBJECTS,
+                BOUND_IN_CLUSTER,
             ),
             RbacRule(
-                "...to these and no others; that grants nothing that they contain, but allows binding anyone to them",
+                "...to these roles and no others",
                 _RBAC,
                 ("clusterroles",),
                 ("bind",),
                 ("system:kube-scheduler", "system:volume-scheduler"),
+            ),
+            RbacRule(
+                "its own binding; it and those get an owner, so that they are deleted with the operator's namespace",
+                _RBAC,
+                ("clusterrolebindings",),
+                _OWNED,
+                (ROLE,),
             ),
             RbacRule(
                 "to detect a scheduler that others run under a new name: by Leases of that name",
@@ -208,7 +224,7 @@ OPERATOR: Final = (
                 "its own binding here gets an owner, so that it is deleted with the operator's namespace",
                 _RBAC,
                 ("rolebindings",),
-                ("get", "patch", "delete"),
+                _OWNED,
                 (f"{ROLE}{IN}default",),
             ),
         ),
@@ -217,17 +233,25 @@ OPERATOR: Final = (
         "kube-system",
         (
             RbacRule(
-                "schedulers read here how to authenticate their callers",
+                "the chart's binding of schedulers, which read here how to authenticate their callers",
                 _RBAC,
                 ("rolebindings",),
-                _APPLY_AND_WATCH,
+                _SUBJECTS,
+                (BOUND_IN_KUBE_SYSTEM,),
             ),
             RbacRule(
-                "...with this role and no other",
+                "...to this role and no other",
                 _RBAC,
                 ("roles",),
                 ("bind",),
                 ("extension-apiserver-authentication-reader",),
+            ),
+            RbacRule(
+                "its own binding here; it and that one get an owner",
+                _RBAC,
+                ("rolebindings",),
+                _OWNED,
+                (f"{ROLE}{IN}kube-system",),
             ),
             RbacRule(
                 "one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _CREATE
@@ -244,7 +268,7 @@ UNINSTALL: Final = (
             RbacRule("a finalizer of earlier versions is removed from policies", GROUP, (PLURAL,), ("list", "patch")),
             RbacRule("their status says that nothing enforces them", GROUP, (f"{PLURAL}/status",), ("patch",)),
             RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
-            RbacRule("the bindings of schedulers", _RBAC, ("clusterrolebindings",), ("list", "delete")),
+            RbacRule("bindings that earlier versions created", _RBAC, ("clusterrolebindings",), ("list", "delete")),
         ),
     ),
     RoleGrant(
@@ -272,7 +296,7 @@ UNINSTALL: Final = (
     RoleGrant(
         "kube-system",
         (
-            RbacRule("the bindings of schedulers here", _RBAC, ("rolebindings",), ("list", "delete")),
+            RbacRule("bindings that earlier versions created here", _RBAC, ("rolebindings",), ("list", "delete")),
             RbacRule(
                 "the Lease is released, so that another operator can manage the policies",
                 _LEASES,

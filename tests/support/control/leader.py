@@ -31,6 +31,7 @@ from fairlead.pki.tls_context import load_pair
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import PolicyState, ReplicaState, encode
 from support.kube.crd import POLICIES
+from support.render.scheduler_bindings import bound_in
 from testbed.fixtures import Cluster
 
 SERVICE, SELECTOR = "fairlead", "app=the-operator"
@@ -168,7 +169,7 @@ def ground(
     """A leader that works, with an administrator's rights, and whose schedulers call the replica; or as is said."""
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
     _replica_pod(cluster, namespace)
-    with _serving(stub):
+    with _serving(stub), bound_in(cluster.api, namespace):
         ground = LeaderSetup.__new__(LeaderSetup)
         operator = LeaderContext(
             client=lambda: Client(from_kubeconfig([ground.kubeconfig])),

@@ -15,6 +15,7 @@ from fairlead.render.object_names import CONFIG_HASH
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
 from support.faults.api import Api, Happened, Key, Object
 from support.faults.faults import telling
+from support.render.scheduler_bindings import chart_bindings
 
 NAMESPACE, SCHEDULER = "fairlead-system", "s"
 SOON_S = 0.5
@@ -22,9 +23,16 @@ HASH = CONFIG_HASH
 DEPLOYMENT: Key = ("apps", "deployments", NAMESPACE, "kube-scheduler-s")
 LEASE: Key = ("coordination.k8s.io", "leases", NAMESPACE, "kube-scheduler-s")
 AUTHORITY: Key = ("", "secrets", NAMESPACE, "fairlead-ca")
+BINDING: Key = ("rbac.authorization.k8s.io", "clusterrolebindings", "", f"fairlead.{NAMESPACE}.kube-scheduler")
 PLACED: Key = ("", "pods", "default", "placed")
 READY = [{"type": "Ready", "status": "True"}]
 REFUSES = {"terminated": {"exitCode": 1, "reason": "Error", "message": "it does not like that"}}
+
+
+def binding_key(binding: Object) -> Key:
+    """Key of a binding."""
+    metadata = binding["metadata"]
+    return "rbac.authorization.k8s.io", f"{binding['kind'].lower()}s", metadata.get("namespace", ""), metadata["name"]
 
 
 @dataclass
@@ -44,6 +52,8 @@ class FakeCluster:
     def __post_init__(self) -> None:
         self.api = Api(lambda: f"{self.now():%Y-%m-%dT%H:%M:%SZ}")
         self.api.put(("", "namespaces", "", NAMESPACE), {"metadata": {}})
+        for one in chart_bindings(NAMESPACE):
+            self.api.put(binding_key(one), one)
 
     def copy(self) -> "FakeCluster":
         """Another one that is as this one is."""

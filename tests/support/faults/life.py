@@ -13,7 +13,7 @@ from fairlead.pki.authority import Phase
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.object_names import SCHEDULER_LABEL
 from support.faults.api import Key, Object
-from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, FakeCluster
+from support.faults.cluster import AUTHORITY, BINDING, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, FakeCluster
 
 POLICY: Key = ("fairlead.dev", "schedulerextenderpolicies", "", "p")
 CERTIFICATE: Key = ("", "secrets", NAMESPACE, "kube-scheduler-s-tls")
@@ -96,14 +96,14 @@ def _late(cluster: FakeCluster) -> None:
 def _damage(cluster: FakeCluster) -> None:
     api = cluster.api
     api.edit(DEPLOYMENT, spec={"replicas": 5})
-    api.delete(("rbac.authorization.k8s.io", "clusterrolebindings", "", "fairlead.fairlead-system.s.kube-scheduler"))
+    api.edit(BINDING, subjects=[])
     api.delete(("networking.k8s.io", "networkpolicies", NAMESPACE, "kube-scheduler-s"))
 
 
 def _is_whole(cluster: FakeCluster) -> bool:
+    is_bound = bool(cluster.api.objects[BINDING]["subjects"])
     return (
-        len([*created_objects(cluster, "networkpolicies")]) == 1
-        and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
+        is_bound and any(created_objects(cluster, "networkpolicies")) and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
     )
 
 

@@ -7,14 +7,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from fairlead.render.rbac import OPERATOR, Place, RbacRule, RoleGrant
+from fairlead.render.rbac import IN, OPERATOR, ROLE, Place, RbacRule, RoleGrant
 from support.kube.service_account import give, kubeconfig_of, may, take
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
 ACCOUNT = "operator"
+
+
+def own_binding(grant: RoleGrant) -> tuple[str, ...]:
+    """Return the name of the operator's own binding there."""
+    return (ROLE + ("" if grant.place == "cluster" else f"{IN}{grant.place}"),)
+
+
 RULES = {
-    f"{grant.place}: {', '.join(rule.resources)}": (grant.place, rule) for grant in OPERATOR for rule in grant.rules
+    f"{grant.place}: {', '.join(rule.resources)}{' of its own' if rule.names == own_binding(grant) else ''}": (
+        grant.place,
+        rule,
+    )
+    for grant in OPERATOR
+    for rule in grant.rules
 }
 _RULE = re.compile(r'lacks the rule \{apiGroups: \["(.*?)"\], resources: \[(.*?)\].*?, verbs: \[(.*?)\]\}')
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from fairlead.control.reconcile.managed_schedulers import NAME as EVER
 from fairlead.pki.authority import SECRET as AUTHORITY
-from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, ObjectNames, digest, scheduler_of_external
+from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, ObjectNames, digest
+from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from support.render.schedulers import LONGEST, SCENES
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -37,9 +38,10 @@ def test_names_and_labels_are_ones_that_kubernetes_takes(scheduler: str, namespa
     # a pod's host, by whose name the scheduler's Lease is held, is called as the pod is
     assert len(f"{names.object_name}-1234567890-12345") <= 63
     assert len(names.certificate) <= 253
-    elsewhere = names.external_name("authentication-reader")
-    assert len(elsewhere) <= 253
-    assert all(LABEL.fullmatch(part) for part in elsewhere.split("."))
+    for binding in SCHEDULER_BINDINGS:
+        elsewhere = binding.name(namespace)
+        assert len(elsewhere) <= 253
+        assert all(LABEL.fullmatch(part) for part in elsewhere.split("."))
     assert all(LABEL.fullmatch(value) for value in names.labels.values())
     assert names.selector.items() <= names.labels.items()
 
@@ -92,22 +94,14 @@ def test_all_that_a_scheduler_is_made_of_is_called_so(scene: str) -> None:
     plan = SCENES[scene]
     names = plan.names
     may_be = made_in_our_namespace(names.scheduler) | {("ConfigMap", names.configuration(plan.config_hash))}
-    here = [one for one in plan.objects if one["metadata"].get("namespace") == names.namespace]
-    assert {(one["kind"], one["metadata"]["name"]) for one in here} <= may_be
-    outside = [one["metadata"]["name"] for one in plan.objects if one not in here]
-    assert all(scheduler_of_external(one, names.namespace) == names.scheduler for one in outside)
+    assert {one["metadata"].get("namespace") for one in plan.objects} == {names.namespace}
+    assert {(one["kind"], one["metadata"]["name"]) for one in plan.objects} <= may_be
 
 
-@given(labels, labels)
-def test_outside_the_namespace_a_name_says_whose_it_is(scheduler: str, namespace: str) -> None:
-    name = ObjectNames(scheduler, namespace).external_name("authentication-reader")
-    assert scheduler_of_external(name, namespace) == scheduler
-    assert scheduler_of_external(name, f"{namespace}x") == ""
-    assert scheduler_of_external("system:kube-scheduler", namespace) == ""
-
-
-def test_two_operators_have_no_name_in_common_outside_their_namespaces() -> None:
-    assert ObjectNames("b-c", "a").external_name("x") != ObjectNames("c", "a-b").external_name("x")
+@given(st.sets(labels, min_size=2, max_size=2))
+def test_two_operators_have_no_name_in_common_outside_their_namespaces(two: set[str]) -> None:
+    one, other = ({binding.name(namespace) for binding in SCHEDULER_BINDINGS} for namespace in two)
+    assert not one & other
 
 
 def test_how_texts_are_divided_counts() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH
 from fairlead.render.plan import Plan, is_whole
+from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from fairlead.render.templates import read, written
 from support.render.schedulers import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, config_of, facts, named, planned
 
@@ -196,11 +197,11 @@ def test_selectors_find_the_pods_and_no_others() -> None:
 def test_nobody_is_given_more_than_the_built_in_roles_and_one_lease() -> None:
     made = planned(**EVERYTHING)
     roles = {one["roleRef"]["name"] for one in made.objects if "roleRef" in one}
-    assert roles == {
+    assert roles == {made.names.object_name}
+    assert {one.role for one in SCHEDULER_BINDINGS} == {
         "system:kube-scheduler",
         "system:volume-scheduler",
         "extension-apiserver-authentication-reader",
-        made.names.object_name,
     }
     lease = named(made, "Lease")["metadata"]["name"]
     assert named(made, "Role")["rules"] == [

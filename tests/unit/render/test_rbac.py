@@ -8,25 +8,34 @@ import pytest
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
-from fairlead.control.reconcile.object_client import EXTERNAL, KINDS
+from fairlead.control.reconcile.object_client import KINDS, NAMESPACED
 from fairlead.render.rbac import CLAIM, OPERATOR, UNINSTALL, ApiRequest, Place, RoleGrant, allowed, named
+from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from support.render.schedulers import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"
 STATUS = f"{PLURAL}/status"
-ELSEWHERE: list[tuple[str, Place]] = [("clusterrolebindings", "cluster"), ("rolebindings", "kube-system")]
+BOUND: list[tuple[str, Place, str]] = [
+    (f"{one.kind.lower()}s", "kube-system" if one.place else "cluster", one.name("system"))
+    for one in SCHEDULER_BINDINGS
+]
+"""The bindings of schedulers, which the chart creates."""
+OWN: list[tuple[str, Place, str]] = [
+    ("clusterrolebindings", "cluster", "fairlead.system.operator"),
+    ("rolebindings", "kube-system", "fairlead.system.operator-in-kube-system"),
+    ("rolebindings", "default", "fairlead.system.operator-in-default"),
+]
+OF_EARLIER_VERSIONS: list[tuple[str, Place]] = [("clusterrolebindings", "cluster"), ("rolebindings", "kube-system")]
 
 
 def of_objects() -> Iterator[ApiRequest]:
     """What `control.objects` asks, to have all that schedulers are made of."""
-    for kind, (version, plural) in KINDS.items():
+    for kind in NAMESPACED:
+        version, plural = KINDS[kind]
         group = version.rpartition("/")[0]
-        places: list[Place] = ["cluster"] if kind == "ClusterRoleBinding" else ["own"]
-        places += ["kube-system"] if kind == "RoleBinding" else []
         verbs = ("get", "list", "create", "patch", "delete")
-        for place in places:
-            # certificates are written elsewhere
-            yield from (ApiRequest(v, group, plural, place) for v in verbs if (kind, v) != ("Secret", "patch"))
+        # certificates are written elsewhere
+        yield from (ApiRequest(v, group, plural, "own") for v in verbs if (kind, v) != ("Secret", "patch"))
 
 
 REQUESTS: dict[str, list[ApiRequest]] = {
@@ -53,7 +62,8 @@ REQUESTS: dict[str, list[ApiRequest]] = {
     ],
     # where owner references are guarded, who sets one must hold delete
     "control/reconcile/owner_references": [
-        ApiRequest(verb, RBAC, "rolebindings", "default", "fairlead.system.operator-in-default")
+        ApiRequest(verb, RBAC, plural, place, name)
+        for plural, place, name in (*OWN, *BOUND)
         for verb in ("get", "patch", "delete")
     ],
     "kube/watch/secrets": [
@@ -66,8 +76,10 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         *(ApiRequest(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
         *(ApiRequest(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
     ],
-    "control/loop/informer": [
-        ApiRequest(verb, RBAC, plural, place) for plural, place in ELSEWHERE for verb in ("list", "watch")
+    "control/reconcile/scheduler_bindings": [
+        ApiRequest(verb, RBAC, plural, place, name)
+        for plural, place, name in BOUND
+        for verb in ("get", "list", "watch", "patch")
     ],
     "control/status/writer": [ApiRequest("patch", GROUP, STATUS, "cluster")],
     "control/status/events": [ApiRequest("create", "events.k8s.io", "events", "default")],
@@ -99,6 +111,7 @@ ENDS: list[ApiRequest] = [
     ApiRequest("create", "events.k8s.io", "events", "default"),
     ApiRequest("list", "", "pods", "cluster"),
     *(one for one in of_objects() if one.verb in ("list", "delete")),
+    *(ApiRequest(verb, RBAC, plural, place) for plural, place in OF_EARLIER_VERSIONS for verb in ("list", "delete")),
     *(ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),
     *(ApiRequest(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "delete")),
     *(ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "delete")),
@@ -114,9 +127,7 @@ def test_what_the_operator_asks_is_allowed(who: str) -> None:
 
 def test_all_that_schedulers_are_made_of_is_followed_but_for_their_leases() -> None:
     own = {plural for _, _, plural in CHILDREN}
-    elsewhere = {KINDS[kind][1] for kind in EXTERNAL}
-    assert {plural for _, plural in KINDS.values()} - own - elsewhere == {"leases"}
-    assert elsewhere == {plural for plural, _ in ELSEWHERE}
+    assert {KINDS[kind][1] for kind in NAMESPACED} - own == {"leases"}
 
 
 def test_what_the_end_asks_is_allowed() -> None:
@@ -157,13 +168,19 @@ def test_what_schedulers_are_granted_the_operator_has_or_may_bind() -> None:
                         (group,) = rule["apiGroups"]
                         assert allowed(GRANTS, ApiRequest(verb, group, resource, "own"))
         for one in made.objects:
-            if one["kind"].endswith("Binding") and one["roleRef"]["name"] not in own:
-                reference = one["roleRef"]
-                place: Place = "kube-system" if one["kind"] == "RoleBinding" else "cluster"
-                plural = f"{reference['kind'].lower()}s"
-                assert allowed(GRANTS, ApiRequest("bind", RBAC, plural, place, reference["name"]))
-                if place == "kube-system":
-                    assert one["metadata"]["namespace"] == place
+            if one["kind"].endswith("Binding"):
+                assert one["roleRef"]["name"] in own
+    for binding in SCHEDULER_BINDINGS:
+        place: Place = "kube-system" if binding.place else "cluster"
+        assert allowed(GRANTS, ApiRequest("bind", RBAC, f"{binding.role_kind.lower()}s", place, binding.role))
+
+
+def test_no_binding_outside_the_namespace_is_created_and_none_is_written_but_those_that_the_chart_names() -> None:
+    named_ones = {*OWN, *BOUND}
+    for one in _each(GRANTS):
+        if one.resource in ("clusterrolebindings", "rolebindings") and one.place != "own":
+            assert one.verb != "create"
+            assert (one.resource, one.place, one.name) in named_ones
 
 
 def _each(grants: tuple[RoleGrant, ...]) -> Iterator[ApiRequest]:

@@ -19,7 +19,7 @@ _NAME = "fairlead render"
 _PORT = 8443
 _LEFT_OUT = (
     "Not shown: what the operator stores for itself at run time (the Secret fairlead-ca, ConfigMaps that end in "
-    ".state, ControllerRevisions)."
+    ".state, ControllerRevisions), and the subjects of the chart's bindings of schedulers."
 )
 
 

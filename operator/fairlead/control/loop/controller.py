@@ -15,7 +15,7 @@ from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.crd_check import CrdCheck
-from fairlead.control.loop.informer import PolicyInformer, watch_external_objects
+from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.loop.poller import ReplicaPoller
 from fairlead.control.loop.queue import SchedulerQueue
@@ -31,6 +31,7 @@ from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.replicas import ReplicaClient
+from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings
@@ -153,6 +154,7 @@ def _controller(
     namespace, is_leader, poll_requested = operator.namespace, operator.is_leader, asyncio.Event()
     missing = uninstall_hook.missing_permissions
     policy_index, owner = PolicyIndex(operator.model), NamespaceOwner(objects, namespace)
+    bindings = SchedulerBindings(objects, owner)
     events = EventRecorder(client, operator.instance, missing)
     provided = ProvidedCertificates(secrets, operator.host, now)
     replicas = _replicas(operator, objects, provided, ca_bundle)
@@ -190,7 +192,7 @@ def _controller(
         replicas=replicas,
         foreign=foreign,
         facts=facts,
-        applier=Applier(objects, owner),
+        applier=Applier(objects, bindings),
         namespace=namespace,
         engine=TemplateEngine(templates()),
         now=now,
@@ -209,6 +211,7 @@ def _controller(
         objects=objects,
         namespace=namespace,
         owner=owner,
+        bindings=bindings,
         queue=queue,
         poll_requested=poll_requested,
         missing_permissions=missing,
@@ -228,7 +231,7 @@ def _controller(
         is_leader=is_leader,
         requested=poll_requested,
     )
-    external = watch_external_objects(client, namespace, queue.enqueue)
+    watches = bindings.watches(queue.enqueue_all)
 
     async def show_crd_fields() -> None:
         await queue.replicas_polled.wait()
@@ -237,7 +240,7 @@ def _controller(
             await statuses.write(scheduler, registry.result(scheduler))
 
     crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
-    background = [foreign.run, crd_check.run, uninstall_hook.run, *(one.run for one in external)]
+    background = [foreign.run, crd_check.run, uninstall_hook.run, *(one.run for one in watches)]
     return LeaderController(informer=informer, queue=queue, poller=poller, background=background)
 
 

@@ -1,13 +1,10 @@
-"""Informers of the leader: of policies, and of what schedulers have outside the operator's namespace.
+"""Informer of the leader: keeps the index of policies, and enqueues the schedulers of those that changed.
 
-The informer of policies keeps their index, and enqueues the schedulers of those that changed. It resyncs by listing,
-because a watch misses what happens while it is down. External objects (the ClusterRoleBindings of schedulers, and their
-RoleBindings in kube-system) are not watched by kopf: it watches every namespace that it is given for all kinds, and may
-not list kube-system's Secrets.
+It resyncs by listing, because a watch misses what happens while it is down.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,17 +12,16 @@ from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
-from fairlead.control.reconcile.object_client import EXTERNAL, ObjectClient, resource
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.kube.errors import ClusterError, ForbiddenError
-from fairlead.kube.http.client import Client
 from fairlead.kube.resources import POLICIES, ObjectRef
-from fairlead.kube.watch.reflector import Reflector
-from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
-from fairlead.render.object_names import SCHEDULER_LABEL, scheduler_of_external
+from fairlead.render.object_names import SCHEDULER_LABEL
 
 FIND_UNUSED: Final = "schedulers without policies cannot be found"
 OWN_BINDINGS: Final = "the operator's own bindings would remain if its namespace were deleted"
+SUBJECTS: Final = "the bindings of schedulers do not have the accounts that exist"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -36,6 +32,7 @@ class PolicyInformer:
     objects: ObjectClient
     namespace: str
     owner: NamespaceOwner
+    bindings: SchedulerBindings
     queue: SchedulerQueue
     poll_requested: asyncio.Event
     """Set when the replicas are to be polled at once."""
@@ -73,12 +70,13 @@ class PolicyInformer:
             self.missing_permissions.record(FIND_UNUSED, error)
         else:
             self.missing_permissions.clear(FIND_UNUSED)
-        try:
-            await self.owner.adopt_own()
-        except ClusterError as error:
-            self.missing_permissions.record(OWN_BINDINGS, error)
-        else:
-            self.missing_permissions.clear(OWN_BINDINGS)
+        for what, work in ((OWN_BINDINGS, self.owner.adopt_own), (SUBJECTS, self.bindings.sync)):
+            try:
+                await work()
+            except ClusterError as error:
+                self.missing_permissions.record(what, error)
+            else:
+                self.missing_permissions.clear(what)
 
 
 def _edit(policy: Obj) -> Mapping[str, Any]:
@@ -86,37 +84,3 @@ def _edit(policy: Obj) -> Mapping[str, Any]:
     metadata = policy["metadata"]
     kept = {key: metadata.get(key) for key in ("uid", "generation", "annotations", "deletionTimestamp")}
     return {**kept, "spec": policy.get("spec")}
-
-
-def watch_external_objects(
-    client: Client, namespace: str, enqueue: Callable[[str], None]
-) -> Sequence[Reflector[PartialObject]]:
-    """Return the watches; `enqueue` is called with the scheduler of each event."""
-    return [
-        Reflector(
-            client,
-            ObjectRef(resource(kind), place),
-            decode=partial_object.decode,
-            sink=_ExternalObjectSink(namespace, enqueue),
-            query={"labelSelector": SCHEDULER_LABEL},
-        )
-        for kind, place in EXTERNAL.items()
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _ExternalObjectSink(EventSink):
-    namespace: str
-    enqueue: Callable[[str], None]
-
-    def put(self, item: PartialObject) -> None:
-        """Enqueue the scheduler of an object that was added or changed."""
-        self._notify(item.metadata.name)
-
-    def remove(self, key: Key) -> None:
-        """Enqueue the scheduler of an object that was deleted."""
-        self._notify(key[1])
-
-    def _notify(self, name: str) -> None:
-        if scheduler := scheduler_of_external(name, self.namespace):
-            self.enqueue(scheduler)

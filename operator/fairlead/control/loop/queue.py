@@ -66,6 +66,11 @@ class SchedulerQueue:
             worker.task = loop.create_task(self._work(scheduler, worker), name=f"scheduler {scheduler}")
         worker.due.set()
 
+    def enqueue_all(self) -> None:
+        """Reconcile every scheduler soon."""
+        for one in self:
+            self.enqueue(one)
+
     def depth(self) -> int:
         """Return how many schedulers wait for a reconcile."""
         return sum(one.due.is_set() for one in [*self._workers.values()])

@@ -9,8 +9,8 @@ from fairlead.control.decide.decide import ReconcileDecision, deletion_order, ob
 from fairlead.control.decide.persisted_state import STATE, to_config_map
 from fairlead.control.reconcile.object_client import ObjectClient, ref_of
 from fairlead.control.reconcile.observe import ObservedObjects
-from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.result import Drift
+from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.kube.http.documents import write_document
 from fairlead.render.object_names import ObjectNames
 
@@ -25,7 +25,7 @@ class Applier:
     """Applier of the objects of schedulers."""
 
     objects: ObjectClient
-    owner: NamespaceOwner
+    bindings: SchedulerBindings
 
     async def apply(
         self,
@@ -59,11 +59,13 @@ class Applier:
             state = await self.objects.apply_if_changed(obj)
             if state == "edited" or (state == "missing" and settled):
                 drifts.append(_drift(names, obj["kind"], f"{obj['kind']} {obj['metadata']['name']} was {state}"))
+            if obj["kind"] == "ServiceAccount":  # before the pods that use it
+                drifts += await self.bindings.sync()
         extra = () if paused else objects_to_prune(names, decision, live, observed.objects)
         for obj in extra:
             await self.objects.remove(obj)
-        if not paused:  # objects created here get their owner in the next reconcile
-            await self.owner.adopt(one for one in observed.objects if one not in extra)
+        if not any(one["kind"] == "ServiceAccount" for one in plan.objects):  # one may have been pruned
+            drifts += await self.bindings.sync()
         return False
 
     async def persist(self, names: ObjectNames, decision: ReconcileDecision, observed: ObservedObjects) -> None:
@@ -79,8 +81,13 @@ class Applier:
         if deployments or observed.pods:
             return False
         rest = deletion_order(observed.objects)
-        for one in sorted(rest, key=lambda one: one["metadata"]["name"] == names.state):  # the state goes last
-            await self.objects.remove(one)
+        for one in rest:
+            if one["metadata"]["name"] != names.state:
+                await self.objects.remove(one)
+        await self.bindings.sync()
+        for one in rest:
+            if one["metadata"]["name"] == names.state:  # last: while it exists, this is repeated
+                await self.objects.remove(one)
         return True
 
 

@@ -28,8 +28,6 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Kinds of the objects of schedulers, with their API version and plural."""
 NAMESPACED: Final = tuple(kind for kind in KINDS if not kind.startswith("Cluster"))
-EXTERNAL: Final[Mapping[str, str]] = {"ClusterRoleBinding": "", "RoleBinding": "kube-system"}
-"""Kinds of the objects that schedulers have outside the operator's namespace, with the namespace."""
 _page: Final = msgspec.json.Decoder(Page[dict[str, Any]]).decode
 
 
@@ -81,14 +79,6 @@ class ObjectClient:
         for kind in NAMESPACED:
             items = await self.all(ObjectRef(resource(kind), namespace), labelSelector=selector)
             found += [{**one, "kind": kind} for one in items]
-        return found
-
-    async def list_external(self, selector: str, prefix: str) -> list[Object]:
-        """Return external objects whose names have this prefix: others may belong to another operator."""
-        found: list[Object] = []
-        for kind, namespace in EXTERNAL.items():
-            items = await self.all(ObjectRef(resource(kind), namespace), labelSelector=selector)
-            found += [{**one, "kind": kind} for one in items if one["metadata"]["name"].startswith(prefix)]
         return found
 
     async def apply_if_changed(self, desired: Object) -> str:

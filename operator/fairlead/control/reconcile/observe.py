@@ -35,7 +35,6 @@ async def observe(objects: ObjectClient, names: ObjectNames, *, counts: bool) ->
     """Return the observed scheduler; `counts`: pending pods that name it are counted, too."""
     namespace, selector = names.namespace, f"{SCHEDULER_LABEL}={names.scheduler}"
     found = await objects.list_labelled(namespace, selector)
-    found += await objects.list_external(selector, names.external_name(""))
     found = [
         one for one in found if one["kind"] != "Deployment" or one["metadata"]["labels"].get(MANAGED_BY) == MANAGER
     ]

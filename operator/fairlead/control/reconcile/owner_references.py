@@ -1,4 +1,4 @@
-"""Owner references of bindings outside the operator's namespace: they are garbage-collected with the namespace.
+"""Owner references of the chart's bindings outside the operator's namespace: they are deleted with the namespace.
 
 A binding that remained would grant its permissions to anyone who creates that namespace and account again.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.control.reconcile.object_client import EXTERNAL, ObjectClient, resource
+from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.resources import NAMESPACES, ObjectRef, decode_object
 from fairlead.render.object_names import Object
@@ -16,23 +16,23 @@ from fairlead.render.rbac import IN, ROLE
 
 @dataclass(frozen=True, slots=True)
 class NamespaceOwner:
-    """Owner of the bindings of the operator in one namespace."""
+    """Owner of the bindings of the operator in one namespace and of its schedulers."""
 
     objects: ObjectClient
     namespace: str
 
     async def adopt_own(self) -> None:
-        """Make the namespace the owner of the operator's own bindings, which the chart created."""
+        """Make the namespace the owner of the operator's own bindings, which the chart created. Raises ClusterError."""
         role = ROLE.format(namespace=self.namespace)
         found = [("ClusterRoleBinding", "", role)]
         found += [("RoleBinding", place, f"{role}{IN}{place}") for place in ("default", "kube-system")]
         bindings = [
             (kind, await self.objects.get(ObjectRef(resource(kind), place, name))) for kind, place, name in found
         ]
-        await self.adopt({**one, "kind": kind} for kind, one in bindings if one is not None)
+        await self.adopt([{**one, "kind": kind} for kind, one in bindings if one is not None])
 
     async def adopt(self, bindings: Iterable[Object]) -> None:
-        """Make the namespace the owner of those objects that are bindings outside of it. Raises ClusterError."""
+        """Make the namespace the owner of bindings outside of it. Raises ClusterError."""
         loose = [one for one in bindings if self._is_loose(one)]
         if not loose:
             return
@@ -42,9 +42,7 @@ class NamespaceOwner:
                 await self._give(one, owner["metadata"]["uid"])
 
     def _is_loose(self, obj: Object) -> bool:
-        metadata = obj["metadata"]
-        outside = obj["kind"] in EXTERNAL and metadata.get("namespace", "") != self.namespace
-        return outside and not any(map(self._is_ours, metadata.get("ownerReferences") or ()))
+        return not any(map(self._is_ours, obj["metadata"].get("ownerReferences") or ()))
 
     def _is_ours(self, reference: Mapping[str, Any]) -> bool:
         return (reference["kind"], reference["name"]) == ("Namespace", self.namespace)

@@ -122,6 +122,8 @@ class Reconciler:
                     await self.applier.apply(names, observed, decision, None, [])
                 elif decision.persisted != observed.scheduler.persisted:
                     await self.applier.persist(names, decision, observed)
+        if desired.paused:  # its account is bound all the same: other schedulers share the bindings
+            drifts += await self.applier.bindings.sync()
         return ReconcileResult(
             decision=decision,
             policy_edits=desired.versions,

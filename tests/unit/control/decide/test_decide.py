@@ -175,7 +175,7 @@ def test_a_scheduler_that_others_are_to_run_keeps_what_its_last_pods_need() -> N
     rest = [one for one in found if one["kind"] != "Deployment"]
     assert objects_to_prune(NAMES, theirs, there, rest) == []
     none = replace(there, pods=0)
-    assert {"ClusterRoleBinding", "Lease"} <= {one["kind"] for one in objects_to_prune(NAMES, theirs, none, rest)}
+    assert {"ServiceAccount", "Lease"} <= {one["kind"] for one in objects_to_prune(NAMES, theirs, none, rest)}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,18 @@ from fairlead.control.loop.controller import LeaderController
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
 from support.faults.api import Happened, Key
-from support.faults.cluster import AUTHORITY, DEPLOYMENT, HASH, NAMESPACE, PLACED, SCHEDULER, FakeCluster
+from support.faults.cluster import (
+    AUTHORITY,
+    BINDING,
+    DEPLOYMENT,
+    HASH,
+    NAMESPACE,
+    PLACED,
+    SCHEDULER,
+    FakeCluster,
+    binding_key,
+    chart_bindings,
+)
 from support.faults.faults import Wire
 from support.faults.leader import tell, until
 from support.faults.life import CERTIFICATE, POLICY, STAGES, condition, created_objects
@@ -28,8 +39,8 @@ PUBLISHED = ("", "configmaps", NAMESPACE, "kube-scheduler-s")
 
 
 KINDS = (
-    "configmaps", "serviceaccounts", "deployments", "networkpolicies", "poddisruptionbudgets", "clusterrolebindings",
-    "rolebindings", "roles", "secrets",
+    "configmaps", "serviceaccounts", "deployments", "networkpolicies", "poddisruptionbudgets", "rolebindings", "roles",
+    "secrets",
 )  # fmt: skip
 
 
@@ -93,7 +104,6 @@ def test_what_somebody_does_to_a_certificate_is_told_once_and_its_renewal_is_not
 
 
 TAMPERED: Mapping[str, Mapping[str, Any]] = {
-    "clusterrolebindings": {"roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}},
     "rolebindings": {"roleRef": {"kind": "Role", "name": "another"}},
     "configmaps": {"immutable": True, "data": {"config.yaml": "another"}},
     "deployments": {"spec": {"selector": {}, "replicas": 0, "template": {"metadata": {"annotations": {HASH: "x"}}}}},
@@ -145,6 +155,58 @@ def test_no_policy_is_held() -> None:
     with_scheduler(story)
 
 
+def bound(cluster: FakeCluster) -> set[tuple[str, ...]]:
+    """The accounts in each of the chart's bindings."""
+    found = (cluster.api.objects[binding_key(one)] for one in chart_bindings(NAMESPACE))
+    return {tuple(who["name"] for who in one.get("subjects", ())) for one in found}
+
+
+def test_the_charts_bindings_have_the_accounts_of_the_schedulers_that_exist() -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
+        account = ("", "serviceaccounts", NAMESPACE, "kube-scheduler-s")
+        labels = cluster.api.objects[account]["metadata"]["labels"]
+        assert bound(cluster) == {("kube-scheduler-s",)}
+        # an account of somebody else who took the labels is not bound
+        cluster.api.put((*account[:3], "intruder"), {"metadata": {"labels": labels}})
+        for edit in ([], [{"kind": "User", "name": "intruder"}]):
+            cluster.api.edit(BINDING, subjects=edit)
+            await until("it to be bound again", lambda: bound(cluster) == {("kube-scheduler-s",)}, SOON_S)
+        text = f"ClusterRoleBinding {BINDING[3]} was edited"
+        await until("it to be told", lambda: drifted(cluster) == [text, text])
+        assert cluster.api.objects[BINDING]["roleRef"]["name"] == "system:kube-scheduler"
+        STAGES["the last policy's end"].act(cluster)
+        await until("its end", lambda: STAGES["the last policy's end"].done(cluster))
+        await until("nobody to be bound", lambda: bound(cluster) == {()}, SOON_S)
+
+    with_scheduler(story)
+
+
+def test_a_binding_that_is_gone_is_named_and_all_is_well_once_the_chart_is_applied_again() -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
+        before = cluster.api.objects[BINDING]
+        cluster.api.delete(BINDING)
+        await until("it", lambda: condition(cluster, "Ready")[1] == "ReconcileFailed", 60)
+        assert (
+            f"{BINDING[3]}: 404 NotFound: there is no such binding; the chart creates it"
+            in (condition(cluster, "Ready")[2])
+        )
+        cluster.api.put(BINDING, {key: one for key, one in before.items() if key not in ("subjects", "metadata")})
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 60)
+        assert bound(cluster) == {("kube-scheduler-s",)}
+
+    with_scheduler(story)
+
+
+def test_the_account_of_a_paused_scheduler_stays_bound() -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
+        cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Paused")
+        cluster.api.edit(BINDING, subjects=[])
+        await until("it to be bound again", lambda: bound(cluster) == {("kube-scheduler-s",)}, SOON_S)
+
+    with_scheduler(story)
+
+
 def owners(cluster: FakeCluster) -> dict[str, list[str]]:
     """The UIDs of whom bindings outside of our namespace belong to."""
     return {
@@ -161,9 +223,8 @@ def test_what_is_bound_outside_of_our_namespace_belongs_to_it() -> None:
         found = owners(cluster)
         assert len(found) == 3
         assert {*map(tuple, found.values())} == {(uid,)}
-        name = next(iter(created_objects(cluster, "clusterrolebindings")))
-        cluster.api.put(name, {**cluster.api.objects[name], "metadata": {"labels": {SCHEDULER_LABEL: SCHEDULER}}})
-        await until("it to belong to it again", lambda: owners(cluster)[name[3]] == [uid], 20)
+        cluster.api.put(BINDING, {**cluster.api.objects[BINDING], "metadata": {}})
+        await until("it to belong to it again", lambda: owners(cluster)[BINDING[3]] == [uid], 20)
         wire.writes.clear()
         await asyncio.sleep(1000)
         assert wire.writes == []

@@ -11,6 +11,7 @@ from fairlead.control.reconcile.apply import Applier
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.observe import observe
 from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.documents import FORMAT
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
@@ -31,7 +32,7 @@ async def persist(client: Client, api: Api, *, edited: bool = False) -> Persiste
     observed = await observe(objects, NAMES, counts=False)
     if edited:
         api.edit(KEY, data={"state.json": "{}"})
-    applier = Applier(objects, NamespaceOwner(objects, "n"))
+    applier = Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n")))
     await applier.persist(NAMES, ReconcileDecision(lifecycle="Keep", persisted=AFTER), observed)
     return observed.scheduler.persisted
 

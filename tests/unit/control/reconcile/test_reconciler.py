@@ -15,6 +15,7 @@ from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import Drift, ReconcileResult
+from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
@@ -37,9 +38,6 @@ class _Nothing:
         return False
 
     async def all(self, *_: Any, **__: str) -> list[Any]:
-        return []
-
-    async def list_external(self, *_: Any) -> list[Any]:
         return []
 
     async def list_labelled(self, *_: Any) -> list[Any]:
@@ -73,7 +71,7 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
         replicas=cast("ReplicaClient", _Nobody()),
         foreign=cast("ForeignSchedulers", _Nobody()),
         facts=cast("FactsGatherer", _Nobody()),
-        applier=Applier(objects, NamespaceOwner(objects, "n")),
+        applier=Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n"))),
         namespace="n",
         engine=TemplateEngine(templates()),
         now=lambda: datetime.now(UTC),

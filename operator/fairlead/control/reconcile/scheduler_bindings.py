@@ -1,0 +1,106 @@
+"""Subjects of the chart's bindings of schedulers: the accounts of all schedulers that exist, in each binding."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.control.reconcile.object_client import ObjectClient, ref_of, resource
+from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.result import Drift
+from fairlead.kube.errors import ForbiddenError, NotFoundError, may_not_bind
+from fairlead.kube.resources import ObjectRef, decode_object
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
+from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, ObjectNames
+from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS, SchedulerBinding, subjects
+
+LOG: Final = logging.getLogger(__name__)
+_ACCOUNTS: Final = f"{MANAGED_BY}={MANAGER},{SCHEDULER_LABEL}"
+_RESTORE: Final = "the chart creates it, and the operator may not: run helm upgrade, or apply the chart again"
+
+
+@dataclass(slots=True, eq=False)
+class SchedulerBindings:
+    """Bindings of one operator's schedulers. The workers of all schedulers share them."""
+
+    objects: ObjectClient
+    owner: NamespaceOwner
+    _applied: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Subjects that were applied last, by the binding's name: others are an edit."""
+    _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def sync(self) -> Sequence[Drift]:
+        """Bind the accounts that exist, and no others; return the drift that it corrected. Raises ClusterError."""
+        drifts = list[Drift]()
+        async with self._busy:  # of two that list and then apply, the one that listed first must apply first
+            bound = subjects(self.namespace, await self._accounts())
+            for binding in SCHEDULER_BINDINGS:
+                if await self._apply(binding, bound):
+                    text = f"{binding.kind} {binding.name(self.namespace)} was edited"
+                    LOG.warning("drift.corrected", extra={"drift": text})
+                    drifts.append(Drift(binding.kind, text))
+        return drifts
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the operator."""
+        return self.owner.namespace
+
+    async def _accounts(self) -> Sequence[str]:
+        """Return the ServiceAccounts of schedulers. One whose name is not that of its scheduler is not ours."""
+        found = await self.objects.all(ObjectRef(resource("ServiceAccount"), self.namespace), labelSelector=_ACCOUNTS)
+        metadata = [one["metadata"] for one in found if "deletionTimestamp" not in one["metadata"]]
+        return [
+            one["name"]
+            for one in metadata
+            if one["name"] == ObjectNames(one["labels"][SCHEDULER_LABEL], self.namespace).object_name
+        ]
+
+    async def _apply(self, binding: SchedulerBinding, bound: Sequence[Mapping[str, Any]]) -> bool:
+        """Apply the subjects of a binding if they differ; return whether others had edited them."""
+        body = binding.body(self.namespace)
+        at, name = ref_of(body), binding.name(self.namespace)
+        live = await self.objects.get(at)
+        if live is None:
+            raise NotFoundError("get", at, f"there is no such binding; {_RESTORE}", status=404, reason="NotFound")
+        found = [{key: one.get(key) for key in ("kind", "name", "namespace")} for one in live.get("subjects") or ()]
+        edited = name in self._applied and found != self._applied[name]
+        if found != bound:
+            self._applied.pop(name, None)  # a request that fails may have been carried out
+            try:
+                live = await self.objects.client.apply(
+                    at, {**body, "subjects": bound}, decode_object, manager=MANAGER, force=True
+                )
+            except ForbiddenError as error:
+                raise may_not_bind(error, binding.role_kind, binding.role) from None
+        self._applied[name] = bound
+        await self.owner.adopt([{**live, "kind": binding.kind}])
+        return edited
+
+    def watches(self, on_event: Callable[[], None]) -> Sequence[Reflector[PartialObject]]:
+        """Return a watch of each binding; `on_event` is called when one changes."""
+        return [
+            Reflector(
+                self.objects.client,
+                ObjectRef(resource(one.kind), one.place),
+                decode=partial_object.decode,
+                sink=_BindingSink(on_event),
+                query={"fieldSelector": f"metadata.name={one.name(self.namespace)}"},
+            )
+            for one in SCHEDULER_BINDINGS
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _BindingSink(EventSink):
+    on_event: Callable[[], None]
+
+    def put(self, _: PartialObject) -> None:
+        """Report a binding that was added or changed."""
+        self.on_event()
+
+    def remove(self, _: Key) -> None:
+        """Report a binding that was deleted."""
+        self.on_event()
