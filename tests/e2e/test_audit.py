@@ -11,8 +11,11 @@ import pytest
 
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
+from fairlead.control.reconcile.object_client import ref_of
 from fairlead.pki.rotation import ROTATE
-from fairlead.render.rbac import CLAIM, IN, OPERATOR, ROLE, UNINSTALL, ApiRequest, named
+from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, named
+from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
+from fairlead.render.uninstall_rbac import UNINSTALL
 from support.chart.chart import NAMESPACE
 from support.chart.release import DEPLOYMENT, Release, document, kwok_nodes, refused
 from support.kube import audit
@@ -33,12 +36,8 @@ _APP = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
 _AUTHORITY = f"{_NAMESPACE}/secrets/fairlead-ca"
 _STATE = f"{_NAMESPACE}/configmaps/kube-scheduler-fairlead.state"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
-_GRANTS = f"{_RBAC}/namespaces/{NAMESPACE}/roles"
-_BOUND = (
-    f"{_RBAC}/namespaces/{NAMESPACE}/rolebindings",
-    f"{_RBAC}/namespaces/kube-system/rolebindings",
-    f"{_RBAC}/clusterrolebindings",
-)
+_GRANTS = tuple(f"{_RBAC}/namespaces/{NAMESPACE}/{one}" for one in ("roles", "rolebindings"))
+_OUTSIDE = {"clusterrolebindings": "", "rolebindings": "kube-system"}
 _SPEC: dict[str, Any] = {
     "filters": [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}],
     "scores": [{"name": "points", "weight": 20, "expression": "double(node.metadata.labels['points'])"}],
@@ -47,13 +46,16 @@ _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
 _NEVER_USED: dict[ApiRequest, str] = {
     ApiRequest("list", "metrics.k8s.io", "nodes", "cluster"): "no policy here has nodeMetrics",
     ApiRequest("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
-    ApiRequest(
-        "delete",
-        "rbac.authorization.k8s.io",
-        "rolebindings",
-        "default",
-        ROLE.format(namespace=NAMESPACE) + f"{IN}default",
-    ): "where owner references are guarded, who sets one must hold it",
+    **{
+        ApiRequest(
+            "delete", rule.group, plural, grant.place, name
+        ): "who sets a guarded owner must hold it"
+        for grant in named(OPERATOR, NAMESPACE)
+        for rule in grant.rules
+        for plural in rule.resources
+        for name in rule.names
+        if plural.endswith("rolebindings")
+    },
 }
 """Rights that no test needs, each with the reason why it is held all the same."""
 
@@ -168,8 +170,11 @@ def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     _live_and_let_go(release, pods)
     release.put("again", **_SPEC)
     wait_for("a scheduler to take away", lambda: release.api.exists(DEPLOYMENT))
-    wait_for("what was granted", lambda: all(_ours(release, path) for path in (_GRANTS, *_BOUND)))
-    granted = [*audit.granted((one for path in (_GRANTS, *_BOUND) for one in _ours(release, path)), NAMESPACE)]
+    wait_for("what was granted", lambda: all(_ours(release, path) for path in _GRANTS))
+    bound = wait_for("all to be bound", lambda: _bound(release))
+    ours = [one for path in _GRANTS for one in _ours(release, path)]
+    granted = [*audit.granted((*ours, *bound), NAMESPACE)]
+    _as_earlier_versions_bound(release)
     LOG.info("%s", release.uninstall())
 
     found = _asked(release)
@@ -211,7 +216,7 @@ def _live_and_let_go(release: Release, pods: Stage) -> None:
     api.patch(_STATE, {"data": {"state.json": text}})
     wait_for("the scheduler to go", lambda: not api.exists(_STATE), timeout_s=120)
     LOG.info("the scheduler went in %.1f s", time.monotonic() - begun)
-    assert not [one for path in (_GRANTS, *_BOUND) for one in _ours(release, path)]
+    assert not [one for path in _GRANTS for one in _ours(release, path)]
 
     def rotated() -> bool:
         data = api.get(_AUTHORITY)["data"]
@@ -227,6 +232,22 @@ def _without(state: str) -> str | None:
         return None
     remembered["retention"]["empty_since"] = 1.0
     return json.dumps(remembered)
+
+
+def _bound(release: Release) -> list[Object]:
+    """The chart's bindings of schedulers, once each has a subject."""
+    found = [release.api.get(ref_of(one.body(NAMESPACE)).path) for one in SCHEDULER_BINDINGS]
+    return found if all(one.get("subjects") for one in found) else []
+
+
+def _as_earlier_versions_bound(release: Release) -> None:
+    """Bindings of one scheduler outside the namespace, which an uninstall deletes."""
+    labels = {"app.kubernetes.io/managed-by": "fairlead", "fairlead.dev/scheduler": "fairlead"}
+    for plural, place in _OUTSIDE.items():
+        where = f"{_RBAC}/namespaces/{place}/{plural}" if place else f"{_RBAC}/{plural}"
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+        metadata = {"name": f"fairlead.{NAMESPACE}.fairlead.before", "labels": labels}
+        release.api.create(where, {"metadata": metadata, "roleRef": role})
 
 
 def _ours(release: Release, path: str) -> list[Object]:

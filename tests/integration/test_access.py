@@ -17,8 +17,9 @@ from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.process.uninstaller import FINALIZER, Uninstaller
-from fairlead.render.rbac import OPERATOR, UNINSTALL, RoleGrant, named
+from fairlead.render.rbac import OPERATOR, RoleGrant, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
+from fairlead.render.uninstall_rbac import UNINSTALL
 from support.chart.chart import NAMESPACE
 from support.kube.crd import POLICIES
 from support.kube.service_account import access_of, may
@@ -286,7 +287,7 @@ def _beside(cluster: Cluster, kubectl: Kubectl) -> None:
     api.create(f"/apis/storage.k8s.io/v1/namespaces/{NAMESPACE}/csistoragecapacities", capacity)
     for namespace in (NAMESPACE, "other-system"):  # as earlier versions bound them
         reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "system:kube-scheduler"}
-        metadata = {"name": f"fairlead.{namespace}.fairlead.kube-scheduler", "labels": ours}
+        metadata: Object = {"name": f"fairlead.{namespace}.fairlead.kube-scheduler", "labels": ours}
         api.create(_BINDINGS, {"metadata": metadata, "roleRef": reference})
     wait_for("a service account", lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
     containers = [{"name": "c", "image": "none.example/none"}]

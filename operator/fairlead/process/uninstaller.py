@@ -43,6 +43,7 @@ _UNLABELLED: Final = (
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
 _KINDS: Final[Mapping[Resource, str]] = {REVISIONS: "ControllerRevision", CAPACITIES: "CSIStorageCapacity"}
+_BINDINGS_OF_EARLIER_VERSIONS: Final = (("ClusterRoleBinding", ""), ("RoleBinding", KUBE_SYSTEM))
 _NAME: Final = "fairlead-uninstall"
 
 _POLL_S: Final = 1.0
@@ -146,7 +147,10 @@ class Uninstaller:
     async def _created(self) -> AsyncIterator[Object]:
         """Yield everything that the operator created, in the order in which it is deleted."""
         labelled = await self.objects.list_labelled(self.namespace, _OURS)
-        labelled += await self._bindings_of_earlier_versions()
+        for kind, place in _BINDINGS_OF_EARLIER_VERSIONS:
+            found = await self.objects.all(ObjectRef(resource(kind), place), labelSelector=_OURS)
+            ours = f"{MANAGER}.{self.namespace}."  # others may belong to another operator
+            labelled += [{**one, "kind": kind} for one in found if one["metadata"]["name"].startswith(ours)]
         for one in deletion_order(labelled):
             yield one
         for kind, name in _UNLABELLED:
@@ -162,14 +166,6 @@ class Uninstaller:
         claim = await self.objects.get(CLAIM)
         if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
             yield {**claim, "kind": "Lease"}
-
-    async def _bindings_of_earlier_versions(self) -> Sequence[Object]:
-        """Return the bindings of single schedulers outside the namespace, which are not created any more."""
-        found: list[Object] = []
-        for kind, place in (("ClusterRoleBinding", ""), ("RoleBinding", KUBE_SYSTEM)):
-            listed = await self.objects.all(ObjectRef(resource(kind), place), labelSelector=_OURS)
-            found += [{**one, "kind": kind} for one in listed if _is_of(self.namespace, one["metadata"]["name"])]
-        return found
 
     async def _take_lease(self) -> None:
         """Take the operator's Lease: it keeps answering calls, and writes nothing any more.
@@ -287,11 +283,6 @@ class Uninstaller:
 def _finalizers(policy: Object) -> Sequence[str]:
     found: Sequence[str] = policy["metadata"].get("finalizers") or ()
     return found
-
-
-def _is_of(namespace: str, binding: str) -> bool:
-    """Return whether a binding outside the namespace is of its operator; others may belong to another one."""
-    return binding.startswith(f"{MANAGER}.{namespace}.")
 
 
 def _is_scheduler(obj: Object) -> bool:

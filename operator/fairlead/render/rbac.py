@@ -1,4 +1,4 @@
-"""Permissions of the operator and of the uninstall job; as data, each rule with its reason.
+"""Permissions of the operator; as data, each rule with its reason.
 
 The chart's roles are generated from this (`make crds`). Kubernetes lets a client create a Role or a binding, or change
 the subjects of one, only if it has every permission in it, or may `bind` it by name. So nothing here is `escalate` or
@@ -257,53 +257,6 @@ OPERATOR: Final = (
                 "one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _CREATE
             ),
             RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _UPDATE, (CLAIM,)),
-        ),
-    ),
-)
-
-UNINSTALL: Final = (
-    RoleGrant(
-        "cluster",
-        (
-            RbacRule("a finalizer of earlier versions is removed from policies", GROUP, (PLURAL,), ("list", "patch")),
-            RbacRule("their status says that nothing enforces them", GROUP, (f"{PLURAL}/status",), ("patch",)),
-            RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
-            RbacRule("bindings that earlier versions created", _RBAC, ("clusterrolebindings",), ("list", "delete")),
-        ),
-    ),
-    RoleGrant(
-        "own",
-        (
-            RbacRule("the schedulers, and then the operator", "apps", ("deployments",), ("list", "delete")),
-            RbacRule(
-                "the operator stops writing when its Lease is taken",
-                _LEASES,
-                ("leases",),
-                ("get", "list", "update", "delete"),
-            ),
-            RbacRule("the objects of schedulers", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")),
-            RbacRule("...their NetworkPolicies", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
-            RbacRule("...their PodDisruptionBudgets", "policy", ("poddisruptionbudgets",), ("list", "delete")),
-            RbacRule("...their permissions", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
-            RbacRule("the last good generations of policies", "apps", ("controllerrevisions",), ("list", "delete")),
-            RbacRule("the object that woke up pods", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
-        ),
-    ),
-    RoleGrant(
-        "default",
-        (RbacRule("an event of each policy", "events.k8s.io", ("events",), _CREATE),),
-    ),
-    RoleGrant(
-        "kube-system",
-        (
-            RbacRule("bindings that earlier versions created here", _RBAC, ("rolebindings",), ("list", "delete")),
-            RbacRule(
-                "the Lease is released, so that another operator can manage the policies",
-                _LEASES,
-                ("leases",),
-                ("get", "delete"),
-                (CLAIM,),
-            ),
         ),
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.render.object_names import MANAGER
-from fairlead.render.templates import Object
+from fairlead.render.object_names import Object
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 KUBE_SYSTEM: Final = "kube-system"

@@ -9,8 +9,9 @@ from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
 from fairlead.control.reconcile.object_client import KINDS, NAMESPACED
-from fairlead.render.rbac import CLAIM, OPERATOR, UNINSTALL, ApiRequest, Place, RoleGrant, allowed, named
+from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, Place, RoleGrant, allowed, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
+from fairlead.render.uninstall_rbac import UNINSTALL
 from support.render.schedulers import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"

@@ -24,12 +24,12 @@ from support.faults.cluster import (
     SCHEDULER,
     FakeCluster,
     binding_key,
-    chart_bindings,
 )
 from support.faults.faults import Wire
 from support.faults.leader import tell, until
 from support.faults.life import CERTIFICATE, POLICY, STAGES, condition, created_objects
 from support.faults.stories import begun, drifted, with_scheduler, with_settings
+from support.render.scheduler_bindings import chart_bindings
 
 SOON_S = 5.0
 STATUS = "patch schedulerextenderpolicies/status p"

@@ -1,0 +1,56 @@
+"""Permissions of the uninstall job, whose roles exist only while it runs; as data, as those of the operator."""
+
+from typing import Final
+
+from fairlead.api.names import GROUP, PLURAL
+from fairlead.render.rbac import CLAIM, RbacRule, RoleGrant
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+_LEASES: Final = "coordination.k8s.io"
+
+UNINSTALL: Final = (
+    RoleGrant(
+        "cluster",
+        (
+            RbacRule("a finalizer of earlier versions is removed from policies", GROUP, (PLURAL,), ("list", "patch")),
+            RbacRule("their status says that nothing enforces them", GROUP, (f"{PLURAL}/status",), ("patch",)),
+            RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
+            RbacRule("bindings that earlier versions created", _RBAC, ("clusterrolebindings",), ("list", "delete")),
+        ),
+    ),
+    RoleGrant(
+        "own",
+        (
+            RbacRule("the schedulers, and then the operator", "apps", ("deployments",), ("list", "delete")),
+            RbacRule(
+                "the operator stops writing when its Lease is taken",
+                _LEASES,
+                ("leases",),
+                ("get", "list", "update", "delete"),
+            ),
+            RbacRule("the objects of schedulers", "", ("configmaps", "secrets", "serviceaccounts"), ("list", "delete")),
+            RbacRule("...their NetworkPolicies", "networking.k8s.io", ("networkpolicies",), ("list", "delete")),
+            RbacRule("...their PodDisruptionBudgets", "policy", ("poddisruptionbudgets",), ("list", "delete")),
+            RbacRule("...their permissions", _RBAC, ("roles", "rolebindings"), ("list", "delete")),
+            RbacRule("the last good generations of policies", "apps", ("controllerrevisions",), ("list", "delete")),
+            RbacRule("the object that woke up pods", "storage.k8s.io", ("csistoragecapacities",), ("list", "delete")),
+        ),
+    ),
+    RoleGrant(
+        "default",
+        (RbacRule("an event of each policy", "events.k8s.io", ("events",), ("create",)),),
+    ),
+    RoleGrant(
+        "kube-system",
+        (
+            RbacRule("bindings that earlier versions created here", _RBAC, ("rolebindings",), ("list", "delete")),
+            RbacRule(
+                "the Lease is released, so that another operator can manage the policies",
+                _LEASES,
+                ("leases",),
+                ("get", "delete"),
+                (CLAIM,),
+            ),
+        ),
+    ),
+)
