@@ -45,11 +45,10 @@ _SPEC: dict[str, Any] = {
 _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
 _NEVER_USED: dict[ApiRequest, str] = {
     ApiRequest("list", "metrics.k8s.io", "nodes", "cluster"): "no policy here has nodeMetrics",
+    ApiRequest("list", "coordination.k8s.io", "leases", "cluster", CLAIM): "the claim is in kube-system here",
     ApiRequest("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
     **{
-        ApiRequest(
-            "delete", rule.group, plural, grant.place, name
-        ): "who sets a guarded owner must hold it"
+        ApiRequest("delete", rule.group, plural, grant.place, name): "who sets a guarded owner must hold it"
         for grant in named(OPERATOR, NAMESPACE)
         for rule in grant.rules
         for plural in rule.resources

@@ -287,8 +287,8 @@ def _beside(cluster: Cluster, kubectl: Kubectl) -> None:
     api.create(f"/apis/storage.k8s.io/v1/namespaces/{NAMESPACE}/csistoragecapacities", capacity)
     for namespace in (NAMESPACE, "other-system"):  # as earlier versions bound them
         reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "system:kube-scheduler"}
-        metadata: Object = {"name": f"fairlead.{namespace}.fairlead.kube-scheduler", "labels": ours}
-        api.create(_BINDINGS, {"metadata": metadata, "roleRef": reference})
+        named_so = {"name": f"fairlead.{namespace}.fairlead.kube-scheduler", "labels": ours}
+        api.create(_BINDINGS, {"metadata": named_so, "roleRef": reference})
     wait_for("a service account", lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
     containers = [{"name": "c", "image": "none.example/none"}]
     pod = {"metadata": {"name": "waits"}, "spec": {"schedulerName": "fairlead", "containers": containers}}

@@ -22,14 +22,14 @@ _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/schedulerex
 
 
 @pytest.fixture
-def operators(with_crd: Cluster, tmp_path: Path) -> Iterator[Callable[[str], Operating]]:
+def operators(with_crd: Cluster, tmp_path: Path) -> Iterator[Callable[..., Operating]]:
     made: list[Operating] = []
 
-    def begin(namespace: str) -> Operating:
+    def begin(namespace: str, settings: str = "") -> Operating:
         with_crd.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
         folder = tmp_path / namespace
         folder.mkdir()
-        made.append(Operating(with_crd, namespace, folder))
+        made.append(Operating(with_crd, namespace, folder, settings))
         made[-1].start()
         return made[-1]
 
@@ -41,7 +41,7 @@ def operators(with_crd: Cluster, tmp_path: Path) -> Iterator[Callable[[str], Ope
 
 
 def test_a_second_operator_refuses_to_lead_until_the_first_has_gone(
-    operators: Callable[[str], Operating], with_crd: Cluster
+    operators: Callable[..., Operating], with_crd: Cluster
 ) -> None:
     first, second = map(operators, _NAMES)
     wait_for("the first to lead", lambda: _tells(first, "fairlead_leader 1.0"))
@@ -65,6 +65,30 @@ def test_a_second_operator_refuses_to_lead_until_the_first_has_gone(
     assert CLAIM.name in _LEASE
     wait_for("its scheduler", lambda: _has_scheduler(with_crd, "second-system"))
     assert "manages the policies" not in second.probe("readyz")[1]
+
+
+def test_two_that_were_told_different_namespaces_of_the_claim_are_detected_and_one_leads(
+    operators: Callable[..., Operating], with_crd: Cluster
+) -> None:
+    first = operators(_NAMES[0], f"claimNamespace: {_NAMES[0]}")
+    wait_for("the first to lead", lambda: _tells(first, "fairlead_leader 1.0"))
+    at = _LEASE.replace("kube-system", "{}")
+    assert with_crd.api.get(at.format(_NAMES[0]))["spec"]["holderIdentity"] == _NAMES[0]
+    assert not with_crd.api.exists(_LEASE)
+
+    second = operators(_NAMES[1], f"claimNamespace: {_NAMES[1]}")
+    why = f"the operator in the namespace {_NAMES[0]} manages the policies, and has another claimNamespace"
+    wait_for("the second to say why not", lambda: why in second.probe("readyz")[1])
+    assert _tells(second, f'fairlead_other_operator{{namespace="{_NAMES[0]}"}} 1.0')
+    assert _tells(second, "fairlead_leader 0.0")
+    assert not with_crd.api.exists(at.format(_NAMES[1]))
+    assert _tells(first, "fairlead_leader 1.0")
+
+    second.kill()
+    third = operators("third-system")  # kube-system's claim counts more
+    wait_for("the third to lead", lambda: _tells(third, "fairlead_leader 1.0"))
+    wait_for("the first to step down", lambda: _tells(first, "fairlead_leader 0.0"), timeout_s=90)
+    assert _tells(first, 'fairlead_other_operator{namespace="third-system"} 1.0')
 
 
 def _tells(one: Operating, sample: str) -> bool:

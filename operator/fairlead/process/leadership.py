@@ -54,7 +54,13 @@ class Leadership:
         self.runtime = Runtime(
             lambda: leader_controller(known), lambda: session(access()), settings.namespace, lambda: self.claim.wake()
         )
-        self.claim = ClusterClaim(access, settings.namespace, self.runtime, lambda: self.elector.wake())
+        self.claim = ClusterClaim(
+            access,
+            settings.namespace,
+            self.runtime,
+            lambda: self.elector.wake(),
+            lambda: operator.file.settings.claim_namespace,
+        )
         where = LEASES.named(settings.namespace, LEASE)
         self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
         core.metrics.gauge("fairlead_leader", "1 on the replica that leads.", ask=lambda: {(): int(self.is_leader)})

@@ -18,18 +18,19 @@ from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
+from fairlead.control.reconcile.scheduler_bindings import bindings_of_earlier_versions
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.uninstalled import uninstalled_status
 from fairlead.control.status.writer import STATUS_MANAGER
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
+from fairlead.kube.leader_election.elector import LEASES
 from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resource, decode_object
 from fairlead.pki.identities import REPLICAS
-from fairlead.process.cluster_claim import CLAIM
+from fairlead.process.cluster_claim import CLAIMS
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object
-from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from fairlead.webhook.serving.last_good import LABEL as LAST_GOOD
 from fairlead.webhook.serving.last_good import REVISIONS
 
@@ -43,7 +44,6 @@ _UNLABELLED: Final = (
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
 _KINDS: Final[Mapping[Resource, str]] = {REVISIONS: "ControllerRevision", CAPACITIES: "CSIStorageCapacity"}
-_BINDINGS_OF_EARLIER_VERSIONS: Final = (("ClusterRoleBinding", ""), ("RoleBinding", KUBE_SYSTEM))
 _NAME: Final = "fairlead-uninstall"
 
 _POLL_S: Final = 1.0
@@ -138,19 +138,15 @@ class Uninstaller:
     async def _claimed_by(self) -> Sequence[str]:
         """Return the namespace whose operator manages the policies."""
         try:
-            claim = await self.objects.get(CLAIM)
+            claims = await self.objects.all(LEASES, **CLAIMS)
         except ForbiddenError:
             return []
-        holder = ((claim or {}).get("spec") or {}).get("holderIdentity")
-        return [holder] if holder else []
+        return [holder for one in claims if (holder := (one.get("spec") or {}).get("holderIdentity"))]
 
     async def _created(self) -> AsyncIterator[Object]:
         """Yield everything that the operator created, in the order in which it is deleted."""
         labelled = await self.objects.list_labelled(self.namespace, _OURS)
-        for kind, place in _BINDINGS_OF_EARLIER_VERSIONS:
-            found = await self.objects.all(ObjectRef(resource(kind), place), labelSelector=_OURS)
-            ours = f"{MANAGER}.{self.namespace}."  # others may belong to another operator
-            labelled += [{**one, "kind": kind} for one in found if one["metadata"]["name"].startswith(ours)]
+        labelled += await bindings_of_earlier_versions(self.objects, self.namespace)
         for one in deletion_order(labelled):
             yield one
         for kind, name in _UNLABELLED:
@@ -163,9 +159,9 @@ class Uninstaller:
         for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (wake_up, _OURS)):
             for one in await self.objects.all(at, labelSelector=selector):
                 yield {**one, "kind": _KINDS[at.resource]}
-        claim = await self.objects.get(CLAIM)
-        if claim is not None and (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
-            yield {**claim, "kind": "Lease"}
+        for claim in await self.objects.all(LEASES, **CLAIMS):
+            if (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
+                yield {**claim, "kind": "Lease"}
 
     async def _take_lease(self) -> None:
         """Take the operator's Lease: it keeps answering calls, and writes nothing any more.

@@ -223,6 +223,10 @@ class OperatorSettings(Params):
     """Source of certificates."""
     admission: AdmissionSettings = AdmissionSettings()
     """Check of policies at `kubectl apply`."""
+    claim_namespace: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")] = "kube-system"
+    """Namespace of the Lease by which one operator manages the policies of the cluster; it must exist. With another
+    one than kube-system, such as the release's own, nothing is written in kube-system: set it where that is denied, as
+    on GKE Autopilot. Anyone who may write Leases in it can keep the operator from leading."""
     annotation_prefixes: Annotated[
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)

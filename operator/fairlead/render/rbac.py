@@ -11,8 +11,12 @@ from typing import Final, Literal
 
 from fairlead.api.names import GROUP, PLURAL
 
-Place = Literal["cluster", "own", "kube-system", "default"]
-"""Scope of permissions: the cluster, the operator's own namespace, or another one."""
+Place = Literal["cluster", "own", "kube-system", "claim", "default"]
+"""Scope of permissions: the cluster, the operator's own namespace, or another one.
+
+`claim` stands for claimNamespace if that is not kube-system; then nothing is granted in kube-system.
+"""
+CLAIM_PLACE: Final = "claim"
 ADMISSION: Final = "fairlead.{namespace}"
 """Name of the operator's ValidatingWebhookConfiguration."""
 NOTHING_TO_UNINSTALL: Final = "fairlead.{namespace}.nothing-to-uninstall"
@@ -25,7 +29,7 @@ BOUND_IN_CLUSTER: Final = ("fairlead.{namespace}.kube-scheduler", "fairlead.{nam
 BOUND_IN_KUBE_SYSTEM: Final = "fairlead.{namespace}.authentication-reader"
 """Name of the chart's RoleBinding of schedulers."""
 CLAIM: Final = f"{PLURAL}.{GROUP}"
-"""The Lease in kube-system: the operator whose namespace holds it manages the policies."""
+"""The Lease in claimNamespace: the operator whose namespace holds it manages the policies."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 _LEASES: Final = "coordination.k8s.io"
 
@@ -42,6 +46,8 @@ class RbacRule:
     """Only objects of these names; `{namespace}` stands for the operator's own."""
     self_managed: bool = False
     """True if it is needed only while the operator has its own certificate authority."""
+    claimed_elsewhere: bool = False
+    """True if it is needed only with another claimNamespace than kube-system."""
     unlisted: bool = False
     """True if it is needed only while policies may name schedulers that are not listed."""
 
@@ -103,6 +109,12 @@ _OWNED: Final = (*_UPDATE, "delete")
 _SUBJECTS: Final = (*_OWNED, "list", "watch")
 """Verbs of the bindings whose subjects the operator applies."""
 
+_CLAIMING: Final = (
+    RbacRule("one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _CREATE),
+    RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _UPDATE, (CLAIM,)),
+)
+"""Rules of the claim that one operator manages the policies."""
+
 OPERATOR: Final = (
     RoleGrant(
         "cluster",
@@ -152,6 +164,14 @@ OPERATOR: Final = (
                 ("deployments", "statefulsets", "daemonsets"),
                 ("list",),
                 unlisted=True,
+            ),
+            RbacRule(
+                "to detect an operator that was told another claimNamespace",
+                _LEASES,
+                ("leases",),
+                ("list",),
+                (CLAIM,),
+                claimed_elsewhere=True,
             ),
             RbacRule(
                 "the CA bundle with which the API server verifies the admission check",
@@ -253,10 +273,17 @@ OPERATOR: Final = (
                 _OWNED,
                 (f"{ROLE}{IN}kube-system",),
             ),
-            RbacRule(
-                "one operator manages the policies; RBAC cannot limit create to a name", _LEASES, ("leases",), _CREATE
-            ),
-            RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _UPDATE, (CLAIM,)),
+            *_CLAIMING,
         ),
     ),
 )
+OPERATOR_ELSEWHERE: Final = (
+    RoleGrant(
+        CLAIM_PLACE,
+        (
+            *_CLAIMING,
+            RbacRule("its own binding here gets an owner", _RBAC, ("rolebindings",), _OWNED, (f"{ROLE}{IN}claim",)),
+        ),
+    ),
+)
+"""Permissions in another claimNamespace than kube-system, in the place of those in kube-system."""

@@ -3,12 +3,11 @@
 Their names are fixed, so that the operator may write these bindings and no others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.render.object_names import MANAGER
-from fairlead.render.object_names import Object
+from fairlead.render.object_names import MANAGER, Object
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 KUBE_SYSTEM: Final = "kube-system"
@@ -44,6 +43,14 @@ SCHEDULER_BINDINGS: Final = (
     SchedulerBinding("ClusterRoleBinding", "", "volume-scheduler", "system:volume-scheduler"),
     SchedulerBinding("RoleBinding", KUBE_SYSTEM, "authentication-reader", "extension-apiserver-authentication-reader"),
 )
+
+
+def scheduler_bindings(claim_namespace: str) -> Sequence[SchedulerBinding]:
+    """Return the bindings that the chart creates: with another claimNamespace, none in kube-system.
+
+    Schedulers then do not know for whom an authenticating proxy may speak, and start all the same.
+    """
+    return [one for one in SCHEDULER_BINDINGS if claim_namespace == KUBE_SYSTEM or not one.place]
 
 
 def subjects(namespace: str, accounts: Iterable[str]) -> list[Object]:

@@ -3,10 +3,17 @@
 from typing import Final
 
 from fairlead.api.names import GROUP, PLURAL
-from fairlead.render.rbac import CLAIM, RbacRule, RoleGrant
+from fairlead.render.rbac import CLAIM, CLAIM_PLACE, RbacRule, RoleGrant
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _LEASES: Final = "coordination.k8s.io"
+_RELEASING: Final = RbacRule(
+    "the Lease is released, so that another operator can manage the policies",
+    _LEASES,
+    ("leases",),
+    ("delete",),
+    (CLAIM,),
+)
 
 UNINSTALL: Final = (
     RoleGrant(
@@ -15,6 +22,7 @@ UNINSTALL: Final = (
             RbacRule("a finalizer of earlier versions is removed from policies", GROUP, (PLURAL,), ("list", "patch")),
             RbacRule("their status says that nothing enforces them", GROUP, (f"{PLURAL}/status",), ("patch",)),
             RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
+            RbacRule("the Lease, in whichever namespace it is", _LEASES, ("leases",), ("list",), (CLAIM,)),
             RbacRule("bindings that earlier versions created", _RBAC, ("clusterrolebindings",), ("list", "delete")),
         ),
     ),
@@ -44,13 +52,9 @@ UNINSTALL: Final = (
         "kube-system",
         (
             RbacRule("bindings that earlier versions created here", _RBAC, ("rolebindings",), ("list", "delete")),
-            RbacRule(
-                "the Lease is released, so that another operator can manage the policies",
-                _LEASES,
-                ("leases",),
-                ("get", "delete"),
-                (CLAIM,),
-            ),
+            _RELEASING,
         ),
     ),
 )
+UNINSTALL_ELSEWHERE: Final = (RoleGrant(CLAIM_PLACE, (_RELEASING,)),)
+"""Permissions in another claimNamespace than kube-system, in the place of those in kube-system."""

@@ -103,7 +103,9 @@ def _damage(cluster: FakeCluster) -> None:
 def _is_whole(cluster: FakeCluster) -> bool:
     is_bound = bool(cluster.api.objects[BINDING]["subjects"])
     return (
-        is_bound and any(created_objects(cluster, "networkpolicies")) and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
+        is_bound
+        and any(created_objects(cluster, "networkpolicies"))
+        and cluster.api.objects[DEPLOYMENT]["spec"]["replicas"] == 2
     )
 
 

@@ -17,6 +17,7 @@ import psutil
 
 import fairlead
 from fairlead.control.loop.controller import now
+from fairlead.control.reconcile.object_client import ref_of
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
@@ -27,6 +28,7 @@ from fairlead.pki.tls_context import load_pair
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.replica_state import PATH, ReplicaState, decode
 from support.kube.crd import POLICIES
+from support.render.scheduler_bindings import chart_bindings
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
@@ -60,6 +62,9 @@ class Operating:
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
+        for one in chart_bindings(self.namespace):
+            if not self.cluster.api.exists(path := ref_of(one).path):  # as the chart does; they go with the namespace
+                self.cluster.api.apply(path, one)
         Supervisor(self.cluster.folder, list).ensure(self._component(), self.is_ready, within_s=_READY_S)
 
     def listens(self) -> set[int]:

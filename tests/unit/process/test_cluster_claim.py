@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
+from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
-from fairlead.process.cluster_claim import CLAIM, ClusterClaim
+from fairlead.process.cluster_claim import CLAIM, ClaimLease, ClusterClaim, OtherClaims
 from fairlead.process.cluster_claim import TERMS as LONG
 from fairlead.render import rbac
 from scripted.loop import in_loop
@@ -225,3 +227,44 @@ async def test_an_old_lease_of_nobody_locks_nobody_out() -> None:
         claim = one.begin("first/a")
         await one.until(lambda: claim.other == "long-gone")
         await one.manages("first/a")
+
+
+def claim(place: str, holder: str, version: int, created: str = "2026-01-01T00:00:00Z") -> dict[str, Any]:
+    metadata = {"namespace": place, "name": CLAIM.name, "resourceVersion": str(version), "creationTimestamp": created}
+    return {"metadata": metadata, "spec": {"holderIdentity": holder}}
+
+
+EARLIER, LATER = "2025-01-01T00:00:00Z", "2027-01-01T00:00:00Z"
+OURS = claim("ours", "me", 1)
+
+
+def leading(claims: OtherClaims, *found: dict[str, Any]) -> str:
+    return claims.leading(msgspec.convert([*found], list[ClaimLease]), "ours")
+
+
+@pytest.mark.parametrize(
+    ("others", "leads"),
+    [
+        pytest.param([], "", id="no other"),
+        pytest.param([claim("kube-system", "other", 1, LATER)], "kube-system", id="kube-system's counts, however new"),
+        pytest.param([claim("kube-system", "me", 1, EARLIER)], "", id="...unless it is of ours from before"),
+        pytest.param([claim("kube-system", "", 1, EARLIER)], "", id="...or released"),
+        pytest.param([claim("theirs", "other", 1, EARLIER)], "theirs", id="the older one counts"),
+        pytest.param([claim("theirs", "other", 1, LATER)], "", id="a newer one does not: anyone may have written it"),
+        pytest.param([claim("theirs", "other", 1)], "", id="of two of one second, the first by name"),
+        pytest.param([claim("a", "other", 1)], "a", id="...for both of them"),
+    ],
+)
+def test_of_two_operators_that_claim_in_different_namespaces_one_leads(others: list[Any], leads: str) -> None:
+    assert leading(OtherClaims("me", QUICK), OURS, *others) == leads
+
+
+def test_before_our_claim_exists_each_other_one_counts() -> None:
+    assert leading(OtherClaims("me", QUICK), claim("theirs", "other", 1, LATER)) == "theirs"
+
+
+def test_a_claim_elsewhere_that_nobody_renews_counts_no_longer_than_a_lease_lasts() -> None:
+    now = 0.0
+    claims = OtherClaims("me", QUICK, Clock(lambda: now))
+    for now, version, leads in ((0, 1, True), (4, 2, True), (8, 2, True), (9.1, 2, False), (10, 3, True)):
+        assert bool(leading(claims, claim("kube-system", "gone", version), OURS)) is leads, now

@@ -1,6 +1,7 @@
 """The operator may do what it does, and nothing else; and it may grant what it grants."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
 from fairlead.control.reconcile.object_client import KINDS, NAMESPACED
-from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, Place, RoleGrant, allowed, named
+from fairlead.render.rbac import CLAIM, OPERATOR, OPERATOR_ELSEWHERE, ApiRequest, Place, RoleGrant, allowed, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
-from fairlead.render.uninstall_rbac import UNINSTALL
+from fairlead.render.uninstall_rbac import UNINSTALL, UNINSTALL_ELSEWHERE
 from support.render.schedulers import SCENES, planned
 
 RBAC = "rbac.authorization.k8s.io"
@@ -88,6 +89,7 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest("list", "coordination.k8s.io", "leases", "cluster"),
         *(ApiRequest("list", one.group, one.plural, "cluster") for one in WORKLOADS.values()),
     ],
+    "process/cluster_claim, elsewhere": [ApiRequest("list", "coordination.k8s.io", "leases", "cluster", CLAIM)],
     "wake-ups": [ApiRequest(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("create", "patch")],
     "webhook/admission": [
         ApiRequest(
@@ -114,7 +116,8 @@ ENDS: list[ApiRequest] = [
     *(one for one in of_objects() if one.verb in ("list", "delete")),
     *(ApiRequest(verb, RBAC, plural, place) for plural, place in OF_EARLIER_VERSIONS for verb in ("list", "delete")),
     *(ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),
-    *(ApiRequest(verb, "coordination.k8s.io", "leases", "kube-system", CLAIM) for verb in ("get", "delete")),
+    ApiRequest("list", "coordination.k8s.io", "leases", "cluster", CLAIM),
+    ApiRequest("delete", "coordination.k8s.io", "leases", "kube-system", CLAIM),
     *(ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "delete")),
     *(ApiRequest(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("list", "delete")),
 ]
@@ -133,6 +136,17 @@ def test_all_that_schedulers_are_made_of_is_followed_but_for_their_leases() -> N
 
 def test_what_the_end_asks_is_allowed() -> None:
     assert [one for one in ENDS if not allowed(UNINSTALL, one)] == []
+
+
+def test_where_the_claim_is_elsewhere_nothing_is_allowed_but_what_the_claim_takes() -> None:
+    claim = [one for one in _each(named(OPERATOR_ELSEWHERE, "system")) if one.resource == "leases"]
+    assert claim == [replace(one, place="claim") for one in REQUESTS["process/cluster_claim"]]
+    own = [one for one in _each(named(OPERATOR_ELSEWHERE, "system")) if one not in claim]
+    assert own == [
+        ApiRequest(verb, RBAC, "rolebindings", "claim", "fairlead.system.operator-in-claim")
+        for verb in ("get", "patch", "delete")
+    ]
+    assert [*_each(UNINSTALL_ELSEWHERE)] == [ApiRequest("delete", "coordination.k8s.io", "leases", "claim", CLAIM)]
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,10 @@ def _controller(
 ) -> LeaderController:
     namespace, is_leader, poll_requested = operator.namespace, operator.is_leader, asyncio.Event()
     missing = uninstall_hook.missing_permissions
-    policy_index, owner = PolicyIndex(operator.model), NamespaceOwner(objects, namespace)
+    policy_index, owner = (
+        PolicyIndex(operator.model),
+        NamespaceOwner(objects, namespace, lambda: operator.settings().claim_namespace),
+    )
     bindings = SchedulerBindings(objects, owner)
     events = EventRecorder(client, operator.instance, missing)
     provided = ProvidedCertificates(secrets, operator.host, now)

@@ -64,7 +64,7 @@ class Applier:
         extra = () if paused else objects_to_prune(names, decision, live, observed.objects)
         for obj in extra:
             await self.objects.remove(obj)
-        if not any(one["kind"] == "ServiceAccount" for one in plan.objects):  # one may have been pruned
+        if any(one["kind"] == "ServiceAccount" for one in extra):
             drifts += await self.bindings.sync()
         return False
 

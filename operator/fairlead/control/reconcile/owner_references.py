@@ -3,15 +3,16 @@
 A binding that remained would grant its permissions to anyone who creates that namespace and account again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.resources import NAMESPACES, ObjectRef, decode_object
+from fairlead.render.rbac import CLAIM_PLACE, IN, ROLE
+from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from fairlead.render.object_names import Object
-from fairlead.render.rbac import IN, ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,15 @@ class NamespaceOwner:
 
     objects: ObjectClient
     namespace: str
+    claim_namespace: Callable[[], str]
 
     async def adopt_own(self) -> None:
         """Make the namespace the owner of the operator's own bindings, which the chart created. Raises ClusterError."""
         role = ROLE.format(namespace=self.namespace)
         found = [("ClusterRoleBinding", "", role)]
-        found += [("RoleBinding", place, f"{role}{IN}{place}") for place in ("default", "kube-system")]
+        claim = self.claim_namespace()
+        at = KUBE_SYSTEM if claim == KUBE_SYSTEM else CLAIM_PLACE
+        found += [("RoleBinding", "default", f"{role}{IN}default"), ("RoleBinding", claim, f"{role}{IN}{at}")]
         bindings = [
             (kind, await self.objects.get(ObjectRef(resource(kind), place, name))) for kind, place, name in found
         ]

@@ -14,7 +14,8 @@ from fairlead.kube.resources import ObjectRef, decode_object
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, ObjectNames
-from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS, SchedulerBinding, subjects
+from fairlead.render.scheduler_bindings import KUBE_SYSTEM, SchedulerBinding, scheduler_bindings, subjects
+from fairlead.render.templates import Object
 
 LOG: Final = logging.getLogger(__name__)
 _ACCOUNTS: Final = f"{MANAGED_BY}={MANAGER},{SCHEDULER_LABEL}"
@@ -36,7 +37,7 @@ class SchedulerBindings:
         drifts = list[Drift]()
         async with self._busy:  # of two that list and then apply, the one that listed first must apply first
             bound = subjects(self.namespace, await self._accounts())
-            for binding in SCHEDULER_BINDINGS:
+            for binding in scheduler_bindings(self.owner.claim_namespace()):
                 if await self._apply(binding, bound):
                     text = f"{binding.kind} {binding.name(self.namespace)} was edited"
                     LOG.warning("drift.corrected", extra={"drift": text})
@@ -89,7 +90,7 @@ class SchedulerBindings:
                 sink=_BindingSink(on_event),
                 query={"fieldSelector": f"metadata.name={one.name(self.namespace)}"},
             )
-            for one in SCHEDULER_BINDINGS
+            for one in scheduler_bindings(self.owner.claim_namespace())
         ]
 
 
@@ -104,3 +105,17 @@ class _BindingSink(EventSink):
     def remove(self, _: Key) -> None:
         """Report a binding that was deleted."""
         self.on_event()
+
+
+async def bindings_of_earlier_versions(objects: ObjectClient, namespace: str) -> Sequence[Object]:
+    """Return the bindings of single schedulers outside the namespace, which are not created any more."""
+    found, ours = list[Object](), f"{MANAGER}.{namespace}."  # others may belong to another operator
+    for kind, place in (("ClusterRoleBinding", ""), ("RoleBinding", KUBE_SYSTEM)):
+        try:
+            listed = await objects.all(ObjectRef(resource(kind), place), labelSelector=f"{MANAGED_BY}={MANAGER}")
+        except ForbiddenError:
+            if not place:
+                raise
+            continue  # with another claimNamespace there is no role in kube-system
+        found += [{**one, "kind": kind} for one in listed if one["metadata"]["name"].startswith(ours)]
+    return found

@@ -6,7 +6,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import ceil
@@ -102,11 +102,13 @@ class Elector:
         name: str = "lease",
         met: Callable[[str], object] = lambda _: None,
         over: Callable[[], object] = lambda: None,
+        check: Callable[[Client], Awaitable[None]] | None = None,
     ) -> None:
         """`access` is called in the elector's thread; its result belongs to that thread's event loop.
 
         `releases`: whether to release the Lease at shutdown. The thread is called `name`; it calls `met` with each
-        other holder that it finds, and `over` at its end.
+        other holder that it finds, and `over` at its end. A request for the Lease is sent only if `check` raises no
+        ClusterError before it.
         """
         self.fault = ""
         """Why the Lease cannot be taken or renewed; "" if it can."""
@@ -114,7 +116,7 @@ class Elector:
         """Holder of the Lease when it was last seen."""
         self._access, self._where, self._me, self._task = access, where, me, task
         self._terms, self._clock, self._today = terms or LeaseTimings(), clock or Clock(), today
-        self._releases, self._met, self._over = releases, met, over
+        self._releases, self._met, self._over, self._check = releases, met, over, check
         self._until = _NEVER
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._live, name=name, daemon=True)
@@ -228,6 +230,8 @@ class Elector:
         sent = self._clock.now()
         left = self._terms.request_s if election.until is None else election.until - sent
         async with asyncio.timeout(min(self._terms.request_s, left)):
+            if self._check is not None:
+                await self._check(client)
             if isinstance(step, Write) and not step.version:
                 collection = self._where.named(self._where.namespace, "")
                 written = await client.create(collection, self._body(step), record_of)

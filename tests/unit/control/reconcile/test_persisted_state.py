@@ -17,6 +17,7 @@ from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.documents import DocumentFaultError
 from fairlead.render.object_names import ObjectNames
+from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from scripted.loop import in_loop
 from support.faults.api import Api
 from support.faults.faults import Wire
@@ -32,7 +33,7 @@ async def persist(client: Client, api: Api, *, edited: bool = False) -> Persiste
     observed = await observe(objects, NAMES, counts=False)
     if edited:
         api.edit(KEY, data={"state.json": "{}"})
-    applier = Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n")))
+    applier = Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n", lambda: KUBE_SYSTEM)))
     await applier.persist(NAMES, ReconcileDecision(lifecycle="Keep", persisted=AFTER), observed)
     return observed.scheduler.persisted
 

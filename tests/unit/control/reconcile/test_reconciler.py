@@ -17,6 +17,7 @@ from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import Drift, ReconcileResult
 from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.render.operator_settings import OperatorSettings
+from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
 
@@ -71,7 +72,7 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
         replicas=cast("ReplicaClient", _Nobody()),
         foreign=cast("ForeignSchedulers", _Nobody()),
         facts=cast("FactsGatherer", _Nobody()),
-        applier=Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n"))),
+        applier=Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n", lambda: KUBE_SYSTEM))),
         namespace="n",
         engine=TemplateEngine(templates()),
         now=lambda: datetime.now(UTC),
