@@ -27,6 +27,7 @@ RULES = {
     )
     for grant in OPERATOR
     for rule in grant.rules
+    if not rule.claimed_elsewhere
 }
 _RULE = re.compile(r'lacks the rule \{apiGroups: \["(.*?)"\], resources: \[(.*?)\].*?, verbs: \[(.*?)\]\}')
 
