@@ -56,7 +56,7 @@ def of_their_own(control_plane: Cluster, namespace: str) -> Iterator[str]:
     api = control_plane.api
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
     wait_for("the namespace's service account", lambda: api.exists(path))
-    with bound_in(api, namespace, "gpu", "x" * 63, namespace):
+    with bound_in(api, namespace, "fairlead", "gpu", "x" * 63, namespace):
         yield namespace
 
 
