@@ -10,9 +10,9 @@ from typing import Any
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.resources import NAMESPACES, ObjectRef, decode_object
+from fairlead.render.object_names import Object
 from fairlead.render.rbac import CLAIM_PLACE, IN, ROLE
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM
-from fairlead.render.object_names import Object
 
 
 @dataclass(frozen=True, slots=True)

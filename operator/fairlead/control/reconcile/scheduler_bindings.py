@@ -13,9 +13,8 @@ from fairlead.kube.errors import ForbiddenError, NotFoundError, may_not_bind
 from fairlead.kube.resources import ObjectRef, decode_object
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
-from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, ObjectNames
+from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object, ObjectNames
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM, SchedulerBinding, scheduler_bindings, subjects
-from fairlead.render.templates import Object
 
 LOG: Final = logging.getLogger(__name__)
 _ACCOUNTS: Final = f"{MANAGED_BY}={MANAGER},{SCHEDULER_LABEL}"
