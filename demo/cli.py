@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
-from demo import ending, story
+from demo import ending, recording, story
 from demo.ground import Ground
 from demo.screen import BrokenPromiseError, Screen
 from testbed import providers
@@ -21,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; return 1 if something failed or a claim does not hold."""
     options = _parser().parse_args(arguments)
     console = Console(highlight=False)
-    screen = Screen(console if console.is_terminal else Console(highlight=False, width=_LOG_WIDTH))
+    recorder = recording.screen(sys.stdout.write) if options.record else None
+    screen = recorder or Screen(console if console.is_terminal else Console(highlight=False, width=_LOG_WIDTH))
     try:
         provider = providers.choose(options.name, options.provider)
         if options.action == "down":
@@ -29,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             screen.tell(f"The cluster {options.name} is deleted.")
         else:
             story.show(Ground(provider), screen)
+            if recorder is not None:
+                recording.write(recorder.rows(), options.record)
     except BrokenPromiseError as error:
         screen.broken(str(error), look=f"python -m testbed --name {options.name} logs")
         return _FAILED
@@ -51,5 +56,8 @@ def _parser() -> argparse.ArgumentParser:
         choices=("local", "kind"),
         default=os.environ.get("FAIRLEAD_PROVIDER") or None,
         help="how to create the cluster (default: kind if Docker can run it, otherwise local)",
+    )
+    parser.add_argument(
+        "--record", type=Path, metavar="FOLDER", help="write what is shown to demo.svg and demo.txt there"
     )
     return parser

@@ -70,7 +70,9 @@ class LoadBeside:
     @property
     def how_to_edit(self) -> str:
         """Return a sentence that says how to change the load."""
-        return f"The load of the nodes is in {self.page}: edit it to see pods move."
+        home = Path.home()
+        page = f"~/{self.page.relative_to(home)}" if self.page.is_relative_to(home) else self.page
+        return f"The load of the nodes is in {page}: edit it to see pods move."
 
     def up(self, load: Mapping[str, float]) -> None:
         """Start Prometheus, or find it running, and wait until it has this load of nodes."""

@@ -44,9 +44,10 @@ class Screen:
             self.console.print(f"    {escape(line)}".rstrip(), style="yellow", soft_wrap=True)
 
     def code(self, text: str) -> None:
-        """Print YAML or an expression."""
+        """Print an expression."""
         if self.console.is_terminal:
-            shown = Syntax(text, "yaml", background_color="default", word_wrap=True)
+            # of the languages that can be highlighted, the nearest to CEL
+            shown = Syntax(text, "javascript", background_color="default", word_wrap=True)
             self.console.print(Padding(shown, (0, 0, 0, 4)))
         else:
             self._indented(escape(text.strip()))
@@ -72,6 +73,12 @@ class Screen:
     def waiting(self, what: str) -> Iterator[Callable[[str], None]]:
         """Show what the demo waits for, its progress, and in the end how long it took."""
         began, shown = time.monotonic(), escape(what)
+        with self._progress(shown) as hear:
+            yield hear
+        self.console.print(f"  [green]✓[/] {shown} [dim]({time.monotonic() - began:.1f} s)[/]")
+
+    @contextmanager
+    def _progress(self, shown: str) -> Iterator[Callable[[str], None]]:
         if self.console.is_terminal:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             with Progress(*columns, console=self.console, transient=True) as progress:
@@ -81,7 +88,6 @@ class Screen:
         else:
             self.console.print(f"  waiting: {shown}")
             yield self._told_once()
-        self.console.print(f"  [green]✓[/] {shown} [dim]({time.monotonic() - began:.1f} s)[/]")
 
     def _told_once(self) -> Callable[[str], None]:
         said = ""

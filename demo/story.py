@@ -89,7 +89,7 @@ def _placed(pods: Pods, screen: Screen) -> None:
     with screen.waiting("both pods placed"):
         nodes = {pod: pods.placed(pod) for pod in (train, web)}
     why = {
-        train: "of the two a100 nodes it has fewer free GPUs, so the larger one stays free for larger pods",
+        train: "the a100 node with fewer free GPUs: the other one stays free",
         web: "node and namespace belong to the same tenant",
     }
     screen.table(

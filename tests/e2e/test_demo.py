@@ -12,6 +12,7 @@ import pytest
 
 from demo import measured
 from demo.ending import commands, environment, more
+from demo.recording import comparable
 from testbed import providers, sandbox
 from testbed.api import wait_for
 from testbed.errors import ClusterError
@@ -56,6 +57,9 @@ def test_it_keeps_its_promises(name: str, time: str) -> None:
     assert told in done.stdout.splitlines(), done.stdout
     assert "\x1b" not in done.stdout
     assert environment(name) in done.stdout
+    if time == "first" and not why:
+        kept = (_ROOT / "docs" / "pictures" / "demo.txt").read_text()
+        assert comparable(done.stdout) == comparable(kept), "run `make pictures`"
 
 
 @pytest.mark.cluster

@@ -44,7 +44,7 @@ _FOUND: Final = dict(_policies())
 def test_the_policies_are_found() -> None:
     pages = {where.partition(":")[0] for where in _FOUND}
     assert len(pages) >= 18
-    assert {"README.md", "docs/guide/recipes.md", "docs/guide/first-policy.md", "docs/guide/testing.md"} <= pages
+    assert {"README.md", "docs/guide/expressions.md", "docs/guide/first-policy.md", "docs/guide/testing.md"} <= pages
 
 
 @pytest.mark.parametrize("text", _FOUND.values(), ids=_FOUND)

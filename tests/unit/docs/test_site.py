@@ -1,15 +1,18 @@
 """The documents are a site whose links lead somewhere, and say what is there."""
 
+import json
 import re
 import subprocess
-import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import yaml
-from site_links import rewritten
+from website.build import SiteError, build, prepare
+from website.links import absolute
+from website.navigation import Entry, entries, paths
 
 from fairlead.control.status.conditions import _STALLED, Reason
 from fairlead.render.operator_settings import parse_settings
@@ -47,14 +50,94 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert lost == []
 
 
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    made = {path.parent.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("index.html")}
-    assert {"guide/install", "guide/troubleshooting", "reference/serve", "scope", "."} <= made
-    home = (tmp_path / "site" / "guide" / "install" / "index.html").read_text()
-    assert "/blob/main/Dockerfile" in home
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the built site; a page with a problem is an error."""
+    return build(tmp_path_factory.mktemp("site"))
+
+
+def test_every_page_is_in_the_site_and_its_search(site: Path) -> None:
+    made = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
+    for path in (CHECKOUT / "docs").rglob("*.md"):
+        page = path.relative_to(CHECKOUT / "docs").with_suffix("")
+        assert (page.parent if page.name == "index" else page).as_posix() in made
+    found = {one["location"].partition("#")[0] for one in json.loads((site / "search.json").read_text())["items"]}
+    assert {f"{page}/" for page in made - {"."}} <= found
+
+
+_FROM_ELSEWHERE = re.compile(
+    r"""<(?:script|img|iframe|source)[^>]*\ssrc=["']?(?:https?:)?//|<link(?![^>]*rel=["']?canonical)[^>]*\shref=["']?(?:https?:)?//"""
+)
+
+
+def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
+    html = {path: path.read_text() for path in site.rglob("*.html")}
+    assert [path for path, text in html.items() if _FROM_ELSEWHERE.search(text)] == []
+    # the one thing that the theme's script would fetch
+    assert [path for path, text in html.items() if 'class="mermaid"' in text] == []
+    assert [path for path in site.rglob("*.css") if re.search(r"url\([\"']?(?:https?:)?//", path.read_text())] == []
+
+
+def test_a_diagram_is_drawn_in_the_colours_of_the_site(site: Path) -> None:
+    (svg,) = re.findall(
+        r"<svg[^>]* aria-label=\"Diagram: .*?</svg>", (site / "guide/architecture/index.html").read_text()
+    )
+    assert "a replica of the operator" in svg
+    assert "var(--md-default-fg-color)" in svg
+    assert re.findall(r"#0[01]0[12]0\d", svg) == []
+
+
+def test_a_link_out_of_the_pages_leads_to_the_repository(site: Path) -> None:
+    assert "/blob/main/Dockerfile" in (site / "guide" / "install" / "index.html").read_text()
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# Home\n\n[there](gone.md)\n")
+    with pytest.raises(SiteError, match=r"index.md:3:9(.|\n)*page does not exist"):
+        build(tmp_path / "site", docs=docs)
+
+
+def listed(folder: str = "") -> list[Any]:
+    return entries(CHECKOUT / "docs", folder)
+
+
+def test_the_order_of_pages_is_written_down_for_all_of_them() -> None:
+    """A page that no .nav.yml names comes last under its folder, where it is hard to find."""
+    for folder in ("guide", "reference"):
+        written = (CHECKOUT / "docs" / folder / ".nav.yml").read_text()
+        names = {path.name for path in (CHECKOUT / "docs" / folder).glob("*.md")}
+        assert {name for name in names if f"- {name}\n" not in written} == set()
+
+
+def test_order_of_pages(tmp_path: Path) -> None:
+    for name in ("index", "b", "a", "more/y", "more/index"):
+        path = tmp_path / f"{name}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    (tmp_path / ".nav.yml").write_text("nav: [index.md, {Group: [b.md, {More: more}]}]")
+    want: list[Entry] = ["index.md", {"Group": ["b.md", {"More": ["more/index.md", "more/y.md"]}]}, "a.md"]
+    assert entries(tmp_path) == want
+    prepare(tmp_path / "copy", docs=tmp_path)
+    assert tomllib.loads((tmp_path / "copy" / "zensical.toml").read_text())["project"]["nav"] == want
+
+
+@pytest.mark.parametrize("folder", ["guide", "reference"])
+def test_an_index_page_has_the_groups_and_the_order_of_the_site(folder: str) -> None:
+    text = (CHECKOUT / "docs" / folder / "index.md").read_text()
+    links = [link.partition("#")[0] for link in re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", text, re.MULTILINE)]
+    groups: list[str] = []
+    order: list[str] = []
+    for entry in listed(folder):
+        if isinstance(entry, str):
+            order.append(entry)
+            continue
+        ((title, of_group),) = entry.items()
+        groups.append(title)
+        order += [paths(one)[0] for one in of_group]  # of a folder its index
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == groups
+    assert [f"{folder}/{link}" for link in links] == [path for path in order if path != f"{folder}/index.md"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +151,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_in_the_site_is_read_in_the_repository(page: str, link: str, want: str) -> None:
-    assert rewritten(f"see [it]({link}#there)", page, "https://host/it/") == f"see [it]({want}#there)"
+    assert absolute(f"see [it]({link}#there)", page, "https://host/it/") == f"see [it]({want}#there)"
 
 
 def test_troubleshooting_knows_whatever_does_not_pass_by_itself_and_no_reason_that_there_is_not() -> None:

@@ -1,4 +1,4 @@
-"""What the page of recipes shows is what happens."""
+"""What the page of expressions shows is what happens."""
 
 import re
 import textwrap
@@ -24,7 +24,7 @@ from support.policy.asking import Evaluation
 from support.policy.building import NOW, node, placed, pod, policy
 from support.policy.lint import finding_line, report_of, spec
 
-PAGE: Final = (Path(__file__).parents[3] / "docs/guide/recipes.md").read_text()
+PAGE: Final = (Path(__file__).parents[3] / "docs/guide/expressions.md").read_text()
 BLOCKS: Final = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", PAGE, re.MULTILINE)]
 TABLES: Final = re.findall(r"^\| expression \| is \|\n.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
 ROWS: Final = [line for table in TABLES for line in table.splitlines()]
@@ -50,10 +50,10 @@ def test_lint_has_nothing_to_mend(text: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_an_expression_is_what_the_page_says(row: str) -> None:
-    match = re.fullmatch(r"\| `(.+)` \| (?:`(.+)`|(raises|error)) \|", row)
+    match = re.fullmatch(r"\| `(.+)` \| (?:`(.+)`|(fails|does not compile)) \|", row)
     assert match is not None
     text, value, otherwise = match[1].replace("\\|", "|"), match[2], match[3]
-    if otherwise == "error":
+    if otherwise == "does not compile":
         with pytest.raises(ExpressionError):
             check(text, Environment(RULE), VALUE)
         return
@@ -64,7 +64,7 @@ def test_an_expression_is_what_the_page_says(row: str) -> None:
     view = NodeView(
         from_json("Node", OBJECTS["node"]), allocatable=_amounts("allocatable"), requested=_amounts("requested")
     )
-    if otherwise == "raises":
+    if otherwise == "fails":
         with pytest.raises(RAISED):
             expression.for_pod(facts)(view, now)
     else:

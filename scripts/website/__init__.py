@@ -1,0 +1,1 @@
+"""Site of docs/, which Zensical builds from copies of the pages."""
