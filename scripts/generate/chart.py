@@ -11,7 +11,6 @@ import yaml
 
 from fairlead.api.params import Params
 from fairlead.api.values import VALIDATIONS
-from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.prometheus_settings import PrometheusServer
 from generate import crds
 from generate.chart_values import Values
@@ -37,10 +36,10 @@ def schema() -> Schema:
 
 
 def _plain(node: Schema, defs: Schema) -> Schema:
-    if "anyOf" in node:  # a field that may be left out, or a quantity
+    if "anyOf" in node:  # a field that may be left out, or may have several types
         given, *more = (one for one in node["anyOf"] if one != {"type": "null"})
         if more:
-            return {"type": [one["type"] for one in (given, *more)]}
+            return _any_of([_plain(one, defs) for one in (given, *more)], node)
         node = given | {key: value for key, value in node.items() if key != "anyOf"}
     if "$ref" in node:
         node = defs[node["$ref"].rpartition("/")[2]] | {key: value for key, value in node.items() if key != "$ref"}
@@ -58,6 +57,15 @@ def _plain(node: Schema, defs: Schema) -> Schema:
     if "items" in node:
         made["items"] = _plain(node["items"], defs)
     return made
+
+
+def _any_of(schemas: list[Schema], node: Schema) -> Schema:
+    """Return one schema for several types: each keyword applies to its type alone. Helm's messages stay short so."""
+    described = {"description": " ".join(node["description"].split())} if "description" in node else {}
+    merged: Schema = {}
+    for one in schemas:
+        merged |= {key: value for key, value in one.items() if key != "description"}
+    return described | merged | {"type": [one["type"] for one in schemas]}
 
 
 def _values_of(node: Schema, defs: Schema) -> Schema:
@@ -147,16 +155,17 @@ def _rows(node: Schema, default: Any, path: str) -> Iterator[str]:
         shown = "required" if required else f"`{json.dumps(of)}`"
         choices = f" ({', '.join(f'`{choice}`' for choice in one['enum'])})" if "enum" in one else ""
         yield f"| `{here}` | {shown} | {said}{choices} |"
-        if "properties" in one.get("items", {}):
+        if here == "schedulers":  # the other fields are documented once
+            name = one["items"]["properties"]["name"]["description"]
+            yield f"| `schedulers[].name` | required | {name} |"
+            yield "| `schedulers[].*` | as in `schedulerDefaults` | Every field of `schedulerDefaults`. |"
+        elif one.get("items", {}).get("type") == "object" and "properties" in one["items"]:
             yield from _rows(one["items"], _defaults(here), f"{here}[].")
 
 
 def _defaults(path: str) -> Any:
-    """Return the defaults of a list's items; only schedulers and Prometheus servers have some."""
-    samples = {
-        "schedulers": SchedulerSettings(name="some"),
-        "prometheus": PrometheusServer(name="some", url="http://some"),
-    }
+    """Return the defaults of a list's items; only Prometheus servers have some."""
+    samples = {"prometheus": PrometheusServer(name="some", url="http://some")}
     return samples[path].model_dump(by_alias=True) if path in samples else {}
 
 

@@ -3,19 +3,24 @@
 `render/operator_settings` has the values that the operator reads; this module has those that only the chart reads.
 """
 
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+import yaml
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from fairlead.api.params import Listed, Params
-from fairlead.api.values import LabelValue, ObjectName, QualifiedKey, Shape
+from fairlead.api.values import LabelValue, QualifiedKey, Shape
 from fairlead.render.container_resources import ContainerResources
 from fairlead.render.operator_settings import (
     AdmissionSettings,
+    NetworkPolicySettings,
     OperatorSettings,
-    SchedulerSettings,
     TlsSettings,
 )
+from fairlead.render.scheduler_settings import PullSecret, SchedulerSettings
+
+RULES: Final = Path(__file__).parents[2] / "charts/fairlead/files/rules.yaml"
 
 Free = dict[str, Any]
 """A part of a Kubernetes object that is passed on unchanged."""
@@ -23,7 +28,38 @@ Labels = dict[QualifiedKey, LabelValue]
 Annotations = dict[QualifiedKey, str]
 _DIGEST = Shape("(sha256:[0-9a-f]{64})?", "write sha256: and 64 hexadecimal digits")
 _SECONDS = Shape("[1-9][0-9]*(s|m)", "write a duration such as 30s or 1m")
+_HOST = Shape(
+    "([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)?",
+    "write a registry, such as mirror.example:5000",
+)
+_NUMBER_OR_SHARE = Shape("([1-9][0-9]?|100)%|[0-9]{1,9}|", "write a number of pods, or a percentage such as 50%")
+_SECONDS_OR_NONE = Shape("([1-9][0-9]*(s|m))?", "write a duration such as 30s or 1m")
 _NAME = Shape("([a-z0-9]([-a-z0-9]*[a-z0-9])?)?", "write a name: lower-case letters, digits and '-'")
+
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+def _alerts() -> list[str]:
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return [rule["alert"] for group in groups for rule in group["rules"]]
+
+
+Alert = Annotated[str, WithJsonSchema({"type": "string", "enum": _alerts()})]
+"""Name of an alert of the chart."""
+
+
+def _pods(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_PodsInput = Annotated[int, Field(ge=0)] | Annotated[str, _NUMBER_OR_SHARE]
+PodCount = Annotated[
+    str,
+    _NUMBER_OR_SHARE,
+    BeforeValidator(_pods, json_schema_input_type=_PodsInput),
+]
+"""A number of pods, or a percentage of them."""
 
 
 class IssuerRef(Params):
@@ -74,14 +110,52 @@ class ServiceAccountValues(Params):
     """Annotations of the one that is created."""
 
 
+class PortValues(Params):
+    """Ports of the operator's pods. Its Services, its NetworkPolicy and its arguments follow."""
+
+    webhook: Port = 8443
+    """Port that schedulers call."""
+    admission: Port = 9443
+    """Port that the API server calls for the check of policies. With 10250 a private GKE cluster needs no firewall rule
+    of its own."""
+    probes: Port = 8080
+    """Port of /livez, /readyz and /metrics."""
+
+
+class DisruptionBudgetValues(Params):
+    """PodDisruptionBudget of the operator."""
+
+    enabled: bool = True
+    """false: none. There is also none with a single replica."""
+    min_available: PodCount = ""
+    """Pods that must stay available. Empty: maxUnavailable decides."""
+    max_unavailable: PodCount = ""
+    """Pods that may be unavailable. Empty: 1, unless minAvailable is set."""
+
+
+class ProbeValues(Params):
+    """Timings of a probe."""
+
+    initial_delay_seconds: Annotated[int, Field(ge=0)] = 0
+    """Time before the first probe."""
+    period_seconds: Annotated[int, Field(ge=1)]
+    """Time between two probes."""
+    timeout_seconds: Annotated[int, Field(ge=1)]
+    """Time within which one must be answered."""
+    failure_threshold: Annotated[int, Field(ge=1)]
+    """Failures in a row that count."""
+
+
 class ServiceValues(Params):
     """Services of the operator."""
 
+    annotations: Annotations = Field(default_factory=dict)
+    """Annotations of the Service that schedulers and the API server call."""
     ip_family_policy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] = "PreferDualStack"
     """ipFamilyPolicy of its Services."""
 
 
-class NetworkPolicyValues(Params):
+class NetworkPolicyValues(NetworkPolicySettings):
     """NetworkPolicy of the operator. The admission port stays open: no policy can select the API server."""
 
     enabled: bool = True
@@ -89,15 +163,15 @@ class NetworkPolicyValues(Params):
     webhook_from: Listed[Free] = ()
     """Peers, as in a NetworkPolicy, that may call in addition to the schedulers of this namespace: those with
     management ConfigOnly."""
-    metrics_from: Listed[Free] = ()
-    """Peers that may scrape metrics. Empty: all."""
 
 
 class AdmissionValues(AdmissionSettings):
     """Check of policies at `kubectl apply`. While it is unavailable nothing is blocked: its failurePolicy is Ignore."""
 
     enabled: bool = True
-    """false: only the status shows what is wrong with a policy, and port 9443 is closed."""
+    """false: only the status shows what is wrong with a policy, and the port is closed."""
+    timeout_seconds: Annotated[int, Field(ge=1, le=30)] = 10
+    """How long the API server waits for the check. It then stores the policy unchecked."""
 
 
 class CrdValues(Params):
@@ -106,6 +180,15 @@ class CrdValues(Params):
     enabled: bool = True
     """false: you apply `crds/` yourself, before the chart and at each upgrade. The chart takes over one that was
     applied so only with `helm install --take-ownership`."""
+    keep: bool = True
+    """false: uninstalling the chart deletes it, and with it every policy."""
+
+
+class RbacValues(Params):
+    """Roles of people."""
+
+    aggregate_to_edit: bool = True
+    """false: the built-in roles edit and admin do not include writing policies, which affect the whole cluster."""
 
 
 class ExplainRoleValues(Params):
@@ -131,8 +214,18 @@ class ServiceMonitorValues(Params):
     """Requires the CustomResourceDefinitions of the Prometheus operator."""
     interval: Annotated[str, _SECONDS] = "30s"
     """Scrape interval."""
+    scrape_timeout: Annotated[str, _SECONDS_OR_NONE] = ""
+    """Timeout of a scrape. Empty: that of your Prometheus."""
     labels: Labels = Field(default_factory=dict)
     """Labels by which your Prometheus selects it."""
+    namespace: Annotated[str, Field(max_length=63), _NAME] = ""
+    """Namespace in which it is created. Empty: that of the release."""
+    honor_labels: bool = False
+    """true: labels of the metrics take precedence over those of the scrape."""
+    relabelings: Listed[Free] = ()
+    """Relabelings of targets, as in a ServiceMonitor."""
+    metric_relabelings: Listed[Free] = ()
+    """Relabelings of metrics, as in a ServiceMonitor."""
 
 
 class AlertValues(Params):
@@ -169,6 +262,8 @@ class PrometheusRuleValues(Params):
     """URL of the page that documents the alerts."""
     thresholds: AlertValues = AlertValues()
     """Thresholds of the alerts."""
+    disabled: Annotated[Listed[Alert], Field(max_length=64)] = ()
+    """ObjectNames of alerts that are left out."""
 
 
 class DashboardValues(Params):
@@ -178,11 +273,22 @@ class DashboardValues(Params):
     """true: create it, for Grafana's sidecar."""
     labels: Labels = Field(default_factory=lambda: {"grafana_dashboard": "1"})
     """Labels by which the sidecar selects it."""
+    annotations: Annotations = Field(default_factory=dict)
+    """Annotations of it, such as the folder that the sidecar puts it in."""
+
+
+class MetricsServiceValues(Params):
+    """Service by which Prometheus finds the replicas."""
+
+    annotations: Annotations = Field(default_factory=dict)
+    """Annotations of it."""
 
 
 class MetricsValues(Params):
-    """Consumers of the metrics, which are always served on port 8080."""
+    """Consumers of the metrics, which are always served."""
 
+    service: MetricsServiceValues = MetricsServiceValues()
+    """Service by which Prometheus finds the replicas."""
     service_monitor: ServiceMonitorValues = ServiceMonitorValues()
     """ServiceMonitor for the Prometheus operator."""
     prometheus_rule: PrometheusRuleValues = PrometheusRuleValues()
@@ -191,20 +297,30 @@ class MetricsValues(Params):
     """ConfigMap with a dashboard for Grafana."""
 
 
+class GlobalValues(Params):
+    """Values that a parent chart gives to all its charts."""
+
+    image_registry: Annotated[str, Field(max_length=253), _HOST] = ""
+    """Registry of all images: of the operator instead of image.registry, and of kube-scheduler where its repository is
+    the default one. Empty: as those say."""
+    image_pull_secrets: Annotated[Listed[PullSecret], Field(max_length=16)] = ()
+    """Pull Secrets of all images, in this namespace, beside the others."""
+
+
 class Values(OperatorSettings):
     """Values of the chart."""
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
-    """Settings per scheduler. A listed scheduler always exists. One that is not listed exists while policies name it,
-    with all defaults, and is deleted 10 minutes after its last policy."""
+    """Settings per scheduler: `name`, and every field of schedulerDefaults. A listed scheduler always exists. One that
+    is not listed exists while policies name it, and is deleted 10 minutes after its last policy."""
     tls: TlsValues = TlsValues()
     """Source of certificates."""
     replicas: Annotated[int, Field(ge=1, le=20)] = 2
     """Number of pods. All of them answer schedulers; one of them leads."""
     image: ImageValues = ImageValues()
     """Image of the operator."""
-    image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
-    """Pull Secrets of the image, in this namespace."""
+    image_pull_secrets: Annotated[Listed[PullSecret], Field(max_length=16)] = ()
+    """Pull Secrets of the image, in this namespace: names, or objects with a name."""
     resources: ContainerResources = ContainerResources(
         requests={"cpu": "100m", "memory": "192Mi"}, limits={"memory": "2Gi"}
     )
@@ -214,7 +330,7 @@ class Values(OperatorSettings):
     priority_class_name: Annotated[str, Field(max_length=253)] = ""
     """Priority class, such as system-cluster-critical: while the operator is unavailable, pods of policies with
     failurePolicy Fail wait."""
-    node_selector: Labels = Field(default_factory=dict)
+    node_selector: Labels = Field(default_factory=lambda: {"kubernetes.io/os": "linux"})
     """Labels that its nodes must have."""
     tolerations: Listed[Free] = ()
     """Tolerations, as in a pod."""
@@ -222,8 +338,34 @@ class Values(OperatorSettings):
     """Affinity, as in a pod."""
     topology_spread_constraints: Listed[Free] = ()
     """Topology spread constraints, as in a pod, with a labelSelector. Empty: over hosts and zones, if possible."""
+    pod_security_context: Free = Field(default_factory=dict)
+    """Security context of the pods, merged over the chart's own, which the standard `restricted` admits."""
+    security_context: Free = Field(default_factory=dict)
+    """Security context of the containers, merged over the chart's own."""
+    host_network: bool = False
+    """true: the pods have their node's network, so that an API server outside an overlay network reaches the check of
+    policies. No NetworkPolicy applies to them then, and their ports must be free on the node: see `ports`."""
+    dns_policy: Literal["", "ClusterFirst", "ClusterFirstWithHostNet", "Default"] = ""
+    """DNS policy of the pods. Empty: ClusterFirst, or ClusterFirstWithHostNet with hostNetwork."""
+    ports: PortValues = PortValues()
+    """Ports of the pods. Its Services, its NetworkPolicy and its arguments follow."""
+    strategy: Free = Field(default_factory=dict)
+    """Strategy of the Deployment. Empty: a new pod is ready before an old one ends; with hostNetwork, whose ports the
+    old one holds, one pod after the other."""
+    revision_history_limit: Annotated[int, Field(ge=0)] = 3
+    """Number of old ReplicaSets that stay."""
+    pod_disruption_budget: DisruptionBudgetValues = DisruptionBudgetValues()
+    """PodDisruptionBudget of the pods."""
+    startup_probe: ProbeValues = ProbeValues(period_seconds=1, timeout_seconds=5, failure_threshold=120)
+    """Timings of the startup probe. Everything is listed meanwhile, which takes a while in a large cluster."""
+    readiness_probe: ProbeValues = ProbeValues(period_seconds=2, timeout_seconds=5, failure_threshold=2)
+    """Timings of the readiness probe."""
+    liveness_probe: ProbeValues = ProbeValues(period_seconds=10, timeout_seconds=10, failure_threshold=6)
+    """Timings of the liveness probe."""
     drain_seconds: Annotated[int, Field(ge=1, le=600)] = 10
     """How long a terminating pod keeps answering callers that still have its address. It then has 20 s more to stop."""
+    deployment_annotations: Annotations = Field(default_factory=dict)
+    """Annotations of the Deployment."""
     pod_labels: Labels = Field(default_factory=dict)
     """Labels of the pods."""
     pod_annotations: Annotations = Field(default_factory=dict)
@@ -238,6 +380,11 @@ class Values(OperatorSettings):
     """Additional volume mounts, as in a container."""
     common_labels: Labels = Field(default_factory=dict)
     """Labels of every object of the chart."""
+    extra_objects: Listed[Free | str] = ()
+    """Additional objects, as maps or as texts. Templates in them are rendered."""
+    name_override: Annotated[str, Field(max_length=40), _NAME] = ""
+    """Name of the objects after that of the release, instead of the chart's. The label app.kubernetes.io/name stays
+    `fairlead`, by which `fairlead status` finds the operator."""
     fullname_override: Annotated[str, Field(max_length=40), _NAME] = ""
     """Name of the objects. Empty: the name of the release."""
     service_account: ServiceAccountValues = ServiceAccountValues()
@@ -250,11 +397,13 @@ class Values(OperatorSettings):
     """Check of policies at `kubectl apply`."""
     crds: CrdValues = CrdValues()
     """CustomResourceDefinition."""
+    rbac: RbacValues = RbacValues()
+    """Roles of people who write policies."""
     explain_role: ExplainRoleValues = ExplainRoleValues()
     """ClusterRole for people who run `fairlead explain`: bind it, or include it in other roles."""
     uninstall: UninstallValues = UninstallValues()
     """Clean-up before the chart is uninstalled."""
     metrics: MetricsValues = MetricsValues()
     """Consumers of the metrics."""
-    global_: Free = Field(default_factory=dict, alias="global")
-    """Values of a parent chart; not used here."""
+    global_: GlobalValues = Field(default=GlobalValues(), alias="global")
+    """Values that a parent chart gives to all its charts."""

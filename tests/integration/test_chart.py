@@ -1,6 +1,7 @@
 """What helm makes of the chart, and what the API server makes of that."""
 
 import argparse
+import copy
 import re
 import textwrap
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.process.settings import Address
 from fairlead.render.object_names import ObjectNames
-from fairlead.render.operator_settings import parse_settings
+from fairlead.render.operator_settings import parse_settings, parse_values
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
@@ -60,28 +61,21 @@ def test_the_resource_is_the_one_of_the_models_and_stays() -> None:
     assert made == yaml.safe_load(CRD.read_text())
 
 
-def test_no_pod_of_the_operator_names_a_user_and_on_openshift_no_schedulers_do() -> None:
-    for one in template():
-        if one["kind"] in ("Deployment", "Job"):
-            context = one["spec"]["template"]["spec"]["securityContext"]
-            assert context == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}, one["metadata"][
-                "name"
-            ]
+def test_on_openshift_no_pod_of_schedulers_names_a_user() -> None:
     asked = ("template", "fairlead", str(CHART), "--show-only=templates/settings.yaml")
-    assert "assignedUserIds: true" in helm(*asked, "--api-versions=security.openshift.io/v1")
-    assert "assignedUserIds" not in helm(*asked)
+    for more, assigned in (((), False), (("--api-versions=security.openshift.io/v1",), True)):
+        text = yaml.safe_load(helm(*asked, *more))["data"]["settings.yaml"]
+        assert parse_settings(text).scheduler("any").assigned_user_ids is assigned
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_operator_can_read_its_settings(case: str) -> None:
     values = yaml.safe_load(CASES[case].read_text())
     made = parse_settings(the(template(CASES[case]), "ConfigMap", f"{_name(values)}-settings")["data"]["settings.yaml"])
-    told = parse_settings(
-        yaml.safe_dump(
-            {key: values[key] for key in ("schedulers", "annotationPrefixes", "prometheus") if key in values}
-        )
-    )
+    told = parse_values(CASES[case].read_text()).settings
     assert (made.schedulers, made.annotation_prefixes) == (told.schedulers, told.annotation_prefixes)
+    assert made.scheduler_defaults == told.scheduler_defaults
+    assert made.network_policy == told.network_policy
     assert made.prometheus == told.prometheus
     assert made.tls.mode == values.get("tls", {}).get("mode", "SelfManaged")
     assert made.admission.client_ca == values.get("admission", {}).get("clientCA", "")
@@ -349,7 +343,7 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
         ('tls.mode="CertManager"', "tls.issuerRef.name: is missing"),
         ('tls.issuerRef.name="ca"', "tls.issuerRef.name: is for tls.mode CertManager"),
         ('tls.mode="Provided"', "tls.caBundle: is missing"),
-        ("assignedUserIds=null", "upgrade with --reset-then-reuse-values"),
+        ("schedulerDefaults=null", "upgrade with --reset-then-reuse-values"),
         ('tls.caBundle="x"', "tls.caBundle: is for tls.mode Provided"),
         ('admission={"enabled":false,"clientCA":"x"}', "admission.clientCA: applies to the admission check only"),
         ('admission.clientCa="x"', "'clientCa' not allowed"),
@@ -386,6 +380,23 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
         ('maxUnlistedSchedulers=-1', "/maxUnlistedSchedulers"),
         ('serviceAccount.create=false', "serviceAccount.name: is missing"),
         ('podLabels={"app.kubernetes.io/name":"x"}', "podLabels[app.kubernetes.io/name]"),
+        ('schedulerDefaults={"name":"a"}', "'name' not allowed"),
+        ('schedulerDefaults.image.repositories="a"', "'repositories' not allowed"),
+        ('schedulerDefaults.extraArgs=["-v=4"]', "extraArgs"),
+        ('schedulerDefaults.qps=0', "qps"),
+        ('schedulerDefaults.profile={"schedulerName":"a"}', "schedulerDefaults.profile.schedulerName: is the name"),
+        ('imagePullSecrets=[{"names":"a"}]', "imagePullSecrets"),
+        ('imagePullSecrets=[1]', "imagePullSecrets"),
+        ('global={"imageRegistries":"a"}', "'imageRegistries' not allowed"),
+        ('global.imageRegistry="https://a"', "imageRegistry"),
+        ('ports.admission=70000', "admission"),
+        ('ports.admission=8443', "ports: 8443, 8443 and 8080 must differ"),
+        ('dnsPolicy="None"', "dnsPolicy"),
+        ('admission.timeoutSeconds=31', "timeoutSeconds"),
+        ('podDisruptionBudget={"minAvailable":1,"maxUnavailable":"50%"}', "exclude each other"),
+        ('podDisruptionBudget.minAvailable="half"', "minAvailable"),
+        ('metrics.prometheusRule.disabled=["FairleadGone"]', "disabled"),
+        ('readinessProbe.periodSecond=1', "'periodSecond' not allowed"),
         ('commonLabels={"helm.sh/chart":"x"}', "commonLabels[helm.sh/chart]"),
     ],
 )  # fmt: skip
@@ -491,7 +502,17 @@ def test_the_api_server_takes_every_object_as_it_is(
     kubectl("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-", stdin=text)
     for one in objects:
         if one["kind"] in ("Deployment", "Job"):
+            pod = one["spec"]["template"]["spec"]
+            if pod.pop("hostNetwork", False):  # nothing else of a pod that asks for it is refused
+                with pytest.raises(Exception, match=r"host namespaces \(hostNetwork=true\)"):
+                    _may_run(control_plane, _with_host_network(one))
             _may_run(control_plane, one)
+
+
+def _with_host_network(workload: Object) -> Object:
+    changed = copy.deepcopy(workload)
+    changed["spec"]["template"]["spec"]["hostNetwork"] = True
+    return changed
 
 
 def test_a_pod_that_its_namespace_refuses_would_be_seen(control_plane: Cluster, system: str) -> None:

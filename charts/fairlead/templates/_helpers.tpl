@@ -2,10 +2,10 @@
 {{- define "fairlead.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}
-{{- else if contains .Chart.Name .Release.Name -}}
+{{- else if contains (.Values.nameOverride | default .Chart.Name) .Release.Name -}}
 {{ .Release.Name | replace "." "-" | trunc 40 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-%s" .Release.Name .Chart.Name | replace "." "-" | trunc 40 | trimSuffix "-" }}
+{{ printf "%s-%s" .Release.Name (.Values.nameOverride | default .Chart.Name) | replace "." "-" | trunc 40 | trimSuffix "-" }}
 {{- end -}}
 {{- end -}}
 
@@ -57,7 +57,7 @@ app.kubernetes.io/part-of: {{ .Chart.Name }}
 
 {{- define "fairlead.image" -}}
 {{- with .Values.image -}}
-{{ with .registry }}{{ . }}/{{ end }}{{ .repository }}{{ with .digest }}@{{ . }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{ with $.Values.global.imageRegistry | default .registry }}{{ . }}/{{ end }}{{ .repository }}{{ with .digest }}@{{ . }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
 {{- end -}}
 {{- end -}}
 
@@ -77,7 +77,7 @@ annotations: {helm.sh/resource-policy: keep}
 
 {{- /* Placement of the chart's pods. */ -}}
 {{- define "fairlead.placement" -}}
-{{- with .Values.imagePullSecrets }}
+{{- with include "fairlead.pullSecrets" (concat .Values.imagePullSecrets .Values.global.imagePullSecrets) | fromYamlArray }}
 imagePullSecrets:
 {{- range . }}
 - name: {{ . | quote }}
@@ -98,15 +98,39 @@ tolerations:
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- /* as the image's own user, 65532, or the one that the cluster assigns */}}
+{{- $context := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") }}
+{{- include "fairlead.over" (list $context .Values.podSecurityContext) }}
 securityContext:
-  runAsNonRoot: true # as the image's own user, 65532, or the one that the cluster assigns
-  seccompProfile: {type: RuntimeDefault}
+  {{- toYaml $context | nindent 2 }}
 {{- end -}}
 
+{{- /* Security context of the containers. */ -}}
 {{- define "fairlead.locked" -}}
-allowPrivilegeEscalation: false
-capabilities: {drop: [ALL]}
-readOnlyRootFilesystem: true
+{{- $context := dict "allowPrivilegeEscalation" false "capabilities" (dict "drop" (list "ALL")) "readOnlyRootFilesystem" true }}
+{{- include "fairlead.over" (list $context .Values.securityContext) }}
+{{- toYaml $context }}
+{{- end -}}
+
+{{- /* Sets the fields of the second map in the first one, at every depth. Helm's own merge takes false for missing. */ -}}
+{{- define "fairlead.over" -}}
+{{- $into := first . }}
+{{- range $key, $value := last . }}
+{{- if and (kindIs "map" $value) (kindIs "map" (get $into $key)) }}
+{{- include "fairlead.over" (list (get $into $key) $value) }}
+{{- else }}
+{{- $_ := set $into $key $value }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Names of pull Secrets that are given as names or as objects, each once, as a list in YAML. */ -}}
+{{- define "fairlead.pullSecrets" -}}
+{{- $names := list }}
+{{- range . }}
+{{- $names = append $names (kindIs "map" . | ternary (get (kindIs "map" . | ternary . dict) "name") .) }}
+{{- end }}
+{{- uniq $names | toYaml }}
 {{- end -}}
 
 {{- /* Credentials for a Prometheus server, where webhook/data_sources/server_access.py looks for them. Without one the

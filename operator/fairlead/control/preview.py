@@ -19,8 +19,9 @@ from fairlead.control.decide.unlisted_schedulers import denial_reason, in_order_
 from fairlead.kube.watch.secrets import TLS, Secret, SecretMetadata, body
 from fairlead.render.cluster_facts import ALL_UP_TO, ClusterFacts
 from fairlead.render.object_names import Object
-from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
+from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.plan import Plan
+from fairlead.render.scheduler_settings import SchedulerSettings
 from fairlead.render.templates import TemplateEngine
 
 TAG: Final = "<version: of the API server>"

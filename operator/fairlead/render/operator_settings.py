@@ -1,176 +1,45 @@
 """Settings of the operator, read from one YAML document. The docstrings of fields are the documentation of values."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
 from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.parse import parse_params
-from fairlead.api.values import Duration, LabelValue, Name, ObjectName, QualifiedKey, Shape, within
+from fairlead.api.values import Shape
 from fairlead.pki.parsing import digest
 from fairlead.plain_data import document
-from fairlead.render.container_resources import ContainerResources
-from fairlead.render.prometheus_settings import PrometheusServer, offline_check
+from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.render.scheduler_settings import KUBE_SCHEDULER, Free, PullSecret, SchedulerDefaults, SchedulerSettings
 
 VALUES_MAX: Final = 100_000
 """Greatest number of values in the settings, aliases expanded."""
-KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
-
-
-def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the value; raise for what YAML can express and JSON cannot."""
-    failed = [(path, "is not JSON: put it in quotes") for path in _no_json(value)]
-    if failed:
-        raise PydanticCustomError("failed_checks", "a value is not JSON", {"failed": failed})
-    return value
-
-
-def _no_json(value: object, path: FieldPath = ()) -> Iterator[FieldPath]:
-    match value:
-        case dict():
-            for key, one in value.items():
-                yield from _no_json(one, (*path, str(key))) if _is_text(key) else [(*path, ascii(key))]
-        case list():
-            for index, one in enumerate(value):
-                yield from _no_json(one, (*path, index))
-        case None | bool() | int():
-            pass
-        case float() if math.isfinite(value):
-            pass
-        case _ if not _is_text(value):
-            yield path
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-_Free = Annotated[dict[str, Any], AfterValidator(_plain)]
-"""A part of a Kubernetes object that is passed on unchanged."""
-
-_SAMPLE = Shape("Auto|([1-9][0-9]?|100)%", "write Auto, or a percentage from 1% to 100%")
-_REPOSITORY = Shape(
-    r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+",
-    "write a registry and a path, such as registry.example/kube-scheduler; the tag belongs under tag",
-)
-_TAG = Shape(r"(\w[-\w.]{0,127})?", "write a tag such as v1.37.1")
-_DIGEST = Shape("(sha256:[0-9a-f]{64})?", "write sha256: and 64 hexadecimal digits")
-_EXTENDED = Shape(
-    r"(?!requests\.)(?!([-a-z0-9.]+\.)?kubernetes\.io/)[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
-    "write an extended resource such as example.com/gpu",
-)
-
-
-class ManagedResource(Params):
-    """An extended resource that policies account for instead of the scheduler."""
-
-    name: Annotated[str, Field(max_length=240), _EXTENDED]
-    """The resource, such as example.com/gpu."""
-    ignored_by_scheduler: bool
-    """true: the scheduler does not check whether a node has enough of it."""
-
-    @classmethod
-    def checks(cls) -> tuple[FieldCheck, ...]:
-        """Return the check that it is true: otherwise kube-scheduler sends us only pods that request the resource."""
-        message = "must be true: a policy selects pods by its match; leave out a resource that the scheduler counts"
-        return (offline_check(lambda self: self.ignored_by_scheduler, message, "ignoredByScheduler"),)
-
-
-class Image(Params):
-    """Image of kube-scheduler. A digest takes precedence over a tag."""
-
-    repository: Annotated[str, _REPOSITORY] = KUBE_SCHEDULER
-    """Registry and path."""
-    tag: Annotated[str, _TAG] = ""
-    """Version. Empty: the version of the API server, the lowest one if several differ."""
-    digest: Annotated[str, _DIGEST] = ""
-    """Digest of the image, as sha256:..."""
-
-
-class PodPlacement(Params):
-    """Placement of the scheduler's own pods."""
-
-    node_selector: dict[QualifiedKey, LabelValue] = Field(default_factory=dict)
-    """Labels that their nodes must have."""
-    tolerations: Listed[_Free] = ()
-    """Tolerations, as in a pod."""
-    affinity: _Free = Field(default_factory=dict)
-    """Affinity, as in a pod."""
-    priority_class_name: Annotated[str, Field(max_length=253)] = ""
-    """Priority class, such as system-cluster-critical."""
-
-
-class SchedulerSettings(Params):
-    """Settings of one scheduler."""
-
-    name: Name
-    """Name that pods set in spec.schedulerName."""
-    management: Literal["Managed", "ConfigOnly"] = "Managed"
-    """Managed: the operator runs the scheduler. ConfigOnly: you run it, with the configuration that the operator
-    publishes."""
-    replicas: Annotated[int, Field(ge=1, le=10)] = 2
-    """Number of pods; one of them leads."""
-    node_sample: Annotated[str, _SAMPLE] = "Auto"
-    """Share of the nodes that it asks about before it chooses (percentageOfNodesToScore). Auto: all nodes in clusters
-    of up to 1000 nodes, the scheduler's own choice in larger ones."""
-    timeout: Annotated[Duration, within("1s", "30s")] = Duration("1s")
-    """How long it waits for an answer of the operator."""
-    managed_resources: Annotated[Listed[ManagedResource], Field(max_length=64)] = ()
-    """Extended resources that the scheduler does not count."""
-    profile: _Free = Field(default_factory=dict)
-    """A KubeSchedulerProfile, with plugins and pluginConfig."""
-    image: Image = Image()
-    """Image of kube-scheduler."""
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    """Pull policy of the image."""
-    image_pull_secrets: Annotated[Listed[ObjectName], Field(max_length=16)] = ()
-    """Pull Secrets of the image, in the operator's namespace."""
-    placement: PodPlacement = PodPlacement()
-    """Placement of its pods."""
-    pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
-    """Maximum back-off of a pod that was rejected, while other pods are in the queue."""
-    resources: ContainerResources = ContainerResources()
-    """Resources of its container."""
-    assigned_user_ids: bool = False
-    """true: its pods do not set a user, because the cluster assigns one, as OpenShift does. false: they run as 65532,
-    because the image of kube-scheduler would run as root."""
-
-    @classmethod
-    def checks(cls) -> tuple[FieldCheck, ...]:
-        """Return the checks: the cluster's own scheduler is never managed, and a profile is named only once."""
-        return (
-            offline_check(
-                lambda self: (self.name, self.management) != (CLUSTERS_OWN_SCHEDULER, "Managed"),
-                f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own scheduler and is never managed: set management to "
-                "ConfigOnly, or give the scheduler another name",
-                "management",
-            ),
-            offline_check(
-                lambda self: "schedulerName" not in self.profile,
-                "is the name of this entry: leave it out",
-                "profile.schedulerName",
-            ),
-        )
-
-
 OPERATOR_NAME: Final = "fairlead"
 """Name of its objects if the release has the name that the chart's README uses."""
+WEBHOOK_PORT: Final = 8443
+"""Port at which schedulers call the operator."""
 CHART_ONLY: Final = frozenset(
     {
-        *("affinity", "commonLabels", "crds", "drainSeconds", "explainRole", "extraArgs", "extraEnv", "extraVolumes"),
-        *("extraVolumeMounts", "fullnameOverride", "global", "image", "imagePullSecrets", "logLevel", "metrics"),
-        *("networkPolicy", "nodeSelector", "podAnnotations", "podLabels", "priorityClassName", "replicas", "resources"),
-        *("service", "serviceAccount", "tolerations", "topologySpreadConstraints", "uninstall"),
+        *("affinity", "commonLabels", "crds", "deploymentAnnotations", "dnsPolicy", "drainSeconds", "explainRole"),
+        *("extraArgs", "extraEnv", "extraObjects", "extraVolumeMounts", "extraVolumes", "fullnameOverride", "global"),
+        *("hostNetwork", "image", "imagePullSecrets", "livenessProbe", "logLevel", "metrics", "nameOverride"),
+        *("nodeSelector", "podAnnotations", "podDisruptionBudget", "podLabels", "podSecurityContext", "ports"),
+        *("priorityClassName", "rbac", "readinessProbe", "replicas", "resources", "revisionHistoryLimit"),
+        *("securityContext", "service", "serviceAccount", "startupProbe", "strategy", "tolerations"),
+        *("topologySpreadConstraints", "uninstall"),
     }
 )
 """Values that only the chart reads: they configure the operator itself."""
-CHART_ONLY_OF: Final = {"admission": frozenset({"enabled"}), "tls": frozenset({"caBundle", "issuerRef"})}
+CHART_ONLY_OF: Final = {
+    "admission": frozenset({"enabled", "timeoutSeconds"}),
+    "networkPolicy": frozenset({"enabled", "webhookFrom"}),
+    "tls": frozenset({"caBundle", "issuerRef"}),
+}
 _PREFIX = Shape(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[-\w.]*",
     "write the prefix of the keys including '/', such as example.com/",
@@ -205,11 +74,20 @@ class AdmissionSettings(Params):
     without such a certificate are refused. Empty: no client certificate is required, and every pod may call."""
 
 
+class NetworkPolicySettings(Params):
+    """NetworkPolicies of the operator and of schedulers."""
+
+    metrics_from: Listed[Free] = ()
+    """Peers, as in a NetworkPolicy, that may scrape the metrics of the operator and of schedulers. Empty: all."""
+
+
 class OperatorSettings(Params):
     """Settings of the operator."""
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
-    """Settings per scheduler. Schedulers that are not listed have all defaults."""
+    """Settings per scheduler. What one does not set is taken from schedulerDefaults."""
+    scheduler_defaults: SchedulerDefaults = SchedulerDefaults()
+    """Settings of all schedulers, listed or not."""
     unlisted_schedulers: Literal["Allow", "Deny"] = "Allow"
     """Whether policies may name schedulers that are not listed. Deny: such policies are not accepted, and a scheduler
     that runs for them is deleted after 10 minutes."""
@@ -227,6 +105,8 @@ class OperatorSettings(Params):
     """Namespace of the Lease by which one operator manages the policies of the cluster; it must exist. With another
     one than kube-system, such as the release's own, nothing is written in kube-system: set it where that is denied, as
     on GKE Autopilot. Anyone who may write Leases in it can keep the operator from leading."""
+    network_policy: NetworkPolicySettings = NetworkPolicySettings()
+    """NetworkPolicies of the operator and of schedulers."""
     annotation_prefixes: Annotated[
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)
@@ -250,8 +130,31 @@ class OperatorSettings(Params):
         if found is None and name == CLUSTERS_OWN_SCHEDULER:
             why = f"{name} is not listed, and is never managed"
             raise InvalidObjectError([FieldError(("schedulers",), why, "list it with management ConfigOnly")])
-        found = found or SchedulerSettings(name=name)
+        found = (found or SchedulerSettings(name=name)).over(self.scheduler_defaults)
         return found.model_copy(update={"assigned_user_ids": True}) if self.assigned_user_ids else found
+
+    @classmethod
+    def checks(cls) -> tuple[FieldCheck, ...]:
+        """Return the check that the cluster's own scheduler is never managed."""
+
+        def managed(self: "OperatorSettings") -> int | None:
+            names = [one.name for one in self.schedulers]
+            index = names.index(CLUSTERS_OWN_SCHEDULER) if CLUSTERS_OWN_SCHEDULER in names else None
+            return None if index is None or self.scheduler(names[index]).management != "Managed" else index
+
+        message = (
+            f"{CLUSTERS_OWN_SCHEDULER} is the cluster's own scheduler and is never managed: set management to "
+            "ConfigOnly, or give the scheduler another name"
+        )
+        return (
+            FieldCheck(
+                "",
+                lambda self: managed(self) is None,
+                message,
+                "schedulers",
+                below=lambda self: (managed(self) or 0, "management"),
+            ),
+        )
 
 
 def parse_settings(text: str) -> OperatorSettings:
@@ -264,8 +167,10 @@ class ChartValues:
     """Values of the chart that decide the objects of schedulers."""
 
     settings: OperatorSettings
-    fullname: str
+    fullname: str = OPERATOR_NAME
     """Name of the operator's objects, and of the Service that schedulers call."""
+    port: int = WEBHOOK_PORT
+    """Port at which schedulers call it."""
 
 
 def parse_values(text: str) -> ChartValues:
@@ -275,14 +180,65 @@ def parse_values(text: str) -> ChartValues:
     """
     read = _read(text)
     if not isinstance(read, dict):
-        return ChartValues(parse_params(read, OperatorSettings), OPERATOR_NAME)
+        return ChartValues(parse_params(read, OperatorSettings))
     fields: dict[str, Any] = {key: value for key, value in read.items() if key not in CHART_ONLY}
     for part, chart_only in CHART_ONLY_OF.items():
         if isinstance(message := fields.get(part), dict):
             fields[part] = {key: value for key, value in message.items() if key not in chart_only}
+    if isinstance(given := fields.get("schedulerDefaults"), dict):
+        fields["schedulerDefaults"] = _over(SchedulerDefaults().model_dump(mode="json", by_alias=True), given)
+    shared = parse_params(read.get("global") or {}, _Shared, ("global",))
+    ports = parse_params(read.get("ports") or {}, _Ports, ("ports",))
     if not isinstance(fullname := read.get("fullnameOverride") or OPERATOR_NAME, str):
         raise InvalidObjectError([FieldError(("fullnameOverride",), "must be a string")])
-    return ChartValues(parse_params(fields, OperatorSettings), fullname)
+    return ChartValues(_with_shared(parse_params(fields, OperatorSettings), shared), fullname, ports.webhook)
+
+
+def _over(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values over the chart's, as Helm merges them: maps by key, and null removes one."""
+    both = {**defaults, **given}
+    merged = {
+        key: _over(defaults[key], value) if isinstance(value, dict) and isinstance(defaults.get(key), dict) else value
+        for key, value in both.items()
+    }
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+class _Ports(Params):
+    """Ports of the operator's pods, of which schedulers call one."""
+
+    webhook: int = WEBHOOK_PORT
+    admission: int = 0
+    probes: int = 0
+
+
+class _Shared(Params):
+    """Values of a parent chart, as the chart's models have them."""
+
+    image_registry: str = ""
+    image_pull_secrets: Listed[PullSecret] = ()
+
+
+def _with_shared(settings: OperatorSettings, shared: _Shared) -> OperatorSettings:
+    """Return the settings with the registry and the pull Secrets of a parent chart, as templates/settings.yaml does."""
+    defaults = settings.scheduler_defaults
+    image, more = defaults.image, shared.image_pull_secrets
+    if shared.image_registry and image.repository == KUBE_SCHEDULER:
+        mirror = f"{shared.image_registry}/{KUBE_SCHEDULER.partition('/')[2]}"
+        image = image.model_copy(update={"repository": mirror})
+    schedulers = [
+        one.model_copy(update={"image_pull_secrets": _union(one.image_pull_secrets, more)})
+        if one.image_pull_secrets
+        else one
+        for one in settings.schedulers
+    ]
+    secrets = _union(defaults.image_pull_secrets, more)
+    changed = defaults.model_copy(update={"image": image, "image_pull_secrets": secrets})
+    return settings.model_copy(update={"scheduler_defaults": changed, "schedulers": tuple(schedulers)})
+
+
+def _union(some: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*some, *more)))
 
 
 def _read(text: str) -> Any:

@@ -1,6 +1,6 @@
 """Plan of a scheduler: its manifests, from its settings, its wiring and the cluster facts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from fairlead.render.cluster_facts import ClusterFacts, image_tag, percentage
 from fairlead.render.container_resources import ContainerResources
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Object, ObjectNames, digest
-from fairlead.render.operator_settings import SchedulerSettings
+from fairlead.render.scheduler_settings import SchedulerSettings
 from fairlead.render.templates import TemplateEngine, read, written
 
 CONFIG_FOLDER: Final = "/etc/fairlead/config"
@@ -133,8 +133,17 @@ def renewed(config_map: Mapping[str, Any], names: ObjectNames, ca_bundle: str) -
     }
 
 
-def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
-    """Return the plan of a scheduler. Raises InvalidObjectError that names the setting to change."""
+def plan(
+    engine: TemplateEngine,
+    settings: SchedulerSettings,
+    wiring: Wiring,
+    facts: ClusterFacts,
+    metrics_from: Sequence[Mapping[str, Any]] = (),
+) -> Plan:
+    """Return the plan of a scheduler whose metrics these peers may scrape; none: all may.
+
+    Raises InvalidObjectError that names the setting to change.
+    """
     names = ObjectNames(settings.name, facts.namespace)
     config = configuration(engine, settings, wiring, facts)
     config_text, ca_hash = written([config]), digest(facts.ca_bundle)
@@ -154,6 +163,7 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
             "scheduler/pod.yaml",
             **values,
             image=_image(settings, facts),
+            arguments=_arguments(settings),
             resources=_resources(settings.resources),
             locked=_SECURITY_CONTEXT,
             config_folder=CONFIG_FOLDER,
@@ -169,6 +179,7 @@ def plan(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, fa
             pod=_pinned(pod, config_map, config_hash),
             config_map=config_map,
             config_hash=config_hash,
+            metrics_from=[dict(peer) for peer in metrics_from],
         )
     return Plan(
         names=names,
@@ -203,6 +214,13 @@ def _image(settings: SchedulerSettings, facts: ClusterFacts) -> str:
         raise InvalidObjectError(
             [FieldError(("schedulers", settings.name, "image", "tag"), str(error), "set a tag")]
         ) from None
+
+
+def _arguments(settings: SchedulerSettings) -> list[str]:
+    """Return the arguments that settings add; the check of the configuration has them too, because gates change it."""
+    verbosity = [f"--v={settings.verbosity}"] if settings.verbosity else []
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(settings.feature_gates.items()))
+    return [*verbosity, *([f"--feature-gates={gates}"] if gates else []), *settings.extra_args]
 
 
 def _resources(resources: ContainerResources) -> Mapping[str, Any]:

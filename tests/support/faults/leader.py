@@ -18,8 +18,9 @@ from fairlead.pki.issuing import Pair
 from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import SCHEDULER_LABEL
-from fairlead.render.operator_settings import OperatorSettings, SchedulerSettings
+from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.plan import Plan, plan
+from fairlead.render.scheduler_settings import SchedulerSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
 from support.faults.api import Happened

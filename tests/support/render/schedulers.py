@@ -6,8 +6,8 @@ from typing import Any
 from fairlead.api.parse import parse_params
 from fairlead.render.cluster_facts import ClusterFacts
 from fairlead.render.extenders import Wiring
-from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan
+from fairlead.render.scheduler_settings import SchedulerSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine, written
 
@@ -50,6 +50,14 @@ EVERYTHING: dict[str, Any] = {
         "priorityClassName": "system-cluster-critical",
     },
     "podMaxBackoffSeconds": 30,
+    "podLabels": {"sidecar.istio.io/inject": "true"},
+    "podAnnotations": {"linkerd.io/inject": "enabled"},
+    "verbosity": 4,
+    "extraArgs": ["--logging-format=json"],
+    "featureGates": {"OpportunisticBatching": False},
+    "parallelism": 32,
+    "qps": 200,
+    "burst": 300,
     "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
 }
 
@@ -84,6 +92,7 @@ SCENES: dict[str, Plan] = {
         Wiring(fails=True), facts(nodes=5000, server_versions=("v1.37.1", "v1.36.3-gke.100")), replicas=1
     ),
     "every-setting": planned(Wiring(fails=True, scores=True), **EVERYTHING),
+    "assigned-user-ids": planned(assignedUserIds=True),
     "longest-name": planned(Wiring(fails=True), facts(namespace=LONGEST), name=LONGEST),
     "config-only": planned(Wiring(fails=True, scores=True), name="default-scheduler", management="ConfigOnly"),
 }

@@ -4,167 +4,21 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 from generate import chart
 
+from support.chart.alerts import CASES, NAMESPACE, RENDERED, SERVE, alerts, rendered
 from testbed import packages
 
-_RENDERED = Path(__file__).parents[2] / "data/chart/everything.yaml"
 _PROMTOOL = packages.Need("a test of alerts", {"promtool": "prometheus"})
-_POD = 'namespace="fairlead-system", pod="a"'
-
-
-class Case(NamedTuple):
-    """Series of one scrape a minute that fire an alert after so many minutes, and others that do not."""
-
-    fires: Mapping[str, str]
-    quiet: Mapping[str, str]
-    labels: Mapping[str, str] = {}
-    minutes: int = 30
-
-
-def _total(name: str, **labels: str) -> str:
-    written = ", ".join([_POD, *(f'{key}="{value}"' for key, value in labels.items())])
-    return f"fairlead_{name}{{{written}}}"
-
-
-_UP, _SET = {_total("build_info", version="1"): "1x60"}, {_total("policy_set_info", hash="x"): "1x60"}
-_OTHER_SET = 'fairlead_policy_set_info{namespace="fairlead-system", pod="b", hash="y"}'
-_POLICY, _RULE, _CALL = {"policy": "p"}, {"policy": "p", "rule": "r"}, {"scheduler": "s", "verb": "filter"}
-_ENDS = _total("certificate_expiration_timestamp_seconds", certificate="server")
-CASES = {
-    "FairleadAway": Case({}, _UP, {"namespace": "fairlead-system"}),
-    "FairleadNoLeader": Case({_total("leader"): "0x60"}, {_total("leader"): "1x60"}),
-    "FairleadServesNoPolicies": Case(_UP, _UP | _SET, {"namespace": "fairlead-system", "pod": "a", "version": "1"}),
-    "FairleadPolicyNotReady": Case(
-        {_total("policy_condition", policy="p", type="Ready", status="False"): "1x60"},
-        {
-            _total("policy_condition", policy="p", type="Ready", status="True"): "1x60",
-            _total("policy_condition", policy="p", type="Stalled", status="False"): "1x60",
-        },
-        _POLICY,
-    ),
-    "FairleadPolicyNotServing": Case(
-        {_total("policy_state", policy="p", reason="LastGoodServes"): "1x60"},
-        {_total("policy_state", policy="p", reason="Compiled"): "1x60"},
-        {"policy": "p", "reason": "LastGoodServes"},
-    ),
-    "FairleadRolledBack": Case(
-        {_total("rollout_duration_seconds_count", scheduler="s", result="rolled_back"): "0x25 1x35"},
-        {_total("rollout_duration_seconds_count", scheduler="s", result="verified"): "0x25 1x35"},
-        {"scheduler": "s"},
-    ),
-    "FairleadReconcileErrors": Case(
-        {_total("reconcile_duration_seconds_count", scheduler="s", result="error"): "0+1x60"},
-        {_total("reconcile_duration_seconds_count", scheduler="s", result="conflict"): "0+1x60"},
-        {"scheduler": "s"},
-    ),
-    "FairleadWatchFailing": Case(
-        {_total("watch_failures_total", kind="nodes", reason="403"): "0+1x60"},
-        {_total("watch_failures_total", kind="nodes", reason="403"): "0x20 1x40"},
-        {"pod": "a", "kind": "nodes"},
-    ),
-    "FairleadMirrorStale": Case(
-        {_total("mirror_staleness_seconds", kind="nodes"): "0+60x60"},
-        {_total("mirror_staleness_seconds", kind="nodes"): "60x60"},
-        {"pod": "a", "kind": "nodes"},
-    ),
-    "FairleadMirrorDiffers": Case(
-        {_total("mirror_differences_total", kind="nodes"): "0x20 1x40"},
-        {_total("mirror_differences_total", kind="nodes"): "1x60"},
-        {"namespace": "fairlead-system", "pod": "a", "kind": "nodes"},
-    ),
-    "FairleadReplicasDisagree": Case(_SET | {_OTHER_SET: "1x60"}, _SET),
-    "FairleadRuleErrors": Case(
-        {_total("rule_errors_total", **_RULE): "0+1x60"}, {_total("rule_errors_total", **_RULE): "1x60"}, _RULE
-    ),
-    "FairleadDataNotReady": Case(
-        {_total("policy_condition", policy="p", type="DataReady", status="False"): "1x60"},
-        {
-            _total("policy_condition", policy="p", type="DataReady", status="True"): "1x60",
-            _total("policy_condition", policy="p", type="DataReady", status="Unknown"): "1x60",
-        },
-        _POLICY,
-    ),
-    "FairleadInternalErrors": Case(
-        {_total("rule_internal_errors_total", **_RULE): "0x25 1x35"},
-        {_total("rule_internal_errors_total", **_RULE): "1x60"},
-        _RULE,
-    ),
-    "FairleadPolicyTooSlow": Case(
-        {_total("policy_too_slow_total", **_POLICY): "0+1x60"},
-        {_total("policy_too_slow_total", **_POLICY): "1x60"},
-        _POLICY,
-    ),
-    "FairleadSlow": Case(
-        {
-            _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="0.5"): "0x60",
-            _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="1.0"): "0+9x60",
-            _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="+Inf"): "0+9x60",
-        },
-        {
-            _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="0.1"): "0+9x60",
-            _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="+Inf"): "0+9x60",
-        },
-        _CALL,
-    ),
-    "FairleadCallErrors": Case(
-        {_total("webhook_request_duration_seconds_count", **_CALL, outcome="error"): "0+1x60"},
-        {_total("webhook_request_duration_seconds_count", **_CALL, outcome="refused"): "0+1x60"},
-        _CALL,
-    ),
-    "FairleadRefusesCallers": Case(
-        {_total("webhook_refused_total", reason="expired"): "0+9x60"},
-        {_total("webhook_refused_total", reason="expired"): "0+1x60"},
-        {"reason": "expired"},
-    ),
-    "FairleadMissedSamples": Case(
-        {_total("webhook_missed_samples_total", scheduler="s"): "0x25 1x35"},
-        {_total("webhook_missed_samples_total", scheduler="s"): "1x60"},
-        {"namespace": "fairlead-system", "pod": "a", "scheduler": "s"},
-    ),
-    "FairleadGrantsRefused": Case(
-        {
-            _total("device_binds_total", result="refused"): "0+1x60",
-            _total("device_binds_total", result="granted"): "0+9x60",
-        },
-        {
-            _total("device_binds_total", result="refused"): "0+1x60",
-            _total("device_binds_total", result="granted"): "0+99x60",
-        },
-        minutes=45,
-    ),
-    "FairleadForeignDevicePods": Case(
-        {_total("device_foreign_pods", resource="r"): "1x60"},
-        {_total("device_foreign_pods", resource="r"): "0x60"},
-        {"resource": "r"},
-    ),
-    "FairleadLedgerUnreadable": Case(
-        {_total("ledger_unreadable_entries"): "1x60"}, {_total("ledger_unreadable_entries"): "0x60"}
-    ),
-    "FairleadCertificateExpires": Case(
-        {_ENDS: "86400x120"}, {_ENDS: "864000x120"}, {"pod": "a", "certificate": "server"}, minutes=90
-    ),
-}
-
-
-def rendered() -> list[dict[str, Any]]:
-    """The rules as the chart renders them."""
-    objects = yaml.safe_load_all(_RENDERED.read_text())
-    return [one["spec"] for one in objects if one and one["kind"] == "PrometheusRule"][0]["groups"]  # type: ignore[no-any-return]  # noqa: RUF015
-
-
-def alerts() -> dict[str, dict[str, Any]]:
-    """By their names."""
-    return {rule["alert"]: rule for group in rendered() for rule in group["rules"]}
 
 
 def test_each_alert_is_tried() -> None:
     assert alerts().keys() == CASES.keys()
-    assert "$(" not in _RENDERED.read_text()
+    assert "$(" not in RENDERED.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -174,27 +28,43 @@ def promtool() -> str:
     return "promtool"
 
 
-def _series(series: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
-    return [{"series": name, "values": values} for name, values in series.items()]
+def _series(series: Mapping[str, str], cluster: str = "") -> Sequence[Mapping[str, str]]:
+    label = f'{{cluster="{cluster}", ' if cluster else "{"
+    return [{"series": name.replace("{", label, 1), "values": values} for name, values in series.items()]
+
+
+def _run(promtool: str, folder: Path, tests: list[Any]) -> None:
+    bare = [{key: value for key, value in one.items() if key != "annotations"} for one in alerts().values()]
+    (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "fairlead", "rules": bare}]}))
+    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
+    (folder / "tests.yaml").write_text(yaml.safe_dump(document))
+    done = subprocess.run(
+        [promtool, "test", "rules", "tests.yaml"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _test(name: str, series: Sequence[Mapping[str, str]], *expected: Mapping[str, str]) -> Any:
+    fired = [{"exp_labels": {**one, **alerts()[name]["labels"]}} for one in expected]
+    asked = {"eval_time": f"{CASES[name].minutes}m", "alertname": name, "exp_alerts": fired}
+    return {"name": name, "interval": "1m", "input_series": series, "alert_rule_test": [asked]}
 
 
 def test_each_fires_when_it_should_and_no_other_time(promtool: str, tmp_path: Path) -> None:
-    bare = [{key: value for key, value in one.items() if key != "annotations"} for one in alerts().values()]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "fairlead", "rules": bare}]}))
-    tests: list[Any] = []
+    tests = []
     for name, case in CASES.items():
-        rule, when = alerts()[name], f"{case.minutes}m"
-        fired = {"exp_labels": {**case.labels, **rule["labels"]}}
-        for series, expected in ((case.fires, [fired]), (case.quiet, [])):
-            asked = {"eval_time": when, "alertname": name, "exp_alerts": expected}
-            tests.append({"name": name, "interval": "1m", "input_series": _series(series), "alert_rule_test": [asked]})
-    (tmp_path / "tests.yaml").write_text(
-        yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests})
-    )
-    done = subprocess.run(
-        [promtool, "test", "rules", "tests.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+        tests.append(_test(name, _series({**case.fires, **SERVE}), {"namespace": NAMESPACE, **case.labels}))
+        tests.append(_test(name, _series({**case.quiet, **SERVE})))
+    tests.append(_test("FairleadAway", [], {"namespace": NAMESPACE}))
+    _run(promtool, tmp_path, tests)
+
+
+def test_each_fires_for_its_own_cluster_alone(promtool: str, tmp_path: Path) -> None:
+    tests = []
+    for name, case in CASES.items():
+        both = [*_series({**case.fires, **SERVE}, "north"), *_series({**case.quiet, **SERVE}, "south")]
+        tests.append(_test(name, both, {"cluster": "north", "namespace": NAMESPACE, **case.labels}))
+    _run(promtool, tmp_path, tests)
 
 
 def test_the_rules_are_what_prometheus_reads(promtool: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fairlead.api.parse import parse_params
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.admission.admission_server import PATH
 
-_FREE = {"profile", "affinity", "global"}
+_FREE = {"profile", "affinity", "podSecurityContext", "securityContext", "strategy"}
 _CHART: dict[str, Any] = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
 
 
@@ -39,7 +39,7 @@ def test_nothing_is_taken_that_is_not_listed() -> None:
     free = {path for path, node in _objects(chart.schema(), "") if node["additionalProperties"] is True}
     assert {path.rpartition(".")[2].removesuffix("[]") for path in free} - _FREE == {
         *("tolerations", "topologySpreadConstraints", "extraEnv", "extraVolumes", "extraVolumeMounts"),
-        *("webhookFrom", "metricsFrom"),
+        *("webhookFrom", "metricsFrom", "relabelings", "metricRelabelings"),
     }
     for path, node in _objects(chart.schema(), ""):
         said = [key for key in ("properties", "patternProperties") if key in node]

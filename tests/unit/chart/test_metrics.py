@@ -13,7 +13,8 @@ from fairlead.metrics import PROCESS, Gauges, Histogram, OwnMetric
 
 _FILES = chart.CHART / "files"
 _NAME = re.compile(r"\b(fairlead_[a-z_]+)(?:\{([^}]*)\})?")
-_FROM_SCRAPES = {"namespace", "pod", "le"}
+_FROM_SCRAPES = {"cluster", "exported_namespace", "namespace", "pod", "le"}
+"""Prometheus renames a label namespace of our own, because a target has one."""
 
 
 def expressions() -> dict[str, str]:
@@ -22,7 +23,9 @@ def expressions() -> dict[str, str]:
     found = {rule["alert"]: rule["expr"] for group in rules for rule in group["rules"]}
     dashboard = json.loads((_FILES / "dashboard.json").read_text())
     found |= {
-        f"{one['title']} {target['refId']}": target["expr"] for one in dashboard["panels"] for target in one["targets"]
+        f"{one['title']} {target['refId']}": target["expr"]
+        for one in dashboard["panels"]
+        for target in one.get("targets", ())
     }
     return found
 
@@ -65,6 +68,26 @@ def test_what_an_alert_says_is_of_its_labels() -> None:
             if "by (" in rule["expr"]:
                 assert label in kept, rule["alert"]
         assert rule["labels"]["severity"] in ("critical", "warning", "info")
+
+
+def test_each_panel_of_the_dashboard_is_in_a_row_and_names_the_cluster_of_each_series() -> None:
+    panels = json.loads((_FILES / "dashboard.json").read_text())["panels"]
+    assert panels[0]["type"] == "row"
+    assert len([one for one in panels if one["type"] == "row"]) > 4
+    for one in panels:
+        for target in one.get("targets", ()):
+            assert target["legendFormat"].startswith("{{cluster}} ")
+            assert target["expr"].count('{cluster=~"$cluster", namespace=~"$namespace"}') == 1
+
+
+@pytest.mark.parametrize("alert", [one for one in expressions() if one.startswith("Fairlead")])
+def test_an_alert_is_of_one_namespace_and_one_cluster(alert: str) -> None:
+    expression = expressions()[alert]
+    by = re.findall(r"(?:by|on) \(([^)]*)\)", expression)
+    assert all(one.startswith("cluster, namespace") for one in by), expression
+    assert by or not re.search(r"\b(sum|max|min|count|group)\b", expression)
+    selected = [one for one in _NAME.findall(expression) if 'namespace="$(namespace)"' in one[1]]
+    assert selected
 
 
 def test_the_dashboard_shows_each_thing_once() -> None:

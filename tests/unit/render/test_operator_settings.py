@@ -1,3 +1,4 @@
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -5,7 +6,9 @@ import pytest
 import yaml
 
 from fairlead.api.errors import InvalidObjectError
+from fairlead.api.params import Params
 from fairlead.render.operator_settings import OperatorSettings, parse_settings
+from fairlead.render.scheduler_settings import SchedulerDefaults, SchedulerSettings
 from support.bombs import doubling_lists, merging_maps
 from support.render.schedulers import EVERYTHING, settings
 
@@ -16,7 +19,48 @@ BAD: Mapping[str, tuple[str, str]] = {
     ),
     "a profile that names itself": (
         "schedulers: [{name: a, profile: {schedulerName: b}}]",
-        "schedulers[0].profile.schedulerName: is the name of this entry; leave it out",
+        "schedulers[0].profile.schedulerName: is the name of the scheduler; leave it out",
+    ),
+    "a profile of all that names one": (
+        "schedulerDefaults: {profile: {schedulerName: b}}",
+        "schedulerDefaults.profile.schedulerName: is the name of the scheduler; leave it out",
+    ),
+    "a name of all": ("schedulerDefaults: {name: a}", "schedulerDefaults.name: there is no such field"),
+    "the cluster's own scheduler, once all are managed": (
+        "schedulerDefaults: {management: Managed}\nschedulers: [{name: a}, {name: default-scheduler}]",
+        "schedulers[1].management: default-scheduler is the cluster's own scheduler and is never managed; set m",
+    ),
+    "an argument that is the operator's": (
+        "schedulerDefaults: {extraArgs: [--tls-min-version=VersionTLS13, --config=/x]}",
+        "schedulerDefaults.extraArgs[1]: --config is set by the operator; leave it out, and use profile",
+    ),
+    "an argument of the election": (
+        "schedulers: [{name: a, extraArgs: [--leader-elect-resource-name=x]}]",
+        "schedulers[0].extraArgs[0]: --leader-elect-resource-name is set by the operator; leave it out",
+    ),
+    "an argument that has a field": (
+        "schedulers: [{name: a, extraArgs: [--v=4]}]",
+        "schedulers[0].extraArgs[0]: --v has a field; set verbosity",
+    ),
+    "an argument that is none": (
+        "schedulers: [{name: a, extraArgs: [-v=4]}]",
+        "schedulers[0].extraArgs[0]: '-v=4' is not possible here; write one argument with its value",
+    ),
+    "a gate that is no name": (
+        "schedulers: [{name: a, featureGates: {a=b: true}}]",
+        "schedulers[0].featureGates[a=b]: 'a=b' is not possible here; write the name of a feature gate",
+    ),
+    "a label that selects the pods": (
+        "schedulers: [{name: a, podLabels: {app.kubernetes.io/component: x}}]",
+        "schedulers[0].podLabels[app.kubernetes.io/component]: the operator sets such keys itself; use another one",
+    ),
+    "an annotation of the operator": (
+        "schedulers: [{name: a, podAnnotations: {fairlead.dev/ca-hash: x}}]",
+        "schedulers[0].podAnnotations[fairlead.dev/ca-hash]: the operator sets such keys itself; use another one",
+    ),
+    "a Secret by more than its name": (
+        "schedulers: [{name: a, imagePullSecrets: [{name: b, namespace: c}]}]",
+        "schedulers[0].imagePullSecrets[0]: must be a string, not a map",
     ),
     "a field that is nearly one": (
         "schedulers: [{name: a, replica: 3}]",
@@ -140,6 +184,69 @@ def test_who_is_not_listed_has_the_defaults() -> None:
     assert (other.name, other.management, other.replicas, other.node_sample) == ("other", "Managed", 2, "Auto")
     assert (other.timeout, other.pod_max_backoff_seconds, other.profile) == ("1s", 5, {})
     assert told.annotation_prefixes == ("fairlead.dev/",)
+
+
+def _with_aliases(value: Params) -> dict[str, Any]:
+    return dict(json.loads(value.model_dump_json(by_alias=True)))
+
+
+DIFFERENT: Mapping[str, Any] = {key: value for key, value in EVERYTHING.items() if key != "name"} | {
+    "assignedUserIds": True
+}
+
+
+def test_each_setting_of_a_scheduler_has_a_different_value_here() -> None:
+    fields = {str(field.alias) for field in SchedulerDefaults.model_fields.values()}
+    assert DIFFERENT.keys() == fields
+    assert {field.alias for field in SchedulerSettings.model_fields.values()} == fields | {"name"}
+    assert next(iter(SchedulerSettings.model_fields)) == "name"
+
+
+@pytest.mark.parametrize("field", DIFFERENT)
+def test_every_setting_of_all_reaches_listed_and_unlisted_schedulers(field: str) -> None:
+    text = yaml.safe_dump({"schedulerDefaults": {field: DIFFERENT[field]}, "schedulers": [{"name": "listed"}]})
+    told = parse_settings(text)
+    for name in ("listed", "unlisted"):
+        want = _with_aliases(settings(name=name, **{field: DIFFERENT[field]}))
+        assert _with_aliases(told.scheduler(name)) == want
+
+
+@pytest.mark.parametrize("field", DIFFERENT)
+def test_an_entry_that_sets_something_has_it_and_the_rest_of_all(field: str) -> None:
+    defaults = {name: value for name, value in DIFFERENT.items() if name != "assignedUserIds"}
+    plain = _with_aliases(SchedulerDefaults())[field]
+    text = yaml.safe_dump({"schedulerDefaults": defaults, "schedulers": [{"name": "a", field: plain}]})
+    told = _with_aliases(parse_settings(text).scheduler("a"))
+    assert told == _with_aliases(settings(name="a", **defaults)) | {field: plain}
+
+
+def test_parts_are_merged_by_field_and_lists_and_maps_of_free_keys_are_whole() -> None:
+    told = parse_settings("""
+schedulerDefaults:
+  image: {repository: mirror.example/kube-scheduler, tag: v1.36.3}
+  imagePullSecrets: [{name: mirror}]
+  placement: {nodeSelector: {pool: system}, priorityClassName: high}
+  resources: {limits: {memory: 1Gi}}
+  featureGates: {One: true}
+schedulers:
+- name: a
+  image: {tag: v1.37.1}
+  imagePullSecrets: []
+  placement: {nodeSelector: {disk: ssd}}
+  resources: {requests: {cpu: 1}}
+  featureGates: {Two: true}
+""")
+    a, other = told.scheduler("a"), told.scheduler("other")
+    assert (a.image.repository, a.image.tag) == ("mirror.example/kube-scheduler", "v1.37.1")
+    assert (other.image.tag, other.image_pull_secrets, a.image_pull_secrets) == ("v1.36.3", ("mirror",), ())
+    assert (a.placement.node_selector, a.placement.priority_class_name) == ({"disk": "ssd"}, "high")
+    assert (a.resources.requests, a.resources.limits) == ({"cpu": "1"}, {"memory": "1Gi"})
+    assert (a.feature_gates, other.feature_gates) == ({"Two": True}, {"One": True})
+
+
+def test_the_clusters_own_scheduler_may_be_config_only_as_all_are() -> None:
+    told = parse_settings("schedulerDefaults: {management: ConfigOnly}\nschedulers: [{name: default-scheduler}]")
+    assert told.scheduler("default-scheduler").management == "ConfigOnly"
 
 
 def test_the_clusters_own_scheduler_must_be_listed() -> None:

@@ -59,6 +59,10 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "resources": st.fixed_dictionaries({"requests": st.dictionaries(_label, _text, max_size=2)}),
+    "podLabels": st.dictionaries(_label, st.from_regex(r"[A-Za-z0-9]{0,63}", fullmatch=True), max_size=2),
+    "podAnnotations": st.dictionaries(_label, _text, max_size=2),
+    "extraArgs": st.lists(st.from_regex(r"--x[-a-z0-9]{0,9}=[!-~]{0,9}", fullmatch=True), max_size=2, unique=True),
+    "featureGates": st.dictionaries(st.from_regex(r"[A-Z][A-Za-z0-9]{0,9}", fullmatch=True), st.booleans(), max_size=2),
     "management": st.sampled_from(["Managed", "ConfigOnly"]),
 }
 _wirings = st.builds(Wiring, *[st.booleans()] * 4)
@@ -102,6 +106,8 @@ def _templates(made: Plan) -> list[Any]:
     return [one["spec"]["template"] for one in made.objects if one["kind"] == "Deployment"]
 
 
+PLACES = {"every-setting": EVERYTHING["podAnnotations"]}
+"""Annotations that settings add, by scene."""
 ROLLS: Mapping[str, Mapping[str, Any]] = {
     "timeout": {"timeout": "2s"},
     "profile": {"profile": {"percentageOfNodesToScore": 5}},
@@ -112,6 +118,14 @@ ROLLS: Mapping[str, Mapping[str, Any]] = {
     "resources": {"resources": {"limits": {"memory": "1Gi"}}},
     "backoff": {"podMaxBackoffSeconds": 6},
     "user ids": {"assignedUserIds": True},
+    "labels": {"podLabels": {"team": "a"}},
+    "annotations": {"podAnnotations": {"team": "a"}},
+    "verbosity": {"verbosity": 2},
+    "arguments": {"extraArgs": ["--logging-format=json"]},
+    "feature gates": {"featureGates": {"SomeGate": True}},
+    "parallelism": {"parallelism": 17},
+    "qps": {"qps": 501},
+    "burst": {"burst": 1001},
 }
 
 
@@ -165,7 +179,8 @@ def test_the_pods_run_what_the_hash_names() -> None:
         volumes = {one["name"]: one for one in template["spec"]["volumes"]}
         assert volumes["config"]["configMap"]["name"] == config_map["metadata"]["name"]
         assert volumes["tls"]["secret"]["secretName"] == made.names.certificate
-        assert template["metadata"]["annotations"] == {CONFIG_HASH: made.config_hash, CA_HASH: made.ca_hash}
+        hashes = {CONFIG_HASH: made.config_hash, CA_HASH: made.ca_hash}
+        assert template["metadata"]["annotations"] == PLACES.get(name, {}) | hashes
         # what is mounted by a subPath is never updated
         containers = template["spec"]["initContainers"] + template["spec"]["containers"]
         assert not any("subPath" in mount for one in containers for mount in one["volumeMounts"])

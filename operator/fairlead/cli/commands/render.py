@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fairlead.render.operator_settings import ChartValues
 
 _NAME = "fairlead render"
-_PORT = 8443
 _LEFT_OUT = (
     "Not shown: what the operator stores for itself at run time (the Secret fairlead-ca, ConfigMaps that end in "
     ".state, ControllerRevisions), and the subjects of the chart's bindings of schedulers."
@@ -106,7 +105,7 @@ def _known(options: argparse.Namespace, values: "ChartValues") -> "PreviewInputs
     return PreviewInputs(
         namespace=options.namespace,
         service=values.fullname,
-        port=_PORT,
+        port=values.port,
         version=options.kubernetes_version,
         ca=ca.decode(),
     )

@@ -12,8 +12,8 @@ from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.cluster_facts import ClusterFacts, samples_all_nodes
 from fairlead.render.extenders import Wiring, wire
 from fairlead.render.object_names import Object, ObjectNames, digest
-from fairlead.render.operator_settings import SchedulerSettings
 from fairlead.render.plan import Plan, plan, renewed
+from fairlead.render.scheduler_settings import SchedulerSettings
 from fairlead.render.templates import TemplateEngine, read
 
 Lifecycle = Literal["Keep", "Retain", "Delete"]
@@ -41,6 +41,8 @@ class DesiredScheduler:
     """Wiring of the generations that replicas serve: where an edit does not compile, the last good one serves."""
     denied: bool = False
     """True if it may not exist: it is deleted even if pods wait for it."""
+    metrics_from: Sequence[Mapping[str, Any]] = ()
+    """Peers that may scrape its metrics; empty: all."""
     paused: bool = False
     """True if nothing of it is to change except certificates."""
     versions: Sequence[str]
@@ -107,7 +109,7 @@ def decide(
     facts = replace(
         facts, asked_all=samples_all_nodes(None if running is None else read(running["data"]["config.yaml"]))
     )
-    wanted = plan(engine, desired.settings, retention.wiring or _NO_WIRING, facts)
+    wanted = plan(engine, desired.settings, retention.wiring or _NO_WIRING, facts, desired.metrics_from)
     if desired.settings.management == "ConfigOnly":
         if desired.paused and observed.published is not None:
             wanted = wanted.with_configuration_of(observed.published)

@@ -77,6 +77,7 @@ class PolicyIndex:
             policies=parsed,
             serving=serving,
             exists=bool(living),
+            metrics_from=settings.network_policy.metrics_from,
             versions=[__version__, *map(edit_id, living)],
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from generate.chart_values import AdmissionValues, TlsValues, Values
+from generate.chart_values import AdmissionValues, NetworkPolicyValues, TlsValues, Values
 
 from fairlead.api.params import Params
 from fairlead.cli.main import main
@@ -15,6 +15,7 @@ from fairlead.render.operator_settings import (
     CHART_ONLY,
     CHART_ONLY_OF,
     AdmissionSettings,
+    NetworkPolicySettings,
     OperatorSettings,
     TlsSettings,
     parse_settings,
@@ -82,7 +83,9 @@ def test_whatever_helm_takes_is_taken(file: Path) -> None:
     text = file.read_text()
     values = Values.model_validate(yaml.safe_load(text) or {}, by_alias=True, by_name=False)
     found = parse_values(text)
-    assert found.settings.schedulers == values.schedulers
+    assert [one.name for one in found.settings.schedulers] == [one.name for one in values.schedulers]
+    assert found.settings.network_policy.metrics_from == values.network_policy.metrics_from
+    assert found.port == values.ports.webhook
     assert found.settings.tls.mode == values.tls.mode
     assert found.fullname == (values.fullname_override or "fairlead")
 
@@ -98,6 +101,7 @@ def test_the_values_that_only_the_chart_reads_are_all_known() -> None:
 
     assert aliases(Values) - aliases(OperatorSettings) == CHART_ONLY
     assert aliases(TlsValues) - aliases(TlsSettings) == CHART_ONLY_OF["tls"]
+    assert aliases(NetworkPolicyValues) - aliases(NetworkPolicySettings) == CHART_ONLY_OF["networkPolicy"]
     assert aliases(AdmissionValues) - aliases(AdmissionSettings) == CHART_ONLY_OF["admission"]
 
 
