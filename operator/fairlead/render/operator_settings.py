@@ -194,9 +194,9 @@ def parse_values(text: str) -> ChartValues:
     return ChartValues(_with_shared(parse_params(fields, OperatorSettings), shared), fullname, ports.webhook)
 
 
-def _over(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _over(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values over the chart's, as Helm merges them: maps by key, and null removes one."""
-    both = {**defaults, **given}
+    both = {**defaults, **values}
     merged = {
         key: _over(defaults[key], value) if isinstance(value, dict) and isinstance(defaults.get(key), dict) else value
         for key, value in both.items()

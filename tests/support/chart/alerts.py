@@ -11,7 +11,7 @@ NAMESPACE: Final = "fairlead-system"
 _POD = f'namespace="{NAMESPACE}", pod="a"'
 
 
-class Case(NamedTuple):
+class AlertCase(NamedTuple):
     """Series of one scrape a minute that fire an alert after so many minutes, and others that do not."""
 
     fires: Mapping[str, str]
@@ -38,10 +38,10 @@ SERVE: Final = {
 _POLICY, _RULE, _CALL = {"policy": "p"}, {"policy": "p", "rule": "r"}, {"scheduler": "s", "verb": "filter"}
 _ENDS = _total("certificate_expiration_timestamp_seconds", certificate="server")
 CASES = {
-    "FairleadAway": Case({_total("leader"): "1x5 _x55"}, {_total("leader"): "1x60"}),
-    "FairleadNoLeader": Case({_total("leader"): "0x60"}, {_total("leader"): "1x60"}),
-    "FairleadServesNoPolicies": Case(_UP, _UP | _SET, {"pod": "a", "version": "1"}),
-    "FairleadPolicyNotReady": Case(
+    "FairleadAway": AlertCase({_total("leader"): "1x5 _x55"}, {_total("leader"): "1x60"}),
+    "FairleadNoLeader": AlertCase({_total("leader"): "0x60"}, {_total("leader"): "1x60"}),
+    "FairleadServesNoPolicies": AlertCase(_UP, _UP | _SET, {"pod": "a", "version": "1"}),
+    "FairleadPolicyNotReady": AlertCase(
         {_total("policy_condition", policy="p", type="Ready", status="False"): "1x60"},
         {
             _total("policy_condition", policy="p", type="Ready", status="True"): "1x60",
@@ -49,41 +49,41 @@ CASES = {
         },
         _POLICY,
     ),
-    "FairleadPolicyNotServing": Case(
+    "FairleadPolicyNotServing": AlertCase(
         {_total("policy_state", policy="p", reason="LastGoodServes"): "1x60"},
         {_total("policy_state", policy="p", reason="Compiled"): "1x60"},
         {"policy": "p", "reason": "LastGoodServes"},
     ),
-    "FairleadRolledBack": Case(
+    "FairleadRolledBack": AlertCase(
         {_total("rollout_duration_seconds_count", scheduler="s", result="rolled_back"): "0x25 1x35"},
         {_total("rollout_duration_seconds_count", scheduler="s", result="verified"): "0x25 1x35"},
         {"scheduler": "s"},
     ),
-    "FairleadReconcileErrors": Case(
+    "FairleadReconcileErrors": AlertCase(
         {_total("reconcile_duration_seconds_count", scheduler="s", result="error"): "0+1x60"},
         {_total("reconcile_duration_seconds_count", scheduler="s", result="conflict"): "0+1x60"},
         {"scheduler": "s"},
     ),
-    "FairleadWatchFailing": Case(
+    "FairleadWatchFailing": AlertCase(
         {_total("watch_failures_total", kind="nodes", reason="403"): "0+1x60"},
         {_total("watch_failures_total", kind="nodes", reason="403"): "0x20 1x40"},
         {"pod": "a", "kind": "nodes"},
     ),
-    "FairleadMirrorStale": Case(
+    "FairleadMirrorStale": AlertCase(
         {_total("mirror_staleness_seconds", kind="nodes"): "0+60x60"},
         {_total("mirror_staleness_seconds", kind="nodes"): "60x60"},
         {"pod": "a", "kind": "nodes"},
     ),
-    "FairleadMirrorDiffers": Case(
+    "FairleadMirrorDiffers": AlertCase(
         {_total("mirror_differences_total", kind="nodes"): "0x20 1x40"},
         {_total("mirror_differences_total", kind="nodes"): "1x60"},
         {"pod": "a", "kind": "nodes"},
     ),
-    "FairleadReplicasDisagree": Case(_SET | _OTHER_SET | _TWO, _SET | _TWO),
-    "FairleadRuleErrors": Case(
+    "FairleadReplicasDisagree": AlertCase(_SET | _OTHER_SET | _TWO, _SET | _TWO),
+    "FairleadRuleErrors": AlertCase(
         {_total("rule_errors_total", **_RULE): "0+1x60"}, {_total("rule_errors_total", **_RULE): "1x60"}, _RULE
     ),
-    "FairleadDataNotReady": Case(
+    "FairleadDataNotReady": AlertCase(
         {_total("policy_condition", policy="p", type="DataReady", status="False"): "1x60"},
         {
             _total("policy_condition", policy="p", type="DataReady", status="True"): "1x60",
@@ -91,17 +91,17 @@ CASES = {
         },
         _POLICY,
     ),
-    "FairleadInternalErrors": Case(
+    "FairleadInternalErrors": AlertCase(
         {_total("rule_internal_errors_total", **_RULE): "0x25 1x35"},
         {_total("rule_internal_errors_total", **_RULE): "1x60"},
         _RULE,
     ),
-    "FairleadPolicyTooSlow": Case(
+    "FairleadPolicyTooSlow": AlertCase(
         {_total("policy_too_slow_total", **_POLICY): "0+1x60"},
         {_total("policy_too_slow_total", **_POLICY): "1x60"},
         _POLICY,
     ),
-    "FairleadSlow": Case(
+    "FairleadSlow": AlertCase(
         {
             _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="0.5"): "0x60",
             _total("webhook_request_duration_seconds_bucket", **_CALL, outcome="passed", le="1.0"): "0+9x60",
@@ -113,22 +113,22 @@ CASES = {
         },
         _CALL,
     ),
-    "FairleadCallErrors": Case(
+    "FairleadCallErrors": AlertCase(
         {_total("webhook_request_duration_seconds_count", **_CALL, outcome="error"): "0+1x60"},
         {_total("webhook_request_duration_seconds_count", **_CALL, outcome="refused"): "0+1x60"},
         _CALL,
     ),
-    "FairleadRefusesCallers": Case(
+    "FairleadRefusesCallers": AlertCase(
         {_total("webhook_refused_total", reason="expired"): "0+9x60"},
         {_total("webhook_refused_total", reason="expired"): "0+1x60"},
         {"reason": "expired"},
     ),
-    "FairleadMissedSamples": Case(
+    "FairleadMissedSamples": AlertCase(
         {_total("webhook_missed_samples_total", scheduler="s"): "0x25 1x35"},
         {_total("webhook_missed_samples_total", scheduler="s"): "1x60"},
         {"pod": "a", "scheduler": "s"},
     ),
-    "FairleadGrantsRefused": Case(
+    "FairleadGrantsRefused": AlertCase(
         {
             _total("device_binds_total", result="refused"): "0+1x60",
             _total("device_binds_total", result="granted"): "0+9x60",
@@ -139,15 +139,15 @@ CASES = {
         },
         minutes=45,
     ),
-    "FairleadForeignDevicePods": Case(
+    "FairleadForeignDevicePods": AlertCase(
         {_total("device_foreign_pods", resource="r"): "1x60"},
         {_total("device_foreign_pods", resource="r"): "0x60"},
         {"resource": "r"},
     ),
-    "FairleadLedgerUnreadable": Case(
+    "FairleadLedgerUnreadable": AlertCase(
         {_total("ledger_unreadable_entries"): "1x60"}, {_total("ledger_unreadable_entries"): "0x60"}
     ),
-    "FairleadCertificateExpires": Case(
+    "FairleadCertificateExpires": AlertCase(
         {_ENDS: "86400x120"}, {_ENDS: "864000x120"}, {"pod": "a", "certificate": "server"}, minutes=90
     ),
 }

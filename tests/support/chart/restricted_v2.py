@@ -18,7 +18,7 @@ _ADDED: Final = frozenset({"NET_BIND_SERVICE"})
 
 
 def violations(spec: Mapping[str, Any]) -> list[str]:
-    """Why a pod of this spec is refused: the field, and what is wrong with it."""
+    """Reasons to refuse a pod of this spec: the field, and what is wrong with it."""
     return [*_of_pod(spec), *(one for container in _containers(spec) for one in _of_container(*container, spec))]
 
 
