@@ -70,25 +70,26 @@ def test_a_second_operator_refuses_to_lead_until_the_first_has_gone(
 def test_two_that_were_told_different_namespaces_of_the_claim_are_detected_and_one_leads(
     operators: Callable[..., Operating], with_crd: Cluster
 ) -> None:
-    first = operators(_NAMES[0], f"claimNamespace: {_NAMES[0]}")
+    names = ("told-a-system", "told-b-system", "told-nothing-system")  # those of the other test may still be going
+    first = operators(names[0], f"claimNamespace: {names[0]}")
     wait_for("the first to lead", lambda: _tells(first, "fairlead_leader 1.0"))
     at = _LEASE.replace("kube-system", "{}")
-    assert with_crd.api.get(at.format(_NAMES[0]))["spec"]["holderIdentity"] == _NAMES[0]
+    assert with_crd.api.get(at.format(names[0]))["spec"]["holderIdentity"] == names[0]
     assert not with_crd.api.exists(_LEASE)
 
-    second = operators(_NAMES[1], f"claimNamespace: {_NAMES[1]}")
-    why = f"the operator in the namespace {_NAMES[0]} manages the policies, and has another claimNamespace"
+    second = operators(names[1], f"claimNamespace: {names[1]}")
+    why = f"the operator in the namespace {names[0]} manages the policies, and has another claimNamespace"
     wait_for("the second to say why not", lambda: why in second.probe("readyz")[1])
-    assert _tells(second, f'fairlead_other_operator{{namespace="{_NAMES[0]}"}} 1.0')
+    assert _tells(second, f'fairlead_other_operator{{namespace="{names[0]}"}} 1.0')
     assert _tells(second, "fairlead_leader 0.0")
-    assert not with_crd.api.exists(at.format(_NAMES[1]))
+    assert not with_crd.api.exists(at.format(names[1]))
     assert _tells(first, "fairlead_leader 1.0")
 
     second.kill()
-    third = operators("third-system")  # kube-system's claim counts more
+    third = operators(names[2])  # kube-system's claim counts more
     wait_for("the third to lead", lambda: _tells(third, "fairlead_leader 1.0"))
     wait_for("the first to step down", lambda: _tells(first, "fairlead_leader 0.0"), timeout_s=90)
-    assert _tells(first, 'fairlead_other_operator{namespace="third-system"} 1.0')
+    assert _tells(first, f'fairlead_other_operator{{namespace="{names[2]}"}} 1.0')
 
 
 def _tells(one: Operating, sample: str) -> bool:
