@@ -58,6 +58,8 @@ def _reviews(grants: tuple[RoleGrant, ...]) -> Iterator[dict[str, str]]:
     for grant in grants:
         namespace = {"cluster": {}, "own": {"namespace": NAMESPACE}}.get(grant.place, {"namespace": grant.place})
         for rule in grant.rules:
+            if rule.claimed_elsewhere:  # the chart leaves it out: the claim is in kube-system here
+                continue
             for whole in rule.resources:
                 kind, _, sub = whole.partition("/")
                 for verb in rule.verbs:
