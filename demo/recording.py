@@ -34,8 +34,17 @@ _ROW_S, _WORD_S = 0.2, 0.05
 """Time to read."""
 _REST_S = 6.0
 """Pause before it starts again."""
-_VARIES = r"\b[\d.]+ ?m?s\b|\b\d+(?:\.\d+){3}:\d+|\bred-[12]\b|\bfairlead-[0-9a-f]+-\w{5}\b|--name \S+"
-"""Times, addresses, names of pods, and which of two equal nodes it was."""
+_VARIES: Final = re.compile(
+    r"\b[\d.]+ ?m?s\b"  # time
+    r"|\b\d+(?:\.\d+){3}:\d+"  # address
+    r"|\bfairlead-[0-9a-f]+-\w{5}\b"  # pod
+    r"|\bred-[12]\b"  # of two equal nodes
+    r"|\S+/load\.txt|--name \S+ env"  # name of the cluster
+    r"|make demo-down|\S+ -m demo --name \S+ down"
+)
+"""What differs between runs."""
+_WAITING: Final = re.compile(r"^  waiting: .*\n(?:(?!  ✓ ).*\n)*", re.MULTILINE)
+"""What a log has in place of progress, until the wait has ended; programs write there as well."""
 ALTERNATIVE: Final = (
     "Recording of a terminal that runs make demo: pods are placed by two policies, a pod is rejected with the reason of"
     " the rule, an edited rule places it while it waits, and a misspelt rule is denied with the fix"
@@ -113,8 +122,7 @@ def plain(rows: Sequence[Row]) -> str:
 
 def comparable(printed: str) -> str:
     """Return what all runs of the demo print, in whatever width, and with a terminal or without."""
-    without_progress = re.sub(r"^  waiting: .*\n(?:    .*\n)*", "", printed, flags=re.MULTILINE)
-    return " ".join(re.sub(_VARIES, "N", without_progress).split())
+    return " ".join(_VARIES.sub("N", _WAITING.sub("", printed)).split())
 
 
 def svg(rows: Sequence[Row]) -> str:

@@ -26,7 +26,7 @@ from support.policy.lint import finding_line, report_of, spec
 
 PAGE: Final = (Path(__file__).parents[3] / "docs/guide/expressions.md").read_text()
 BLOCKS: Final = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", PAGE, re.MULTILINE)]
-TABLES: Final = re.findall(r"^\| expression \| is \|\n.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+TABLES: Final = re.findall(r"^\| expression \| result \|\n.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
 ROWS: Final = [line for table in TABLES for line in table.splitlines()]
 OBJECTS: Final = yaml.safe_load(BLOCKS[0])
 POLICIES: Final = BLOCKS[1:]

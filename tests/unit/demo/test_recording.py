@@ -59,9 +59,10 @@ def test_it_has_the_text_that_is_printed_without_a_terminal(rows: list[Row]) -> 
 
 
 def test_what_two_runs_have_in_common() -> None:
-    one = "  waiting: pods\n    1 of 2\n  ✓ both placed (0.3 s)\n    web  red-1\n  ✓ 9 s ago"
-    other = "  ✓ both placed (11.0 s)\n    web   red-2\n  ✓ 10 s ago"
-    assert comparable(one) == comparable(other) == "✓ both placed (N) web N ✓ N ago"
+    progress = "  waiting: pods\n    1 of 2\nCoreDNS: 2.4 s\n"
+    one = f"{progress}  ✓ both placed (0.3 s)\n    web  red-1\n  ✓ 9 s ago\n    make demo-down"
+    other = "  ✓ both placed (11.0 s)\n    web   red-2\n  ✓ 10 s ago\n    .venv/bin/python -m demo --name a down\n"
+    assert comparable(one) == comparable(other) == "✓ both placed (N) web N ✓ N ago N"
     assert comparable(one) != comparable(other.replace("placed", "there"))
 
 
