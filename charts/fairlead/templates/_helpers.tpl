@@ -68,7 +68,7 @@ helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
-{{- /* Without an uninstall job the schedulers go on running, and keep their permissions. */ -}}
+{{- /* Without an uninstall job the schedulers keep running, and keep their permissions. */ -}}
 {{- define "fairlead.keptWithSchedulers" -}}
 {{- if not .Values.uninstall.enabled -}}
 annotations: {helm.sh/resource-policy: keep}
