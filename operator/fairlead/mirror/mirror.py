@@ -123,7 +123,7 @@ class NodeSink(_Sink):
         try:
             change = entry.update_node(shared_node(node), self._clock())
         except _UNREADABLE as error:
-            raise msgspec.ValidationError(str(error)) from error
+            raise msgspec.ValidationError(type(error).__name__) from error
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
 
@@ -155,7 +155,7 @@ class PlacedSink(_Sink):
         try:
             after = entry_of(pod)
         except _UNREADABLE as error:
-            raise msgspec.ValidationError(str(error)) from error
+            raise msgspec.ValidationError(type(error).__name__) from error
         if before is not None and after.is_as(before):
             return
         self.objects[after.key] = after

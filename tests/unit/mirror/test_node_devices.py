@@ -199,6 +199,9 @@ def _of_unknown_pod(uid: str) -> Kept:
     return uid, UnreadableEntry("it is no entry")
 
 
+UIDS = ("u1", "u2", "u3", "u4")
+
+
 class Devices(RuleBasedStateMachine):
     """In whatever order things come: what nodes show is what a mirror shows that is told the last state alone.
 
@@ -211,6 +214,7 @@ class Devices(RuleBasedStateMachine):
         self.kept = Evaluator(policy_set([POLICY]), self.told.mirror.nodes)
         self.nodes: set[str] = set()
         self.pods: dict[str, dict[str, Any]] = {}
+        self.ended: set[str] = set()
         self.ledgers: dict[str, list[Kept]] = {}
 
     @rule(name=st.sampled_from(NODES))
@@ -227,26 +231,34 @@ class Devices(RuleBasedStateMachine):
         name=st.sampled_from(NAMES),
         on=st.sampled_from(["", "", *NODES]),
         version=st.integers(1, 3),
-        uid=st.sampled_from(["u1", "u2"]),
+        uid=st.sampled_from(UIDS),
         nominated=st.sampled_from(["", *NODES]),
         asks=st.sampled_from([0, 2, 4]),
         records=st.sampled_from(["", "", "0", "1"]),
     )
     def pod(self, name: str, on: str, **state: Any) -> None:
+        before = self.pods.get(name)
+        if before is not None and (before["uid"] != state["uid"] or before["on"] not in ("", on)):
+            self.ended.add(before["uid"])
+        others = {other["uid"] for key, other in self.pods.items() if key != name}
+        if state["uid"] in self.ended | others:  # no UID comes again, and a pod stays where it was placed
+            self.pod_goes(name)
+            return
         self.pods[name] = {"on": on, **state}
         self._tell(self.told, name)
 
     @rule(name=st.sampled_from(NAMES))
     def pod_goes(self, name: str) -> None:
-        self.pods.pop(name, None)
+        if (before := self.pods.pop(name, None)) is not None:
+            self.ended.add(before["uid"])
         self.told.mirror.unplaced_sink.remove(("ml", name))
         self.told.pod_gone(name)
 
     @rule(
         name=st.sampled_from(NODES),
         entries=st.lists(
-            st.builds(entry, st.sampled_from(NAMES), st.sampled_from("12"), st.sampled_from(["u1", "u2"]))
-            | st.builds(_of_unknown_pod, st.sampled_from(["u1", "u2"])),
+            st.builds(entry, st.sampled_from(NAMES), st.sampled_from("12"), st.sampled_from(UIDS))
+            | st.builds(_of_unknown_pod, st.sampled_from(UIDS)),
             max_size=2,
             unique_by=lambda one: one[0],
         ),

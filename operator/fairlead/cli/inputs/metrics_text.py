@@ -11,7 +11,7 @@ Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 """Labels and values of the samples of each metric."""
 _VALUE: Final = r'"((?:[^"\\]|\\.)*+)"'
 _SAMPLE: Final = re.compile(rf"(\w+)(?:\{{((?:\w+={_VALUE},?)*+)\}})? (\S+)")
-_LABEL: Final = re.compile(rf"(\w+)={_VALUE}")
+_LABEL: Final = re.compile(rf"\b(\w++)={_VALUE}")
 _ESCAPED: Final = re.compile(r"\\(.)")
 
 
