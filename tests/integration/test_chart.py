@@ -260,7 +260,9 @@ def test_where_the_operator_says_whom_to_believe_it_may_change_nothing_else(
     values: tuple[str | Path, ...], *, guarded: bool
 ) -> None:
     objects = template(*values)
-    found = [one for one in objects if one["kind"].startswith("ValidatingAdmissionPolicy")]
+    name = f"fairlead.{NAMESPACE}"
+    kind = "ValidatingAdmissionPolicy"
+    found = [one for one in objects if one["kind"].startswith(kind) and one["metadata"]["name"] == name]
     assert [one["kind"] for one in found] == guarded * ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
     if not found:
         return

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.control.reconcile.object_client import ObjectClient, ref_of
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.process.cluster_claim import CLAIM
 from fairlead.process.uninstaller import Uninstaller
 from support.kube.crd import POLICIES
 from support.process.operating import Operating
+from support.render.scheduler_bindings import chart_bindings
 from testbed import process
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
@@ -36,6 +37,9 @@ def operators(with_crd: Cluster, tmp_path: Path) -> Iterator[Callable[..., Opera
     yield begin
     for one in made:
         one.kill()
+        for binding in chart_bindings(one.namespace):  # of one that never led, which belong to nothing
+            with_crd.api.delete(ref_of(binding).path)
+        with_crd.api.delete(_LEASE.replace("kube-system", one.namespace))
         with_crd.api.delete(f"/api/v1/namespaces/{one.namespace}")
     with_crd.api.delete(_LEASE)
 
