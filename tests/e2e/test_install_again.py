@@ -9,7 +9,7 @@ import pytest
 
 from extender import Stage
 from support.chart.chart import CHART, NAMESPACE
-from support.chart.release import DEPLOYMENT, OPERATOR, Release, refused, released
+from support.chart.release import DEPLOYMENT, OPERATOR, PODS, Release, refused, released
 from support.kube.crd import POLICIES
 from testbed.api import wait_for
 from testbed.fixtures import Cluster
@@ -77,8 +77,11 @@ def test_a_policy_that_a_deleted_namespace_left_ready_is_put_right_by_hand_or_by
     release: Release, cluster: Cluster
 ) -> None:
     release.ready("p", within="180s")
+    # as in a namespace that goes, no operator is left to see that its permissions go too
+    release.kubectl("delete", "deployment", "fairlead", f"--namespace={NAMESPACE}", "--cascade=foreground", "--wait")
+    wait_for("the operator to end", lambda: not cluster.api.items(PODS, labelSelector=OPERATOR))
     release.helm("uninstall", "fairlead", f"--namespace={NAMESPACE}", "--no-hooks", "--wait")
-    cluster.api.delete(DEPLOYMENT)  # as if it had gone with the namespace
+    cluster.api.delete(DEPLOYMENT)  # it would go with the namespace, too
     assert release.condition("p", "Ready")[:2] == ("True", "Ready"), "nobody is there to write it"
     release.install()
 

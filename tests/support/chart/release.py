@@ -192,6 +192,8 @@ class Release:
 @contextmanager
 def released(cluster: Cluster, image: str, count: int) -> Iterator[Release]:
     """A release that is not installed yet, with so many nodes; in the end nothing of it is left."""
+    home = f"/api/v1/namespaces/{NAMESPACE}"
+    wait_for(f"{NAMESPACE} of others to be gone", lambda: not cluster.api.exists(home), timeout_s=120)
     made = Release(cluster, image, kwok_nodes(cluster, count))
     made.before = made.everything()
     try:
@@ -199,7 +201,6 @@ def released(cluster: Cluster, image: str, count: int) -> Iterator[Release]:
     finally:
         refused(made.uninstall)  # a test may have done it
         made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-        home = f"/api/v1/namespaces/{NAMESPACE}"
         cluster.api.delete(home)
         nodes.ensure(cluster.folder, cluster.kubeconfig, [])
         wait_for(f"{NAMESPACE} to be gone", lambda: not cluster.api.exists(home), timeout_s=120)

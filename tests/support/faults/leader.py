@@ -2,8 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 from unittest.mock import patch
 
 from generate.crds import installed_policy
@@ -32,7 +33,7 @@ ENGINE = TemplateEngine(templates())
 """It takes a while to read them, and there are many leaders."""
 _KINDS = {(group, plural) for group, _, plural in CHILDREN}
 _PAIRS: list[Pair] = []
-_PLANS: dict[tuple[str, Wiring, ClusterFacts], Plan] = {}
+_PLANS: dict[tuple[str, Wiring, ClusterFacts, str], Plan] = {}
 _AFTER_S = 20.0
 
 
@@ -57,11 +58,17 @@ def _operator(cluster: FakeCluster, wire: Wire) -> LeaderContext:
     )
 
 
-def _planned(engine: TemplateEngine, settings: SchedulerSettings, wiring: Wiring, facts: ClusterFacts) -> Plan:
+def _planned(
+    engine: TemplateEngine,
+    settings: SchedulerSettings,
+    wiring: Wiring,
+    facts: ClusterFacts,
+    metrics_from: Sequence[Mapping[str, Any]] = (),
+) -> Plan:
     """Planned state, kept: it is a function, and takes longest of a pass."""
-    asked = settings.model_dump_json(), wiring, facts
+    asked = settings.model_dump_json(), wiring, facts, repr(metrics_from)
     if asked not in _PLANS:
-        _PLANS[asked] = plan(engine, settings, wiring, facts)
+        _PLANS[asked] = plan(engine, settings, wiring, facts, metrics_from)
     return _PLANS[asked]
 
 
