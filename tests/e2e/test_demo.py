@@ -59,7 +59,7 @@ def test_it_keeps_its_promises(name: str, time: str) -> None:
     assert environment(name) in done.stdout
     if time == "first" and isinstance(providers.choose(name), Local) and not why:
         kept = (_ROOT / "docs" / "pictures" / "demo.txt").read_text()
-        assert comparable(done.stdout) == comparable(kept), "run `make pictures`"
+        assert comparable(done.stdout) == comparable(kept), "run `python -m demo --record docs/pictures`"
 
 
 @pytest.mark.cluster
