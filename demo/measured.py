@@ -153,7 +153,7 @@ class LoadInPods:
         forward = ("port-forward", "service/prometheus", f"{port}:{_PORT}", f"--namespace={_NAMESPACE}")
         with self.start_kubectl(*forward) as process:
             try:
-                wait_for("kubectl port-forward", lambda: _get(f"{url}/-/ready").status == _OK or None, timeout_s=30)
+                wait_for("kubectl port-forward", lambda: _get(f"{url}/-/ready").status == _OK, timeout_s=30)
                 yield url
             finally:
                 process.terminate()

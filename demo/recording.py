@@ -42,9 +42,9 @@ _VARIES: Final = re.compile(
     r"|\S+/load\.txt|--name \S+ env"  # name of the cluster
     r"|make demo-down|\S+ -m demo --name \S+ down"
 )
-"""What differs between runs."""
+"""Texts that differ between runs."""
 _WAITING: Final = re.compile(r"^  waiting: .*\n(?:(?!  ✓ ).*\n)*", re.MULTILINE)
-"""What a log has in place of progress, until the wait has ended; programs write there as well."""
+"""Lines that a log has in place of progress, until the wait has ended; programs write there as well."""
 _PROVIDER: Final = re.compile(r"^provider: .*\n", re.MULTILINE)
 """Line about the way to have a cluster, which each machine has its own reason for."""
 ALTERNATIVE: Final = (
@@ -60,9 +60,9 @@ class Row:
 
     text: Text
     waited_s: float = 0.0
-    """How long the demo waited before it could print the row."""
+    """Seconds that the demo waited before it could print the row."""
     continues: bool = False
-    """Whether it is the rest of the row before."""
+    """True if it is the rest of the row before."""
 
 
 class Tape(io.StringIO):

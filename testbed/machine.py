@@ -17,7 +17,7 @@ _TIMEOUT_S = 60
 
 @functools.cache
 def docker_obstacle() -> str:
-    """Why Docker cannot start a node of kind, which is a privileged container; empty when it can."""
+    """Reason why Docker cannot start a node of kind, which is a privileged container; empty when it can."""
     if not shutil.which("docker"):
         return "there is no docker command"
     try:

@@ -171,7 +171,7 @@ class AdmissionValues(AdmissionSettings):
     enabled: bool = True
     """false: only the status shows what is wrong with a policy, and the port is closed."""
     timeout_seconds: Annotated[int, Field(ge=1, le=30)] = 10
-    """How long the API server waits for the check. It then stores the policy unchecked."""
+    """Seconds that the API server waits for the check. It then stores the policy unchecked."""
 
 
 class CrdValues(Params):

@@ -10,7 +10,7 @@ from release.project import DIST, ROOT, reproducible, run, say, tool
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """What PyPI gets."""
+    """Files that PyPI gets."""
 
     wheel: Path
     source: Path

@@ -26,6 +26,7 @@ UNPLACED: Final = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of unplaced pods."""
 
 _UNREADABLE: Final = (ValueError, NotImplementedError, RecursionError)
+"""Errors of reading what an object says: a quantity or time that is none, or a structure that is too deep."""
 _NO_CHANGE: Final = NodeChange()
 _DEVICES_CHANGED: Final = NodeChange(devices=True)
 
@@ -123,7 +124,7 @@ class NodeSink(_Sink):
         try:
             change = entry.update_node(shared_node(node), self._clock())
         except _UNREADABLE as error:
-            raise msgspec.ValidationError(type(error).__name__) from error
+            raise msgspec.ValidationError(str(error)) from error
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
 
@@ -155,7 +156,7 @@ class PlacedSink(_Sink):
         try:
             after = entry_of(pod)
         except _UNREADABLE as error:
-            raise msgspec.ValidationError(type(error).__name__) from error
+            raise msgspec.ValidationError(str(error)) from error
         if before is not None and after.is_as(before):
             return
         self.objects[after.key] = after

@@ -15,6 +15,7 @@ from fairlead.api.values import Shape
 from fairlead.pki.parsing import digest
 from fairlead.plain_data import document
 from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from fairlead.render.scheduler_settings import KUBE_SCHEDULER, Free, PullSecret, SchedulerDefaults, SchedulerSettings
 
 VALUES_MAX: Final = 100_000
@@ -101,7 +102,7 @@ class OperatorSettings(Params):
     """Source of certificates."""
     admission: AdmissionSettings = AdmissionSettings()
     """Check of policies at `kubectl apply`."""
-    claim_namespace: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")] = "kube-system"
+    claim_namespace: Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")] = KUBE_SYSTEM
     """Namespace of the Lease by which one operator manages the policies of the cluster; it must exist. With another
     one than kube-system, such as the release's own, nothing is written in kube-system: set it where that is denied, as
     on GKE Autopilot. Anyone who may write Leases in it can keep the operator from leading."""

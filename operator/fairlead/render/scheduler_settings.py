@@ -168,7 +168,7 @@ class SchedulerDefaults(Params):
     """Share of the nodes that it asks about before it chooses (percentageOfNodesToScore). Auto: all nodes in clusters
     of up to 1000 nodes, the scheduler's own choice in larger ones."""
     timeout: Annotated[Duration, within("1s", "30s")] = Duration("1s")
-    """How long it waits for an answer of the operator."""
+    """Time that it waits for an answer of the operator."""
     managed_resources: Annotated[Listed[ManagedResource], Field(max_length=64)] = ()
     """Extended resources that the scheduler does not count."""
     profile: Free = Field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -16,8 +16,6 @@ from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.metrics import Metrics
 from fairlead.pki import authority as authorities
 from fairlead.pki.issuing import Pair
-from fairlead.render.cluster_facts import ClusterFacts
-from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.plan import Plan, plan
@@ -33,7 +31,7 @@ ENGINE = TemplateEngine(templates())
 """It takes a while to read them, and there are many leaders."""
 _KINDS = {(group, plural) for group, _, plural in CHILDREN}
 _PAIRS: list[Pair] = []
-_PLANS: dict[tuple[str, Wiring, ClusterFacts, str], Plan] = {}
+_PLANS: dict[tuple[str, str], Plan] = {}
 _AFTER_S = 20.0
 
 
@@ -58,17 +56,11 @@ def _operator(cluster: FakeCluster, wire: Wire) -> LeaderContext:
     )
 
 
-def _planned(
-    engine: TemplateEngine,
-    settings: SchedulerSettings,
-    wiring: Wiring,
-    facts: ClusterFacts,
-    metrics_from: Sequence[Mapping[str, Any]] = (),
-) -> Plan:
-    """Planned state, kept: it is a function, and takes longest of a pass."""
-    asked = settings.model_dump_json(), wiring, facts, repr(metrics_from)
+def _planned(engine: TemplateEngine, settings: SchedulerSettings, *others: Any) -> Plan:
+    """Planned state, kept: it is a function of its arguments, and takes longest of a pass."""
+    asked = settings.model_dump_json(), repr(others)
     if asked not in _PLANS:
-        _PLANS[asked] = plan(engine, settings, wiring, facts, metrics_from)
+        _PLANS[asked] = plan(engine, settings, *others)
     return _PLANS[asked]
 
 

@@ -88,16 +88,12 @@ def run(options: argparse.Namespace) -> int:
 
 async def _find(options: argparse.Namespace, lasts_s: float) -> "tuple[Installation, str]":
     """Return what is installed, and where that was looked for; print it if that is all that is to be done."""
-    from contextlib import suppress
-
+    from fairlead.cli.inputs.cluster_access import check_answer
     from fairlead.kube.access.login import log_in
-    from fairlead.kube.errors import ForbiddenError
     from fairlead.kube.http.client import Client
-    from fairlead.kube.resources import VERSION
 
     async with Client(log_in(options.kubeconfig, options.context, use_proxy=True), deadline_s=lasts_s) as client:
-        with suppress(ForbiddenError):  # it answers, and what deletes is worth loading
-            await client.get(VERSION, bytes)
+        await check_answer(client)  # before what deletes is loaded
         work = _uninstaller(options, client, lasts_s)
         found = await work.find()
         if options.dry_run and found.is_there:

@@ -67,8 +67,7 @@ class ClusterAccess:
         if self._has_answered:
             return
         async with Client(self.login, deadline_s=REACHED_S) as client:
-            with suppress(ForbiddenError):  # it answers
-                await client.get(VERSION, bytes)
+            await check_answer(client)
         self._has_answered = True
 
     async def client(self) -> Client:
@@ -77,6 +76,12 @@ class ClusterAccess:
             await self.reach()
             self._client = await self._stack.enter_async_context(Client(self.login, deadline_s=WITHIN_S))
         return self._client
+
+
+async def check_answer(client: Client) -> None:
+    """Check that the API server answers; a missing permission is an answer too. Raises ClusterError."""
+    with suppress(ForbiddenError):
+        await client.get(VERSION, bytes)
 
 
 def cluster_access(arguments: argparse.Namespace, options: Sequence[PolicyOption]) -> ClusterAccess:

@@ -248,8 +248,9 @@ class Reflector(Generic[T]):
         key, version = self._known(raw)
         self._store.skip(key)
         self.state.unreadable += 1
-        # msgspec's messages contain no values of the object; others may
-        why = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+        # msgspec's messages contain no values of the object; others may, also those that a sink passes on
+        cause = error.__cause__ or error
+        why = str(cause) if isinstance(cause, msgspec.DecodeError) else type(cause).__name__
         _log.error("reflector.unreadable", extra={"resource": str(self.where), "object": key, "error": why})
         return version
 
