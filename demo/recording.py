@@ -39,14 +39,10 @@ _VARIES: Final = re.compile(
     r"|\b\d+(?:\.\d+){3}:\d+"  # address
     r"|\bfairlead-[0-9a-f]+-\w{5}\b"  # pod
     r"|\bred-[12]\b"  # of two equal nodes
-    r"|\S+/load\.txt|--name \S+ env"  # name of the cluster
-    r"|make demo-down|\S+ -m demo --name \S+ down"
 )
-"""Texts that differ between runs."""
-_WAITING: Final = re.compile(r"^  waiting: .*\n(?:(?!  ✓ ).*\n)*", re.MULTILINE)
-"""Lines that a log has in place of progress, until the wait has ended; programs write there as well."""
-_PROVIDER: Final = re.compile(r"^provider: .*\n", re.MULTILINE)
-"""Line about the way to have a cluster, which each machine has its own reason for."""
+"""Texts that differ between runs in a line of the outline."""
+_OUTLINE: Final = re.compile(r"^(?:\d+\. |  ✓ |    (?:kubectl|fairlead) ).*", re.MULTILINE)
+"""Headings, promises that were kept, and commands."""
 ALTERNATIVE: Final = (
     "Recording of a terminal that runs make demo: pods are placed by two policies, a pod is rejected with the reason of"
     " the rule, an edited rule places it while it waits, and a misspelt rule is denied with the fix"
@@ -122,9 +118,9 @@ def plain(rows: Sequence[Row]) -> str:
     return f"{text.strip()}\n"
 
 
-def comparable(printed: str) -> str:
-    """Return what all runs of the demo print, in whatever width, and with a terminal or without."""
-    return " ".join(_VARIES.sub("N", _WAITING.sub("", _PROVIDER.sub("", printed))).split())
+def outline(printed: str) -> list[str]:
+    """Return the lines that every run of this demo prints, whatever its cluster answers and however wide the screen."""
+    return [_VARIES.sub("N", line).strip() for line in _OUTLINE.findall(printed)]
 
 
 def svg(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from demo import measured
 from demo.ending import commands, environment, more
-from demo.recording import comparable
+from demo.recording import outline
 from testbed import providers, sandbox
 from testbed.api import wait_for
 from testbed.errors import ClusterError
@@ -59,7 +59,7 @@ def test_it_keeps_its_promises(name: str, time: str) -> None:
     assert environment(name) in done.stdout
     if time == "first" and isinstance(providers.choose(name), Local) and not why:
         kept = (_ROOT / "docs" / "pictures" / "demo.txt").read_text()
-        assert comparable(done.stdout) == comparable(kept), "run `python -m demo --record docs/pictures`"
+        assert outline(done.stdout) == outline(kept), "run `python -m demo --record docs/pictures`"
 
 
 @pytest.mark.cluster

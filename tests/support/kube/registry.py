@@ -2,6 +2,10 @@
 
 It runs in the node's own network, where containerd takes an address of the loopback without TLS. Only reads are served,
 of images in docker archives, under whatever path they are asked for.
+
+An image that the kubelet has pulled may be used only by pods whose own pull would be allowed, under whatever name, even
+if it was loaded onto the node before. So the images here are others than those that are loaded: their configurations
+have a label more.
 """
 
 import hashlib
@@ -25,6 +29,14 @@ def _digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
+def _labelled(config: bytes) -> bytes:
+    """A configuration of the same image with another ID."""
+    image = json.loads(config)
+    labels = image.setdefault("config", {}).get("Labels") or {}
+    image["config"]["Labels"] = labels | {"registry": "mirror"}
+    return json.dumps(image).encode()
+
+
 def _read(archive: Path, blobs: dict[str, bytes]) -> dict[str, bytes]:
     """Manifests of an archive by name and tag, such as kube-scheduler:v1; their blobs are added."""
     found = {}
@@ -34,6 +46,8 @@ def _read(archive: Path, blobs: dict[str, bytes]) -> dict[str, bytes]:
             file = tar.extractfile(name)
             assert file is not None
             data = file.read()
+            if kind == "config.v1+json":
+                data = _labelled(data)
             blobs[_digest(data)] = data
             return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": _digest(data), "size": len(data)}
 
