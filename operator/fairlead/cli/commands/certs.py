@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.console.output import complain, output
+from fairlead.cli.console.exits import FAILED, CommandError
+from fairlead.cli.console.output import output
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
 
 AUTHORITY_LIFE: Final = timedelta(days=3650)
 LEAF_LIFE: Final = timedelta(days=365)
-_COMMAND: Final = "fairlead certs"
 CLIENT_NAME: Final = "fairlead-scheduler"
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -48,8 +48,7 @@ def run(options: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     for host in options.host:
         if not is_host(host):
-            complain(_COMMAND, f"--host {host!r} is not a host name or an IP address")
-            return 2
+            raise CommandError(f"--host {host!r} is not a host name or an IP address")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         certificate, key = folder / "ca.crt", folder / "ca.key"
@@ -57,8 +56,7 @@ def run(options: argparse.Namespace) -> int:
             ca = Pair(certificate.read_bytes(), key.read_bytes())
         elif certificate.exists() or key.exists():
             there, missing = (certificate, key) if certificate.exists() else (key, certificate)
-            complain(_COMMAND, f"{there} exists but {missing.name} does not: restore it, or delete both")
-            return 1
+            raise CommandError(f"{there} exists but {missing.name} does not: restore it, or delete both", FAILED)
         else:
             ca = create_authority("fairlead-ca", now, AUTHORITY_LIFE)
             _write(folder, "ca", ca.certificate, ca.key)
@@ -67,11 +65,9 @@ def run(options: argparse.Namespace) -> int:
         client = issue_leaf(ca, CLIENT_NAME, "client", now, LEAF_LIFE)
         _write(folder, "scheduler", client.certificate, client.key)
     except OSError as error:
-        complain(_COMMAND, f"{error.filename or folder}: {error.strerror}")
-        return 1
+        raise CommandError(f"{error.filename or folder}: {error.strerror}", FAILED) from None
     except (ValueError, TypeError) as error:
-        complain(_COMMAND, f"{folder / 'ca.crt'} and ca.key are not a CA: {error}")
-        return 1
+        raise CommandError(f"{folder / 'ca.crt'} and ca.key are not a CA: {error}", FAILED) from None
     made = "ca, server and scheduler, each .crt and .key"
     print(f"{folder}: {made}; the two certificates are valid for {LEAF_LIFE.days} days", file=output())
     return 0

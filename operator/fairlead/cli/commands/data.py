@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from fairlead.cli.console.options import Commands
 
-_NAME: Final = "fairlead data"
 _WITHIN_S: Final = 15.0
 _TRIES: Final = 2
 
@@ -40,12 +39,6 @@ def add_to(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the policy and print what is measured for it, or list all."""
-    from fairlead.cli.console.exits import run_command
-
-    return run_command(_NAME, lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     import asyncio
     from datetime import UTC, datetime
 
@@ -70,7 +63,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 async def _list(options: argparse.Namespace) -> "list[dict[str, Any]]":
-    from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.operator_survey import measured
     from fairlead.cli.reports.data_text import data_of
     from fairlead.control.reconcile.object_client import ObjectClient
@@ -84,13 +76,12 @@ async def _list(options: argparse.Namespace) -> "list[dict[str, Any]]":
         try:
             policies = await ObjectClient(client).all(POLICIES)
         except NotFoundError:
-            raise CommandError("this cluster has no CustomResourceDefinition of policies: install the chart") from None
+            raise exits.CommandError(exits.NO_POLICIES) from None
     return [data_of(one) for one in sorted(policies, key=lambda one: str(one["metadata"]["name"])) if measured(one)]
 
 
 async def _read(options: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.api.closest_name import closest_name
-    from fairlead.cli.console.exits import CommandError
     from fairlead.cli.inputs.operator_survey import measured
     from fairlead.cli.reports.data_text import data_of
     from fairlead.kube.access.login import log_in
@@ -103,14 +94,14 @@ async def _read(options: argparse.Namespace) -> "dict[str, Any]":
         try:
             policy = await client.get(POLICIES.named("", options.policy), decode_object)
         except NotFoundError:
-            raise CommandError(f"there is no policy {options.policy!r}; `kubectl get sep` lists them") from None
+            raise exits.CommandError(f"there is no policy {options.policy!r}; `kubectl get sep` lists them") from None
     found = data_of(policy)
     if options.entry:
         names = [str(entry["name"]) for entry in measured(policy)]
         if options.entry not in names:
             near = closest_name(options.entry, names)
             cure = f"did you mean {near}?" if near else f"it measures {', '.join(names) or 'nothing'}"
-            raise CommandError(f"{options.policy} measures no entry {options.entry!r}: {cure}")
+            raise exits.CommandError(f"{options.policy} measures no entry {options.entry!r}: {cure}")
         found["entries"] = [entry for entry in found["entries"] if entry["name"] == options.entry]
     return found
 

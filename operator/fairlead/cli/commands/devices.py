@@ -34,12 +34,6 @@ def add_to(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the devices."""
-    from fairlead.cli.console.exits import run_command
-
-    return run_command(_NAME, lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
 
     option = PolicyOption("--policies", options.policies)

@@ -1,7 +1,7 @@
 """`fairlead explain`: which nodes a pod can use, and why not the others; for a workload and for all that wait, too."""
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_cluster, add_policies
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fairlead.cli.reports.explained_pods import ExplainedPods
     from fairlead.simulation.results import NodeResult, PodResult
     from fairlead.simulation.workloads import WorkloadKind
-
-_NAME: Final = "fairlead explain"
 
 
 def add_to(commands: "Commands") -> None:
@@ -61,12 +59,6 @@ def add_to(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Explain a pod."""
-    from fairlead.cli.console.exits import run_command
-
-    return run_command(_NAME, lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     import asyncio
 
     from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access

@@ -49,17 +49,13 @@ def run(options: argparse.Namespace) -> int:
     from time import thread_time
 
     from fairlead.api.names import KIND
-    from fairlead.cli.inputs.chart_values import UnusableFileError, read_values
+    from fairlead.cli.inputs.chart_values import read_values
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
     from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.cli.reports.lint_text import report_data, report_text
 
-    try:
-        settings = None if options.settings is None else read_values(options.settings).settings
-    except UnusableFileError as error:
-        complain("fairlead lint", str(error))
-        return exits.USAGE
+    settings = None if options.settings is None else read_values(options.settings).settings
     checker = Checker(clock=thread_time, custom=custom_strategies(), settings=settings)
     notes, unreadable = read_into(checker, options.files)
     report = checker.finish()

@@ -54,18 +54,14 @@ def add_to(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Render the objects."""
     from fairlead.api.errors import InvalidObjectError
-    from fairlead.cli.inputs.chart_values import UnusableFileError, read_values
+    from fairlead.cli.inputs.chart_values import read_values
     from fairlead.control.preview import render_preview
     from fairlead.render.shipped_templates import templates
     from fairlead.render.templates import TemplateEngine
     from fairlead.strategies.registry import installed_policy
 
-    try:
-        values = read_values(options.settings)
-        known = _known(options, values)
-    except UnusableFileError as error:
-        complain(_NAME, str(error))
-        return exits.USAGE
+    values = read_values(options.settings)
+    known = _known(options, values)
     checker, code = _checked(options.files, None if options.settings is None else values)
     if code != exits.DONE:
         return code
@@ -75,14 +71,13 @@ def run(options: argparse.Namespace) -> int:
     try:
         made = render_preview(TemplateEngine(templates()), installed_policy(), policies, values.settings, known)
     except InvalidObjectError as error:
-        complain(_NAME, "; ".join(str(error).splitlines()))
-        return exits.FAILED
+        raise exits.CommandError("; ".join(str(error).splitlines()), exits.FAILED) from None
     _print(made, len(policies), options.output)
     return exits.DONE
 
 
 def _known(options: argparse.Namespace, values: "ChartValues") -> "PreviewInputs":
-    from fairlead.cli.inputs.chart_values import UnusableFileError, read_text
+    from fairlead.cli.inputs.chart_values import read_text
     from fairlead.control.preview import PreviewInputs
     from fairlead.pki import parsing
     from fairlead.render.cluster_facts import image_tag
@@ -93,13 +88,13 @@ def _known(options: argparse.Namespace, values: "ChartValues") -> "PreviewInputs
             image_tag([options.kubernetes_version])
         except ValueError:
             said = f"--kubernetes-version {options.kubernetes_version}: write the full version, such as v1.37.1"
-            raise UnusableFileError(said) from None
+            raise exits.CommandError(said) from None
     if options.ca is not None:
         ca = read_text(options.ca).encode()
         try:
             parsing.digest(ca)
         except ValueError:
-            raise UnusableFileError(f"{options.ca}: contains no PEM certificate") from None
+            raise exits.CommandError(f"{options.ca}: contains no PEM certificate") from None
         if values.settings.tls.mode == "SelfManaged":
             ca = parsing.bundle([ca])
     return PreviewInputs(

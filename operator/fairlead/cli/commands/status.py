@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig
-from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
+from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from fairlead.cli.inputs.operator_survey import Survey
     from fairlead.cli.installation.scheduler_names import StrayPods
 
-_NAME: Final = "fairlead status"
 _WITHIN_S: Final = 15.0
 _TRIES: Final = 2
 
@@ -40,19 +39,14 @@ def run(options: argparse.Namespace) -> int:
     """Read the cluster and print its state."""
     import asyncio
 
-    from fairlead.cli.console.exits import REACH
     from fairlead.cli.reports.status_summary import overview, status_as_data
     from fairlead.cli.reports.status_text import status_text
-    from fairlead.kube.errors import ClusterError, NotFoundError, UnreachableError
+    from fairlead.kube.errors import NotFoundError
 
     try:
         found = overview(*asyncio.run(_look(options)))
     except NotFoundError:
-        complain(_NAME, "this cluster has no CustomResourceDefinition of policies: install the chart")
-        return exits.USAGE
-    except ClusterError as error:
-        complain(_NAME, f"{error}; {REACH}" if isinstance(error, UnreachableError) else str(error))
-        return exits.USAGE
+        raise exits.CommandError(exits.NO_POLICIES) from None
     out = output()
     if options.output == TABLE:
         out.writelines(f"{line}\n" for line in status_text(found, colour=wants_colour(out)))

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from fairlead.cli.console.exits import DONE, FAILED, USAGE
+from fairlead.cli.console.exits import DONE, FAILED, CommandError
 from fairlead.cli.console.options import add_kubeconfig
 from fairlead.cli.console.output import complain, counted, errors
 from fairlead.pki.identities import REPLICAS
@@ -57,32 +57,25 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from fairlead.cli.console.options import seconds
-    from fairlead.kube.errors import AccessError, ClusterError
+    from fairlead.kube.errors import ClusterError
 
     try:
         lasts_s = seconds("--within", options.within, least=1)
     except ValueError as error:
-        complain(_COMMAND, str(error))
-        return USAGE
-    try:
-        found, namespace = asyncio.run(_find(options, lasts_s))
-        if not found.is_there:
-            complain(_COMMAND, _missing(namespace, found.others))
-            return DONE if options.ignore_not_found else FAILED
-        if options.dry_run:
-            return DONE
-        if not options.yes and sys.stdin is not None and sys.stdin.isatty() and not _confirmed(namespace, found):
-            complain(_COMMAND, "nothing was deleted")
-            return FAILED
-        fault = asyncio.run(_uninstall(options, lasts_s))
-    except AccessError as error:
-        complain(_COMMAND, str(error))
-        return USAGE
-    except ClusterError as error:
-        fault = str(error)
-    if fault:
-        complain(_COMMAND, fault)
+        raise CommandError(str(error)) from None
+    found, namespace = asyncio.run(_find(options, lasts_s))
+    if not found.is_there:
+        complain(_COMMAND, _missing(namespace, found.others))
+        return DONE if options.ignore_not_found else FAILED
+    if options.dry_run:
+        return DONE
+    if not options.yes and sys.stdin is not None and sys.stdin.isatty() and not _confirmed(namespace, found):
+        complain(_COMMAND, "nothing was deleted")
         return FAILED
+    try:
+        asyncio.run(_uninstall(options, lasts_s))
+    except ClusterError as error:
+        raise CommandError(str(error), FAILED) from None
     return DONE
 
 
@@ -103,8 +96,8 @@ async def _find(options: argparse.Namespace, lasts_s: float) -> "tuple[Installat
         return found, work.namespace
 
 
-async def _uninstall(options: argparse.Namespace, lasts_s: float) -> str:
-    """Delete everything; return why it is not finished."""
+async def _uninstall(options: argparse.Namespace, lasts_s: float) -> None:
+    """Delete everything. Raises CommandError, which says why it is not finished."""
     import asyncio
 
     from fairlead.kube.access.login import log_in
@@ -117,8 +110,8 @@ async def _uninstall(options: argparse.Namespace, lasts_s: float) -> str:
                 await work.run()
         except TimeoutError:
             why = work.doing or f"{client.login.server} does not answer or is slow"
-            return f"not finished within {options.within}: {why}; run it again"
-    return ""
+            message = f"not finished within {options.within}: {why}; run it again"
+            raise CommandError(message, FAILED) from None
 
 
 def _uninstaller(options: argparse.Namespace, client: "Client", lasts_s: float) -> "Uninstaller":

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from fairlead.logs import Format
 
 S = TypeVar("S")
-REACH: Final = "check that the cluster is up, and that --kubeconfig and --context select the right one"
+_REACH: Final = "check that the cluster is up, and that --kubeconfig and --context select the right one"
+
+NO_POLICIES: Final = "this cluster has no CustomResourceDefinition of policies: install the chart"
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -68,6 +70,9 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
         complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
         return USAGE
     except Exception as error:  # noqa: BLE001 - the last place that can report it
+        if (expected := _expected(error)) is not None:
+            complain(name, expected)
+            return USAGE
         complain(name, f"a bug in Fairlead, please report it: {type(error).__name__}: {error}{_place(error)}")
         return FAULT
 
@@ -96,22 +101,14 @@ class CommandError(Exception):
         self.code = code
 
 
-def run_command(command: str, work: Callable[[], int]) -> int:
-    """Run a command's work and return its exit code; prints the error if it fails."""
+def _expected(error: Exception) -> str | None:
+    """Return the message of an error of the cluster or of a snapshot; None for any other."""
     from fairlead.kube.errors import ClusterError, UnreachableError
     from fairlead.simulation.snapshot_error import SnapshotError
 
-    try:
-        return work()
-    except CommandError as error:
-        complain(command, str(error))
-        return error.code
-    except UnreachableError as error:
-        complain(command, f"{error}; {REACH}")
-        return USAGE
-    except (ClusterError, SnapshotError) as error:
-        complain(command, str(error))
-        return USAGE
+    if isinstance(error, UnreachableError):
+        return f"{error}; {_REACH}"
+    return str(error) if isinstance(error, ClusterError | SnapshotError) else None
 
 
 def run_until_stopped(

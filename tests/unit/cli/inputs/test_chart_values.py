@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.inputs.chart_values import UnusableFileError, read_values
+from fairlead.cli.console.exits import CommandError
+from fairlead.cli.inputs.chart_values import read_values
 from fairlead.render.operator_settings import OperatorSettings
 
 
@@ -16,7 +17,7 @@ def test_values_as_helm_prints_them(title: str, tmp_path: Path) -> None:
     file.write_text(f"{title}\nnull\n")
     assert read_values(file).settings == OperatorSettings()
     file.write_text(f"{title}\ntls: {{}}\ntls: {{}}\n")
-    with pytest.raises(UnusableFileError, match="line 3: 'tls' is already set in line 2"):
+    with pytest.raises(CommandError, match="line 3: 'tls' is already set in line 2"):
         read_values(file)
 
 
@@ -49,5 +50,5 @@ def test_a_repository_that_is_set_stays_where_a_parent_chart_has_a_registry(tmp_
 @pytest.mark.parametrize("text", ["global: {registry: a}", "ports: {metrics: 1}", "global: [a]", "ports: a"])
 def test_what_these_do_not_have_is_refused(text: str, tmp_path: Path) -> None:
     (file := tmp_path / "values.yaml").write_text(text)
-    with pytest.raises(UnusableFileError, match=r"values.yaml: (global|ports)"):
+    with pytest.raises(CommandError, match=r"values.yaml: (global|ports)"):
         read_values(file)
