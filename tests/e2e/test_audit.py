@@ -17,11 +17,10 @@ from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from fairlead.render.uninstall_rbac import UNINSTALL
 from support.chart.chart import NAMESPACE
-from support.chart.release import DEPLOYMENT, Release, document, kwok_nodes, refused
+from support.chart.release import DEPLOYMENT, Release, document, pods_of_one_test, released
 from support.kube import audit
 from support.kube.audit import AnsweredRequest
 from support.kube.crd import POLICIES
-from testbed import nodes
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
 
@@ -68,25 +67,17 @@ def begun() -> datetime:
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, begun: datetime) -> Iterator[Release]:
     """Installed, without any policy."""
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 4))
-    wait_for("what others had installed to be gone", lambda: not cluster.api.exists(_NAMESPACE))
-    cluster.api.delete(_CLAIM)
-    made.install()
-    yield made
-    refused(made.uninstall)  # the last test did it
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(_NAMESPACE)
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, operator_image_tag, 4) as made:
+        cluster.api.delete(_CLAIM)
+        made.install()
+        yield made
 
 
 @pytest.fixture
 def pods(release: Release, namespace: str) -> Iterator[Stage]:
     """Pods of this test alone, whose policies go with them."""
-    stage = Stage(api=release.api, name=namespace, start_scheduler=lambda _: str)
-    stage.open()
-    yield stage
-    release.remove(one["metadata"]["name"] for one in release.api.items(POLICIES))
-    release.api.delete(stage.path)
+    with pods_of_one_test(release, namespace) as stage:
+        yield stage
 
 
 def _asked(release: Release) -> list[AnsweredRequest]:

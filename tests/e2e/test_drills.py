@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from support import drills
-from support.chart.chart import NAMESPACE
-from support.chart.release import HOOKS, Release, kwok_nodes
+from support.chart.release import HOOKS, Release, released
 from support.drills import Figures, flooders, look, report, within_ms
 from support.kube.crd import POLICIES
 from support.stream import Follow, Stream, table
-from testbed import nodes, tables
+from testbed import tables
 from testbed.api import Api, wait_for
 from testbed.errors import ClusterError
 from testbed.fixtures import Cluster
@@ -57,18 +56,11 @@ _NOTES = [{"key": "fairlead.dev/pool", "expression": "node.metadata.labels[?'poo
 
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
-    wait_for("an earlier release to be gone", lambda: not cluster.api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, _NODES))
-    made.install()
-    made.put("pools", filters=_FILTERS, scores=_SCORES, binding={"annotations": _NOTES})
-    made.ready("pools", within="180s")
-    yield made
-    made.remove(one["metadata"]["name"] for one in cluster.api.items(POLICIES))
-    made.uninstall()
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    wait_for("it to be gone", lambda: not cluster.api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
+    with released(cluster, operator_image_tag, _NODES) as made:
+        made.install()
+        made.put("pools", filters=_FILTERS, scores=_SCORES, binding={"annotations": _NOTES})
+        made.ready("pools", within="180s")
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -29,17 +29,19 @@ def in_one_pod(
     for written, built in zip(_IMAGES, (scheduler_image_tag, operator_image_tag), strict=True):
         assert manifest.count(written) == 1
         manifest = manifest.replace(written, built)
-    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NAME, "labels": _RESTRICTED}})
     assert main(["certs", "--out", str(tmp_path)]) == 0
-    for secret, pair in _SECRETS.items():
-        files = [f"--from-file={tmp_path / name}" for name in ("ca.crt", f"{pair}.crt", f"{pair}.key")]
-        kubectl("create", "secret", "generic", secret, "-n", _NAME, *files)
     folder = CHECKOUT / "examples" / "kube-safe-scheduler"
-    kubectl("create", "configmap", "policies", "-n", _NAME, f"--from-file={folder}")
-    kubectl("apply", "--validate=strict", "-f", "-", stdin=manifest)
-    yield _NAME
-    kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=manifest)
-    cluster.api.delete(f"/api/v1/namespaces/{_NAME}")
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NAME, "labels": _RESTRICTED}})
+    try:
+        for secret, pair in _SECRETS.items():
+            files = [f"--from-file={tmp_path / name}" for name in ("ca.crt", f"{pair}.crt", f"{pair}.key")]
+            kubectl("create", "secret", "generic", secret, "-n", _NAME, *files)
+        kubectl("create", "configmap", "policies", "-n", _NAME, f"--from-file={folder}")
+        kubectl("apply", "--validate=strict", "-f", "-", stdin=manifest)
+        yield _NAME
+    finally:
+        kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=manifest)
+        cluster.api.delete(f"/api/v1/namespaces/{_NAME}")
 
 
 def _pod(name: str, cpu: str) -> Object:

@@ -12,11 +12,10 @@ from contextlib import AbstractContextManager, closing, contextmanager
 import pytest
 
 from support.chart.chart import NAMESPACE
-from support.chart.release import OPERATOR, PODS, SCHEDULER, Release, kwok_nodes, processes, refused
+from support.chart.release import OPERATOR, PODS, SCHEDULER, Release, processes, released
 from support.grants.card_watch import CardWatch
-from support.kube.crd import POLICIES
 from support.stream import Follow, Stream, table
-from testbed import nodes, tables
+from testbed import tables
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
 
@@ -32,16 +31,10 @@ _AGAIN = re.compile(rf'"Error scheduling pod; retrying".* pod="{_NAMESPACE}/([^"
 
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
-    wait_for("an earlier release to be gone", lambda: not cluster.api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
     cards = {MEM: str(_CARDS * _SIZE), COUNT: str(_CARDS)}
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, _NODES, cards))
-    made.install(drainSeconds=5)
-    yield made
-    made.remove(one["metadata"]["name"] for one in cluster.api.items(POLICIES))
-    refused(made.uninstall)
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, operator_image_tag, _NODES, cards) as made:
+        made.install(drainSeconds=5)
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -78,23 +78,25 @@ def system(
     cluster: Cluster, kubectl: Kubectl, operator_image_tag: str, scheduler_image_tag: str, tmp_path: Path
 ) -> Iterator[System]:
     name = "test-system"
-    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": _RESTRICTED}})
     assert main(["certs", "--out", str(tmp_path), f"--host=fairlead.{name}.svc"]) == 0
-    for secret, files in (("server", _SERVER), ("scheduler", _SCHEDULER)):
-        sources = (f"--from-file={tmp_path / file}" for file in files)
-        kubectl("create", "secret", "generic", secret, "-n", name, *sources)
     spec = {"schedulerName": name, "filters": [_FILTER], "scores": [_SCORE], "binding": {"annotations": [_NOTE]}}
     policy = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "pool"}}
     file = tmp_path / "pool.yaml"
     file.write_text(yaml.safe_dump(policy | {"spec": spec}))
-    kubectl("create", "configmap", "policies", "-n", name, f"--from-file={file}")
     filled = Template(_MANIFESTS.read_text()).substitute(
         system=name, image=operator_image_tag, scheduler_image=scheduler_image_tag
     )
-    kubectl("apply", "-f", "-", stdin=filled)
-    yield System(name, cluster)
-    kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=filled)
-    cluster.api.delete(f"/api/v1/namespaces/{name}")
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": _RESTRICTED}})
+    try:
+        for secret, files in (("server", _SERVER), ("scheduler", _SCHEDULER)):
+            sources = (f"--from-file={tmp_path / file}" for file in files)
+            kubectl("create", "secret", "generic", secret, "-n", name, *sources)
+        kubectl("create", "configmap", "policies", "-n", name, f"--from-file={file}")
+        kubectl("apply", "-f", "-", stdin=filled)
+        yield System(name, cluster)
+    finally:
+        kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=filled)
+        cluster.api.delete(f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture

@@ -46,13 +46,15 @@ def replicas(crd: None, ground: Cluster, namespace: str, tmp_path: Path) -> Iter
         folder = tmp_path / name
         folder.mkdir()
         made.append(Operating(ground, namespace, folder))
-    for one in made:
-        one.settings = f"schedulers: [{{name: {namespace}}}]"
-        one.start()
-    yield made
-    for one in made:
-        one.kill()
-    let_all_go(ground.api)
+    try:
+        for one in made:
+            one.settings = f"schedulers: [{{name: {namespace}}}]"
+            one.start()
+        yield made
+    finally:
+        for one in made:
+            one.kill()
+        let_all_go(ground.api)
 
 
 def passing(one: Operating, nodes: list[str]) -> Callable[[], list[str]]:

@@ -8,9 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.chart.chart import NAMESPACE
-from support.chart.release import PODS, SCHEDULER, Release, kwok_nodes, refused
-from testbed import nodes, process, sandbox
+from support.chart.release import PODS, SCHEDULER, Release, released
+from testbed import process, sandbox
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
 from testbed.readiness import is_ready
@@ -21,13 +20,9 @@ _CHECK = "--write-config-to=/tmp/config.yaml"
 
 @pytest.fixture
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
-    made = Release(cluster, operator_image_tag, kwok_nodes(cluster, 1))
-    made.install()
-    yield made
-    refused(made.uninstall)
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, operator_image_tag, 1) as made:
+        made.install()
+        yield made
 
 
 def in_containers(cluster: Cluster) -> list[psutil.Process]:

@@ -11,7 +11,6 @@ from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
 _INSTALL = Page(CHECKOUT / "docs" / "guide" / "install.md")
-_CRD = "schedulerextenderpolicies.fairlead.dev"
 _PAGES = [one for one in pages() if one.needs_a_cluster and one.has_commands() and one.path != _INSTALL.path]
 
 
@@ -35,7 +34,7 @@ def installed(
         yield operator_image_tag
     finally:
         refused(release.uninstall)
-        refused(lambda: release.kubectl("delete", "crd", _CRD, "--ignore-not-found"))
+        refused(release.delete_crd)
         cluster.api.delete(namespace)
 
 

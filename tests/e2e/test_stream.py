@@ -31,13 +31,12 @@ from support.chart.release import (
     Release,
     document,
     is_ready,
-    kwok_nodes,
     processes,
     refused,
+    released,
 )
-from support.kube.crd import POLICIES
 from support.stream import Follow, Stream, table
-from testbed import nodes, operator_image, tables
+from testbed import operator_image, tables
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
 from testbed.operator_image import CHECKOUT
@@ -84,16 +83,10 @@ def release(
     cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, before: tuple[Path, str]
 ) -> Iterator[Release]:
     """Installed as it was one commit ago."""
-    wait_for("an earlier release to be gone", lambda: not cluster.api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
-    made = Release(cluster, before[1], kwok_nodes(cluster, _NODES))
-    made.install(chart=before[0], drainSeconds=5)
-    made.image = operator_image_tag
-    yield made
-    refused(made.uninstall)  # the last test did it
-    made.remove(one["metadata"]["name"] for one in cluster.api.items(POLICIES))
-    made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-    cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    nodes.ensure(cluster.folder, cluster.kubeconfig, [])
+    with released(cluster, before[1], _NODES) as made:
+        made.install(chart=before[0], drainSeconds=5)
+        made.image = operator_image_tag
+        yield made
 
 
 @pytest.fixture(scope="module")

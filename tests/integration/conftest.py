@@ -22,21 +22,18 @@ _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
 @pytest.fixture
 def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterator[str]:
     """The chart, and what its hook would be given; no pod ever runs here."""
-    helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace")
     hook = written([one for one in template() if "helm.sh/hook" in one["metadata"].get("annotations", {})])
     hook = "---\n".join(part for part in hook.split("---\n") if "kind: Job" not in part)
-    kubectl("apply", "-f", "-", stdin=hook)
-    wait_for("policies to be served", lambda: _served(control_plane))
-    yield NAMESPACE
-    kubectl("delete", "--ignore-not-found", "-f", "-", stdin=hook)
-    helm("uninstall", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
-    let_all_go(control_plane.api)
-    kubectl("delete", "crd", f"{PLURAL}.{GROUP}")
-    for path in (_BINDINGS, f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"):
-        control_plane.api.delete(path, labelSelector="app.kubernetes.io/managed-by=fairlead")
-    for name in (NAMESPACE, "other-system"):
-        control_plane.api.delete(f"/api/v1/namespaces/{name}")
-        _gone(control_plane, f"/api/v1/namespaces/{name}")
+    with ExitStack() as stack:  # each step is taken, though one before it fails
+        stack.callback(_delete_namespaces, control_plane)
+        stack.callback(kubectl, "delete", "--ignore-not-found", "crd", f"{PLURAL}.{GROUP}")
+        stack.callback(helm, "uninstall", "--ignore-not-found", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
+        stack.callback(kubectl, "delete", "--ignore-not-found", "-f", "-", stdin=hook)
+        helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace")
+        kubectl("apply", "-f", "-", stdin=hook)
+        wait_for("policies to be served", lambda: _served(control_plane))
+        stack.callback(let_all_go, control_plane.api)
+        yield NAMESPACE
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +51,13 @@ def at_work(with_crd: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) 
     let_all_go(with_crd.api)
 
 
-def _gone(cluster: Cluster, path: str) -> None:
-    wait_for("the namespace to go", lambda: not cluster.api.exists(path))
+def _delete_namespaces(cluster: Cluster) -> None:
+    """Delete what schedulers are bound by, and the namespaces."""
+    for path in (_BINDINGS, f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"):
+        cluster.api.delete(path, labelSelector="app.kubernetes.io/managed-by=fairlead")
+    for path in [f"/api/v1/namespaces/{name}" for name in (NAMESPACE, "other-system")]:
+        cluster.api.delete(path)
+        wait_for("the namespace to go", lambda path=path: not cluster.api.exists(path))  # type: ignore[misc]
 
 
 def _served(cluster: Cluster) -> bool:

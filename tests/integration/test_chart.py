@@ -488,11 +488,13 @@ def system(control_plane: Cluster) -> Iterator[str]:
     """The namespace of the chart; its pods may do little."""
     api, labels = control_plane.api, {"pod-security.kubernetes.io/enforce": "restricted"}
     api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}})
-    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-    wait_for("the namespace's service account", lambda: api.exists(account))
-    yield NAMESPACE
-    api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-    wait_for("the namespace to go", lambda: not api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
+    try:
+        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
+        wait_for("the namespace's service account", lambda: api.exists(account))
+        yield NAMESPACE
+    finally:
+        api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+        wait_for("the namespace to go", lambda: not api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
 
 
 @pytest.mark.parametrize("case", CASES)

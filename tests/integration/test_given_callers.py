@@ -78,11 +78,13 @@ class Caller:
 def replica(with_crd: Cluster, namespace: str, tmp_path: Path) -> Iterator[Given]:
     made = Given(with_crd, namespace, tmp_path, f"schedulers: [{{name: {namespace}}}]\ntls: {{mode: Provided}}\n")
     made.by, made.callers = create_authority("shared", now(), LIFE), []
-    made.start()
-    yield made
-    for one in made.callers:
-        one.connection.close()
-    made.kill()
+    try:
+        made.start()
+        yield made
+    finally:
+        for one in made.callers:
+            one.connection.close()
+        made.kill()
 
 
 def test_a_caller_is_known_by_what_is_in_the_secret_of_its_name(replica: Given) -> None:

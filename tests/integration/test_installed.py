@@ -44,9 +44,11 @@ class Installed(Operating):
 @pytest.fixture
 def replica(installed: str, control_plane: Cluster, tmp_path: Path) -> Iterator[Installed]:
     made = Installed(control_plane, installed, tmp_path)
-    made.start()
-    yield made
-    made.kill()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.kill()
 
 
 def test_it_leads_and_makes_a_scheduler_and_nothing_is_forbidden(

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,6 +103,10 @@ class Release:
         where = (f"--namespace={NAMESPACE}", "--wait", "--timeout=300s")
         return self.helm("uninstall", "fairlead", *where, aside=True)
 
+    def delete_crd(self) -> None:
+        """Delete the definition of policies, and with it all policies."""
+        self.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
+
     def put(self, name: str, **spec: object) -> None:
         """Apply a policy."""
         self.kubectl("apply", "-f", "-", stdin=document(name, **spec))
@@ -190,20 +194,26 @@ class Release:
 
 
 @contextmanager
-def released(cluster: Cluster, image: str, count: int) -> Iterator[Release]:
-    """A release that is not installed yet, with so many nodes; in the end nothing of it is left."""
+def released(
+    cluster: Cluster, image: str, count: int, extended: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Release]:
+    """A release that is not installed yet, with so many nodes; in the end nothing of it is left, whatever fails."""
     home = f"/api/v1/namespaces/{NAMESPACE}"
-    wait_for(f"{NAMESPACE} of others to be gone", lambda: not cluster.api.exists(home), timeout_s=120)
-    made = Release(cluster, image, kwok_nodes(cluster, count))
-    made.before = made.everything()
-    try:
+    _wait_until_gone(cluster, home)  # of the tests before
+    made = Release(cluster, image, [])
+    with ExitStack() as stack:  # each step is taken, though one before it fails
+        stack.callback(_wait_until_gone, cluster, home)
+        stack.callback(nodes.ensure, cluster.folder, cluster.kubeconfig, [])
+        stack.callback(cluster.api.delete, home)
+        stack.callback(made.delete_crd)
+        stack.callback(refused, made.uninstall)  # a test may have done it
+        made.nodes = kwok_nodes(cluster, count, extended)
+        made.before = made.everything()
         yield made
-    finally:
-        refused(made.uninstall)  # a test may have done it
-        made.kubectl("delete", "crd", "schedulerextenderpolicies.fairlead.dev", "--ignore-not-found")
-        cluster.api.delete(home)
-        nodes.ensure(cluster.folder, cluster.kubeconfig, [])
-        wait_for(f"{NAMESPACE} to be gone", lambda: not cluster.api.exists(home), timeout_s=120)
+
+
+def _wait_until_gone(cluster: Cluster, path: str) -> None:
+    wait_for(f"{path} to be gone", lambda: not cluster.api.exists(path), timeout_s=120)
 
 
 @contextmanager

@@ -37,12 +37,14 @@ def an_account(cluster: Cluster, folder: Path) -> Iterator[tuple[str, Path]]:
     """A namespace, and who has the operator's rights there."""
     api, name = cluster.api, f"test-{uuid.uuid4().hex[:8]}"
     api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    api.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": ACCOUNT}})
-    give(api, name, ACCOUNT, OPERATOR)
-    wait_for("pods to be let in", lambda: api.exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"))
-    yield name, kubeconfig_of(cluster, name, ACCOUNT, folder)
-    take(api, name, ACCOUNT, OPERATOR)
-    api.delete(f"/api/v1/namespaces/{name}")
+    try:
+        api.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": ACCOUNT}})
+        give(api, name, ACCOUNT, OPERATOR)
+        wait_for("pods to be let in", lambda: api.exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"))
+        yield name, kubeconfig_of(cluster, name, ACCOUNT, folder)
+    finally:
+        take(api, name, ACCOUNT, OPERATOR)
+        api.delete(f"/api/v1/namespaces/{name}")
 
 
 def without(rule: RbacRule) -> list[RoleGrant]:

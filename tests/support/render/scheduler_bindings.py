@@ -23,8 +23,10 @@ def bound_in(api: Api, namespace: str, *schedulers: str) -> Iterator[None]:
     """The bindings of a namespace while a test needs them, with these schedulers."""
     made = chart_bindings(namespace)
     accounts = subjects(namespace, (ObjectNames(one, namespace).object_name for one in schedulers))
-    for one in [{**one, "subjects": accounts} if accounts else one for one in made]:
-        api.apply(ref_of(one).path, one)
-    yield
-    for one in made:
-        api.delete(ref_of(one).path)
+    try:
+        for one in [{**one, "subjects": accounts} if accounts else one for one in made]:
+            api.apply(ref_of(one).path, one)
+        yield
+    finally:
+        for one in made:
+            api.delete(ref_of(one).path)
