@@ -38,7 +38,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejecting:
+class RejectingRule:
     """A rule that rejects nodes, with what it compared on one of them."""
 
     count: int
@@ -60,7 +60,7 @@ class Explanation:
 
     judged: PodResult
     groups: Sequence[Group]
-    rejecting: Sequence[Rejecting]
+    rejecting: Sequence[RejectingRule]
     closest: Closest | None
     """None if no node is rejected, if there are no nodes, or if others than the rules that were evaluated decide."""
     as_good: Sequence[str]
@@ -122,7 +122,7 @@ def groups(judged: PodResult) -> list[Group]:
 
 
 @dataclass(frozen=True, slots=True)
-class OneNode:
+class NodeExplanation:
     """Explanation of one node."""
 
     node: NodeResult
@@ -132,18 +132,18 @@ class OneNode:
     """None if the node does not fit or is rejected: the scheduler gets no score."""
 
 
-def one_node(simulation: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> OneNode:
+def explain_node(simulation: Simulation, raw: Raw, judged: PodResult, node: NodeResult) -> NodeExplanation:
     """Return everything about one node."""
     [explained] = simulation.explain(raw, judged, [node.name])
     scored = next((one for one in simulation.explain_scores(raw, judged) if one.node == node.name), None)
-    return OneNode(node, verdicts_of(judged)(node), explained, None if judged.unevaluated else scored)
+    return NodeExplanation(node, verdicts_of(judged)(node), explained, None if judged.unevaluated else scored)
 
 
 def _worse(node: NodeResult) -> float:
     return -(node.score or 0.0)
 
 
-def _rejecting(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Rejecting]:
+def _rejecting(simulation: Simulation, raw: Raw, judged: PodResult) -> list[RejectingRule]:
     """Return each rule with each of its reasons and the first node it rejects for it, in the order of rules."""
     counts: Counter[Rejected] = Counter()
     first: dict[Rejected, str] = {}
@@ -155,7 +155,7 @@ def _rejecting(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Reje
     names = [*dict.fromkeys(first.values())][:ASKED_MAX]
     explained = {one.node: one.filters for one in simulation.explain(raw, judged, names)}
     found = [
-        Rejecting(counts[said], name, one)
+        RejectingRule(counts[said], name, one)
         for said, name in first.items()
         for one in explained.get(name, ())
         if (one.policy, one.rule) == said[:2]
@@ -190,4 +190,4 @@ def _far(node: NodeResult) -> float:
 
 
 def _far_in_all(closest: Closest) -> float:
-    return sum(max(1, len(one.flips)) for one in closest.rules) + sum(one.shortfall for one in closest.node.unfit)
+    return sum(max(1, len(one.changes)) for one in closest.rules) + sum(one.shortfall for one in closest.node.unfit)

@@ -10,7 +10,7 @@ from fairlead.simulation.snapshot import Raw
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class LostOrGainedNode:
     """A node that a pod loses or gains."""
 
     node: str
@@ -19,13 +19,13 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class PlacementChange:
     """A pod whose placement changes."""
 
     before: PodResult
     after: PodResult
-    lost: Sequence[Moved]
-    gained: Sequence[Moved]
+    lost: Sequence[LostOrGainedNode]
+    gained: Sequence[LostOrGainedNode]
     by_scores: Sequence[str]
     """Scores that changed, as policy/rule, if other nodes are preferred among those that stay."""
 
@@ -36,16 +36,20 @@ class Changed:
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores])]
 
 
-def changed(first: Simulation, second: Simulation, raw: Raw, file: str = "") -> Changed | None:
+def changed(first: Simulation, second: Simulation, raw: Raw, file: str = "") -> PlacementChange | None:
     """Return how a pod's placement differs between simulations of the same nodes; None if it does not."""
     before, after = first.judge(raw, file), second.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
-    lost = [Moved(was.name, now.rejections) for was, now in pairs if was.is_candidate and not now.is_candidate]
-    gained = [Moved(was.name, was.rejections) for was, now in pairs if now.is_candidate and not was.is_candidate]
+    lost = [
+        LostOrGainedNode(was.name, now.rejections) for was, now in pairs if was.is_candidate and not now.is_candidate
+    ]
+    gained = [
+        LostOrGainedNode(was.name, was.rejections) for was, now in pairs if now.is_candidate and not was.is_candidate
+    ]
     if not lost and not gained and before.preferred == after.preferred:
         return None
     by_scores = [] if before.preferred == after.preferred else [*_scores(first, second, raw, before, after)]
-    return Changed(before, after, lost, gained, by_scores)
+    return PlacementChange(before, after, lost, gained, by_scores)
 
 
 def _scores(first: Simulation, second: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:

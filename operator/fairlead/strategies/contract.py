@@ -26,7 +26,6 @@ from fairlead.grants.entry import GrantedDevice
 from fairlead.strategies.facts import (
     Amounts,
     ControllerRef,
-    Fresh,
     NodeCondition,
     NodeFacts,
     Nominated,
@@ -38,6 +37,7 @@ from fairlead.strategies.facts import (
     RequestingContainers,
     Stamped,
     Unknown,
+    UnmeasuredPods,
 )
 from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Path, PodsRead, Reads
 
@@ -54,7 +54,6 @@ __all__ = [
     "ControllerRef",
     "Decide",
     "Filter",
-    "Fresh",
     "GrantedDevice",
     "NodeCondition",
     "NodeFacts",
@@ -80,6 +79,7 @@ __all__ = [
     "Timed",
     "Trace",
     "Unknown",
+    "UnmeasuredPods",
     "Use",
     "Value",
     "Verdict",

@@ -61,7 +61,7 @@ class Predicted(NamedTuple):
     """Containers with neither."""
 
 
-class Fresh(Protocol):
+class UnmeasuredPods(Protocol):
     """Pods on a node that a measurement cannot contain yet."""
 
     def request(self, resource: str) -> float:
@@ -263,7 +263,7 @@ class NodeFacts(Protocol):
         A value that becomes stale is a change of this fact; rules need not check its age.
         """
 
-    def fresh(self, name: str, lag_s: int) -> Fresh:
+    def unmeasured(self, name: str, lag_s: int) -> UnmeasuredPods:
         """Return the pods that were placed later than this long before the time of an entry's value.
 
         There are none if the value has no time.

@@ -31,7 +31,7 @@ class PodsRead(Struct, frozen=True):
         return self.namespace in (None, pod.namespace) and self.controller in (None, pod.controller)
 
 
-FreshRead = tuple[str, int]
+UnmeasuredRead = tuple[str, int]
 """Name of an entry of `data`, and the lag in seconds before its time from which placements are not in it yet."""
 
 
@@ -71,7 +71,7 @@ class Reads(Struct, frozen=True):
     limits: frozenset[str] = frozenset()
     """Resources of which the rule reads the limits of the pods on the node."""
     data: frozenset[str] = frozenset()
-    fresh: frozenset[FreshRead] = frozenset()
+    unmeasured: frozenset[UnmeasuredRead] = frozenset()
     """Measurements of which the rule reads the pods that are not in them yet."""
     placements: frozenset[PodsRead] = frozenset()
     """Pods of which the rule reads when they were placed."""
@@ -88,10 +88,10 @@ class Reads(Struct, frozen=True):
             any(overlap(read, path) for path in change.node for read in self.node)
             or any(read.covers(pod) for pod in change.pods for read in self.pods)
             or any(read.covers(pod) for pod in change.pods for read in self.placements)
-            or (bool(change.pods) and bool(self.fresh or self.limits or self.devices))
+            or (bool(change.pods) and bool(self.unmeasured or self.limits or self.devices))
             or (change.devices and bool(self.devices))
             or _shared(self.data, change.data)
-            or any(name in change.timed for name, _ in self.fresh)
+            or any(name in change.timed for name, _ in self.unmeasured)
             or _shared(self.requested, change.requested)
             or _shared(self.allocatable, change.allocatable)
             or _shared(self.capacity, change.capacity)
@@ -106,7 +106,7 @@ class Reads(Struct, frozen=True):
     @property
     def of_pods(self) -> bool:
         """True if evicting pods from the node can change the verdict."""
-        read = self.pods or self.free or self.requested or self.limits or self.fresh or self.placements
+        read = self.pods or self.free or self.requested or self.limits or self.unmeasured or self.placements
         return bool(read or self.devices)
 
 

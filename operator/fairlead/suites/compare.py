@@ -26,7 +26,7 @@ class OnNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Protecting:
+class ProtectionResult:
     """Result of a protection for a placed pod."""
 
     policy: str
@@ -44,12 +44,12 @@ class EvictionVerdict:
     why: str = ""
     protected: bool = False
     """True if the pod itself is protected; False if its node would be rejected without it."""
-    protections: Sequence[Protecting] = ()
+    protections: Sequence[ProtectionResult] = ()
     """Results of all protections."""
 
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class WrittenAnnotations:
     """Annotations that the pod gets when it is bound to a node, or why it is not bound."""
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Actual:
     preferred: Sequence[str]
     spared: Mapping[str, EvictionVerdict]
     """By placed pod, for those that the case names."""
-    annotations: Mapping[str, Annotated]
+    annotations: Mapping[str, WrittenAnnotations]
     """By node, for those that the case names."""
     others: Sequence[Unmatched] = ()
     """Policies that do not match the pod, and why."""
@@ -92,7 +92,7 @@ class Difference:
     got: str
     rules: Sequence[RuleExplained] = ()
     """The rules that decided, with what they compared."""
-    protections: Sequence[Protecting] = ()
+    protections: Sequence[ProtectionResult] = ()
     others: Sequence[Unmatched] = ()
     """Policies that do not match the pod."""
     notes: Sequence[str] = ()
@@ -121,8 +121,8 @@ def _policies(expect: Expect, answer: Actual) -> Iterator[Difference]:
 
 
 def _doubts(answer: Actual) -> tuple[str, ...]:
-    doubts = {doubt.policy: doubt for node in answer.nodes.values() for doubt in node.explained.doubts}
-    return tuple(f"{one.policy}: cannot tell whether it matches the pod: {one.why}" for one in doubts.values())
+    match_errors = {doubt.policy: doubt for node in answer.nodes.values() for doubt in node.explained.match_errors}
+    return tuple(f"{one.policy}: cannot tell whether it matches the pod: {one.why}" for one in match_errors.values())
 
 
 def _passed(expect: Expect, answer: Actual) -> Iterator[Difference]:

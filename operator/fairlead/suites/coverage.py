@@ -19,7 +19,7 @@ WRITTEN: Final = "written"
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class RuleCoverage:
     """Number of times that each outcome of a rule was covered."""
 
     policy: str
@@ -49,10 +49,10 @@ class Coverage:
         of = {policy.name: id(policy) for policy in policies}
         self._seen.update((of[policy], kind, rule, outcome) for policy, kind, rule, outcome in outcomes)
 
-    def rules(self) -> list[Covered]:
+    def rules(self) -> list[RuleCoverage]:
         """Return the coverage of all rules, policy by policy."""
         return [
-            Covered(policy.name, kind, rule, {one: self._seen[key, kind, rule, one] for one in outcomes})
+            RuleCoverage(policy.name, kind, rule, {one: self._seen[key, kind, rule, one] for one in outcomes})
             for key, policy in sorted(self._policies.items(), key=lambda one: one[1].name)
             for kind, rule, outcomes in _rules(policy)
         ]

@@ -27,12 +27,12 @@ from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.suites import coverage, validate
 from fairlead.suites.compare import (
     Actual,
-    Annotated,
     Difference,
     EvictionVerdict,
     OnNode,
     Outcome,
-    Protecting,
+    ProtectionResult,
+    WrittenAnnotations,
     differences,
 )
 from fairlead.suites.node_values import readings
@@ -73,11 +73,11 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
     )
 
 
-def _annotated(simulation: Simulation, judged: PodResult, node: str) -> Annotated:
+def _annotated(simulation: Simulation, judged: PodResult, node: str) -> WrittenAnnotations:
     made = annotations(
         judged.pod, judged.matched, simulation.mirror.nodes, node, now=simulation.now, tally=RuleErrorTally()
     )
-    return Annotated(made.values, made.refusal or "")
+    return WrittenAnnotations(made.values, made.refusal or "")
 
 
 def _spared(simulation: Simulation, judged: PodResult, name: str, inputs: CaseInputs) -> EvictionVerdict:
@@ -127,7 +127,7 @@ def _of_node(node: NodeResult, explained: NodeExplained) -> Iterator[Outcome]:
             yield rule.policy, "Score", rule.rule, coverage.SCORED
 
 
-def _protections(simulation: Simulation, judged: PodResult, node: str, uid: str) -> Iterator[Protecting]:
+def _protections(simulation: Simulation, judged: PodResult, node: str, uid: str) -> Iterator[ProtectionResult]:
     """Yield the result of each protection by itself; the scheduler gets only the first."""
     view = simulation.mirror.nodes.view_of(node)
     if view is None:
@@ -138,7 +138,7 @@ def _protections(simulation: Simulation, judged: PodResult, node: str, uid: str)
         for rule in each.policy.protections:
             steps = steps_of(rule.expression, judged.pod, faced, simulation.now)
             protects = each.undecided is not None or _protects(rule, judged.pod, faced, simulation.now)
-            yield Protecting(each.policy.name, rule.name, protects, steps)
+            yield ProtectionResult(each.policy.name, rule.name, protects, steps)
 
 
 def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> bool:
@@ -149,7 +149,7 @@ def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> 
         return True
 
 
-def _of_protection(protection: Protecting) -> Outcome:
+def _of_protection(protection: ProtectionResult) -> Outcome:
     return (
         protection.policy,
         "Protection",
@@ -162,7 +162,7 @@ def _unmatched(judged: PodResult, inputs: CaseInputs, policy: CompiledPolicy) ->
     return unmatched(policy, judged.pod, str(inputs.pod["spec"]["schedulerName"]), inputs.now)
 
 
-def _of_annotations(judged: PodResult, bound: dict[str, Annotated]) -> Iterator[Outcome]:
+def _of_annotations(judged: PodResult, bound: dict[str, WrittenAnnotations]) -> Iterator[Outcome]:
     written = {key for one in bound.values() for key in one.values}
     for each in judged.matched:
         for rule in each.policy.annotations:

@@ -53,8 +53,8 @@ def explain_inputs(
     return policy_set([policy("policy", **spec)]), nodes, PodView(from_json("Pod", pod or POD))
 
 
-def flips_of(expression: str, on_it: Sequence[object] = ON_IT) -> list[Counterfactual]:
+def changes_of(expression: str, on_it: Sequence[object] = ON_IT) -> list[Counterfactual]:
     """Return the changes that would let a rejecting filter pass."""
     (rule,) = explained({"filters": [{"name": "rule", "expression": expression}]}, on_it=on_it).filters
     assert rule.outcome == "Rejected"
-    return list(rule.flips)
+    return list(rule.changes)

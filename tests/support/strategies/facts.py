@@ -60,7 +60,7 @@ class OnNode:
     expected: Mapping[str, Predicted] = field(default_factory=dict)
 
 
-class FreshPods:
+class UnmeasuredPods:
     """Pods that a measurement cannot contain yet."""
 
     def __init__(self, pods: Sequence[OnNode]) -> None:
@@ -126,9 +126,9 @@ class Node:
     def data(self, name: str) -> float | Unknown:
         return self.values.get(name, Unknown(f"data {name}", "is missing"))
 
-    def fresh(self, name: str, lag_s: int) -> FreshPods:
+    def unmeasured(self, name: str, lag_s: int) -> UnmeasuredPods:
         at = self.measured_at.get(name)
-        return FreshPods([] if at is None else [pod for pod in self.pods if pod.placed_at > at - lag_s * 10**9])
+        return UnmeasuredPods([] if at is None else [pod for pod in self.pods if pod.placed_at > at - lag_s * 10**9])
 
     def placed(self, after: int) -> Sequence[RecentPlacement]:
         found = [

@@ -124,7 +124,7 @@ def scenes(params: Params, reads: Reads = _READS_NOTHING) -> st.SearchStrategy[S
     read = st.fixed_dictionaries(
         {
             "values": _each(reads.data, measured),
-            "measured_at": _each((name for name, _ in reads.fresh), times),
+            "measured_at": _each((name for name, _ in reads.unmeasured), times),
             **{
                 what: _each(getattr(reads, what), amounts)
                 for what in ("allocatable", "capacity", "requested", "limits")

@@ -17,10 +17,10 @@ def measured(
     requested: float = 0.0,
     limits: float | None = None,
     unlimited: int = 0,
-    fresh: float = 0.0,
+    unmeasured: float = 0.0,
     **values: float | Unknown,
 ) -> Node:
-    """Node with cores of which so much is said; `fresh` is requested by a pod that came after the measurement."""
+    """Node with cores of which so much is said; `unmeasured` is requested by a pod that came after the measurement."""
     return Node(
         allocatable={"cpu": allocatable},
         capacity={"cpu": allocatable if capacity is None else capacity},
@@ -29,7 +29,7 @@ def measured(
         unlimited={"cpu": unlimited},
         values=values,
         measured_at=dict.fromkeys(values, MEASURED_AT),
-        pods=[placed(fresh, 0)] if fresh else [],
+        pods=[placed(unmeasured, 0)] if unmeasured else [],
     )
 
 

@@ -9,7 +9,6 @@ from fairlead.strategies.contract import (
     LABELS,
     Amounts,
     ControllerRef,
-    Fresh,
     NodeCondition,
     NodeFacts,
     Nominated,
@@ -24,6 +23,7 @@ from fairlead.strategies.contract import (
     RequestingPod,
     Stamped,
     Unknown,
+    UnmeasuredPods,
 )
 from fairlead.strategies.reads import EVERY, Path, overlap
 
@@ -225,10 +225,10 @@ class WatchedNode:
             self.seen.append(found)
         return found
 
-    def fresh(self, name: str, lag_s: int) -> Fresh:
-        if (name, lag_s) not in self._reads.fresh:
-            raise UndeclaredError(f"read of what is fresh for data {name} is not declared")
-        return self._node.fresh(name, lag_s)
+    def unmeasured(self, name: str, lag_s: int) -> UnmeasuredPods:
+        if (name, lag_s) not in self._reads.unmeasured:
+            raise UndeclaredError(f"read of what is unmeasured for data {name} is not declared")
+        return self._node.unmeasured(name, lag_s)
 
     def placed(self, after: int) -> Sequence[RecentPlacement]:
         if not self._reads.placements:

@@ -1,7 +1,7 @@
 """Nodes in groups, what rules compared, and the node that is closest."""
 
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.simulation.explain_pod import Explanation, explanation, one_node
+from fairlead.simulation.explain_pod import Explanation, explain_node, explanation
 from support.policy import policy
 from support.simulation.snapshot import Object, node, pod, simulation, written
 
@@ -44,7 +44,7 @@ def test_each_rule_that_refuses_is_told_with_one_of_its_nodes() -> None:
         ("big", 1, "n2"),
         ("class", 2, "n1"),
     ]
-    assert [flip.left for flip in found.rejecting[0].explained.flips] == [2.0]
+    assert [change.left for change in found.rejecting[0].explained.changes] == [2.0]
 
 
 def test_a_rule_that_refuses_for_several_reasons_is_told_once_for_each() -> None:
@@ -102,6 +102,6 @@ def test_policies_that_have_no_say_are_told_with_why() -> None:
 def test_one_node_has_its_points_where_the_scheduler_is_told_any() -> None:
     there = simulation(node("n1", labels=T4), node("n2"), policies=[CLASS, policy("s", scores={"s": "50.0"})])
     judged = there.judge(written(pod()))
-    good, bad = (one_node(there, written(pod()), judged, node) for node in judged.nodes)
+    good, bad = (explain_node(there, written(pod()), judged, node) for node in judged.nodes)
     assert (good.verdict, good.scored and good.scored.total) == ("Preferred", 50.0)
     assert (bad.verdict, bad.scored) == ("Rejected", None)

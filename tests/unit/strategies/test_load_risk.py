@@ -68,9 +68,9 @@ CASES = {
     "the margin is a factor of the root": Case(
         measured(100, mean=40.0, deviation=4.0), 100 - 25 - 20, 10, params={"margin": 2, "sensitivity": 2}
     ),
-    "pods placed since count": Case(measured(100, mean=40.0, deviation=20.0, fresh=20.0), 100 - 35 - 10, 10),
+    "pods placed since count": Case(measured(100, mean=40.0, deviation=20.0, unmeasured=20.0), 100 - 35 - 10, 10),
     "not those before the lag": Case(
-        measured(100, mean=40.0, deviation=20.0, fresh=20.0), 100 - 25 - 10, 10, params={"lag": "0s"}
+        measured(100, mean=40.0, deviation=20.0, unmeasured=20.0), 100 - 25 - 10, 10, params={"lag": "0s"}
     ),
     "ratios are of the capacity": Case(
         measured(16, capacity=20, mean=0.4, deviation=0.08), 100 - 25 - 5, resource=RATIO
@@ -126,11 +126,11 @@ def test_what_is_written_wrongly_is_refused(params: Given) -> None:
 
 def test_a_trace_shows_every_number() -> None:
     notes = Notes()
-    node = measured(16, capacity=20, mean=0.4, deviation=0.08, fresh=1.0)
+    node = measured(16, capacity=20, mean=0.4, deviation=0.08, unmeasured=1.0)
     a_score(RATIO, sensitivity=2).for_pod(asking(3))(node, NOW, notes)
     assert notes.items["cpu"] == pytest.approx(
         {
-            "allocatable": 16.0, "capacity": 20.0, "mean": 0.4, "deviation": 0.08, "used": 8.0, "fresh": 1.0,
+            "allocatable": 16.0, "capacity": 20.0, "mean": 0.4, "deviation": 0.08, "used": 8.0, "unmeasured": 1.0,
             "request": 3.0, "mu": 0.75, "sigma": 0.1, "spread": 0.1**0.5, "points": 100 - 37.5 - 50 * 0.1**0.5,
         }
     )  # fmt: skip
@@ -142,9 +142,9 @@ def test_reads_name_what_is_used_and_no_more() -> None:
         allocatable=frozenset({"cpu", "memory"}),
         capacity=frozenset({"memory"}),
         data=frozenset({"mean", "deviation", "memMean", "memDev"}),
-        fresh=frozenset({("mean", 120), ("memMean", 120)}),
+        unmeasured=frozenset({("mean", 120), ("memMean", 120)}),
     )
-    assert a_score().reads.fresh == {("mean", 60)}
+    assert a_score().reads.unmeasured == {("mean", 60)}
 
 
 _amounts = st.sampled_from([0.0, 5e-324, 1e-300, 1e-9, 1.0, 16.0, 1e18]) | st.floats(0, 1e18)
@@ -156,10 +156,10 @@ _measures = st.sampled_from(["Used", "Free", "UsedRatio", "FreeRatio"])
 @settings(derandomize=True, database=None, max_examples=MANY)
 @given(_amounts, _amounts, _amounts, _values, _values, _amounts, _factors, _factors, _measures)
 def test_no_number_is_too_strange(
-    allocatable: float, capacity: float, fresh: float, mean: float, deviation: float, request: float,
+    allocatable: float, capacity: float, unmeasured: float, mean: float, deviation: float, request: float,
     margin: float, sensitivity: float, measure: str,
 ) -> None:  # fmt: skip
-    node = measured(allocatable, capacity=capacity, fresh=fresh, mean=mean, deviation=deviation)
+    node = measured(allocatable, capacity=capacity, unmeasured=unmeasured, mean=mean, deviation=deviation)
     score = a_score(CPU | {"measure": measure}, margin=margin, sensitivity=sensitivity)
     found = score.for_pod(asking(request))(node, NOW)
     if allocatable > 0 and (capacity > 0 or "Ratio" not in measure):

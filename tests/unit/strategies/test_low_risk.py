@@ -174,7 +174,7 @@ CASES = {
         NO_DEVIATION | {"measure": "Free"},
     ),
     "pods placed since are in the limits and not in the load": Case(
-        measured(10, requested=4, limits=8, fresh=3.0, mean=0.3), asking(1.0, 4.0),
+        measured(10, requested=4, limits=8, unmeasured=3.0, mean=0.3), asking(1.0, 4.0),
         {"mu": 0.3, "riskLimit": 2 / 7, "riskLoad": 0.0}, 100 - 100 / 7,
     ),
 }  # fmt: skip

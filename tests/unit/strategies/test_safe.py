@@ -64,8 +64,8 @@ CASES = {
         params=SPEC,
     ),
     "the example with a core placed since": Case(
-        measured(16, mean=9.5, deviation=2.0, fresh=1.0),
-        {"mu": 0.78125, "sigma": 0.125, "risk": 0.33996, "fresh": 1.0},
+        measured(16, mean=9.5, deviation=2.0, unmeasured=1.0),
+        {"mu": 0.78125, "sigma": 0.125, "risk": 0.33996, "unmeasured": 1.0},
         REFUSED,
         0.0,
         43.26,
@@ -218,7 +218,7 @@ LAGS = {
 @pytest.mark.parametrize(("params", "want"), LAGS.values(), ids=LAGS)
 def test_pods_that_the_mean_does_not_contain_count_with_their_requests(params: Given, want: dict[int, float]) -> None:
     rule = a_filter(**params)
-    for before_s, fresh in want.items():
+    for before_s, unmeasured in want.items():
         node = Node(
             allocatable={"cpu": 16.0},
             values={"mean": 8.0, "deviation": 0.0},
@@ -226,12 +226,12 @@ def test_pods_that_the_mean_does_not_contain_count_with_their_requests(params: G
             pods=[placed(1.0, before_s), placed(4.0, 90_000)],
         )
         found = numbers(rule, node, asking(2))
-        assert (found["fresh"], found["mu"]) == (fresh, (8.0 + fresh + 2.0) / 16.0), before_s
+        assert (found["unmeasured"], found["mu"]) == (unmeasured, (8.0 + unmeasured + 2.0) / 16.0), before_s
 
 
 def test_a_value_without_a_time_lacks_no_pods() -> None:
     node = Node(allocatable={"cpu": 16.0}, values={"mean": 8.0, "deviation": 0.0}, pods=[placed(8.0, -60)])
-    assert numbers(a_filter(), node, asking(2))["fresh"] == 0.0
+    assert numbers(a_filter(), node, asking(2))["unmeasured"] == 0.0
 
 
 def test_what_other_resources_are_requested_does_not_count() -> None:
@@ -325,11 +325,11 @@ def test_a_verdict_is_made_once() -> None:
 
 
 def test_a_trace_shows_every_number() -> None:
-    node = measured(16, capacity=20, mean=0.4, deviation=0.1, forecast=0.6, fresh=1.0)
+    node = measured(16, capacity=20, mean=0.4, deviation=0.1, forecast=0.6, unmeasured=1.0)
     resource = CPU | {"measure": "UsedRatio", "forecast": "forecast"}
     common = {
         "allocatable": 16.0, "capacity": 20.0, "mean": 0.4, "deviation": 0.1, "forecast": 0.6,
-        "used": 8.8, "fresh": 1.0, "request": 2.0, "mu": 0.7375, "sigma": 0.125,
+        "used": 8.8, "unmeasured": 1.0, "request": 2.0, "mu": 0.7375, "sigma": 0.125,
     }  # fmt: skip
     fit = {"alpha": 8.400125, "beta": 2.989875, "limit": 0.85, "risk": 0.197814, "tolerance": 0.25}
     rules = {
@@ -363,14 +363,14 @@ def test_reads_name_what_is_used_and_no_more() -> None:
             allocatable=frozenset({"cpu", "memory"}),
             capacity=frozenset({"memory"}),
             data=frozenset({"mean", "deviation", "forecast", "free"}),
-            fresh=frozenset({("mean", 300), ("free", 300)}),
+            unmeasured=frozenset({("mean", 300), ("free", 300)}),
         )
         without = rule(FORECAST, forecastPercent=0)
         assert without.reads == Reads(
             request=frozenset({"cpu"}),
             allocatable=frozenset({"cpu"}),
             data=frozenset({"mean"}),
-            fresh=frozenset({("mean", 60)}),
+            unmeasured=frozenset({("mean", 60)}),
         )
         assert without.for_pod(asking(1))(WatchedNode(measured(16, mean=1.0, forecast=2.0), without.reads), NOW)
 
@@ -407,7 +407,7 @@ _nodes = st.builds(
     measured,
     _amounts,
     capacity=_amounts,
-    fresh=_amounts,
+    unmeasured=_amounts,
     mean=_values,
     deviation=_values,
     forecast=_values,
@@ -470,10 +470,12 @@ def test_more_requested_never_scores_higher(used: float, one: float, other: floa
 @given(
     st.integers(0, 160), st.integers(0, 80), st.integers(0, 40), st.integers(1, 100), st.sampled_from([1, 2, 4, 10, 16])
 )
-def test_tenths_are_compared_as_they_are_written(used: int, request: int, fresh: int, limit: int, cores: int) -> None:
-    node = measured(float(cores), mean=used / 10, fresh=fresh / 10)
+def test_tenths_are_compared_as_they_are_written(
+    used: int, request: int, unmeasured: int, limit: int, cores: int
+) -> None:
+    node = measured(float(cores), mean=used / 10, unmeasured=unmeasured / 10)
     found = a_filter(NO_DEVIATION, limitPercent=limit).for_pod(asking(request / 10))(node, NOW)
-    assert found == (PASS if limit == 100 or 10 * (used + request + fresh) <= cores * limit else REFUSED)
+    assert found == (PASS if limit == 100 or 10 * (used + request + unmeasured) <= cores * limit else REFUSED)
 
 
 @settings(derandomize=True, database=None, max_examples=MANY)

@@ -30,9 +30,9 @@ def needing(limits: float = 0.0, requests: float = 0.0, unsaid: int = 0) -> Pod:
     return Pod(expected={"cpu": Predicted(limits, requests, unsaid)})
 
 
-def node(cores: float, *fresh: OnNode, **values: float | Unknown) -> Node:
+def node(cores: float, *unmeasured: OnNode, **values: float | Unknown) -> Node:
     return Node(
-        capacity={"cpu": cores}, values=values, measured_at=dict.fromkeys(values, MEASURED_AT), pods=list(fresh)
+        capacity={"cpu": cores}, values=values, measured_at=dict.fromkeys(values, MEASURED_AT), pods=list(unmeasured)
     )
 
 
@@ -148,7 +148,7 @@ def test_a_trace_shows_every_number() -> None:
     a_score(targetPercent=60, measure="UsedRatio").for_pod(needing(1.2))(node(8, SINCE, value=0.4), NOW, notes)
     assert notes.values == pytest.approx(
         {
-            "capacity": 8.0, "value": 0.4, "used": 3.2, "predicted": 1.2, "fresh": 0.4, "percent": 60.0,
+            "capacity": 8.0, "value": 0.4, "used": 3.2, "predicted": 1.2, "unmeasured": 0.4, "percent": 60.0,
             "target": 60.0, "points": 100.0,
         }
     )  # fmt: skip
@@ -162,9 +162,9 @@ def test_reads_name_what_is_used_and_no_more() -> None:
         limit=frozenset({"cpu"}),
         capacity=frozenset({"cpu"}),
         data=frozenset({"value"}),
-        fresh=frozenset({("value", 90)}),
+        unmeasured=frozenset({("value", 90)}),
     )
-    assert a_score(resource="memory").reads.fresh == {("value", 60)}
+    assert a_score(resource="memory").reads.unmeasured == {("value", 60)}
 
 
 _tenths = st.integers(0, 100)
@@ -172,15 +172,15 @@ _tenths = st.integers(0, 100)
 
 @settings(derandomize=True, database=None, max_examples=MANY)
 @given(_tenths, _tenths, _tenths, st.integers(1, 40), st.integers(1, 99))
-def test_tenths_score_as_they_are_written(used: int, limit: int, fresh: int, cores: int, target: int) -> None:
+def test_tenths_score_as_they_are_written(used: int, limit: int, unmeasured: int, cores: int, target: int) -> None:
     """Points fall at once just above the target: whether a load is above it must not depend on rounding errors."""
-    percent = Fraction(10 * (used + limit + fresh), cores)
+    percent = Fraction(10 * (used + limit + unmeasured), cores)
     if percent <= target:
         want = target + (100 - target) * percent / target
     else:
         want = target * max(100 - percent, Fraction(0)) / (100 - target)
     scored = a_score(targetPercent=target).for_pod(needing(limit / 10))(
-        node(cores, placed(9.0, 0, limits=fresh / 10), value=used / 10), NOW
+        node(cores, placed(9.0, 0, limits=unmeasured / 10), value=used / 10), NOW
     )
     assert scored == pytest.approx(float(want), abs=1e-6)
 
@@ -202,11 +202,11 @@ _expected = st.builds(Predicted, _amounts, _amounts, st.integers(0, 1000))
 def test_no_number_is_too_strange(
     capacity: float, value: float, own: Predicted, others: Predicted, target: int, measure: str
 ) -> None:
-    fresh = OnNode(placed_at=MEASURED_AT, expected={"cpu": others})
+    unmeasured = OnNode(placed_at=MEASURED_AT, expected={"cpu": others})
     score = a_score(targetPercent=target, measure=measure, defaultRequest="999999999E").for_pod(
         Pod(expected={"cpu": own})
     )
-    found = score(node(capacity, fresh, value=value), NOW)
+    found = score(node(capacity, unmeasured, value=value), NOW)
     if capacity > 0:
         assert 0.0 <= found <= 100.0
     else:

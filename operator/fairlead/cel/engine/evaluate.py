@@ -11,7 +11,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 
 from fairlead.cel.analysis.expression_reads import Path
-from fairlead.cel.engine.protobuf import FieldTree, Room, timestamp, to_engine
+from fairlead.cel.engine.protobuf import FieldTree, ReadBudget, timestamp, to_engine
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.schema import NAMESPACE, NODE, PLACED_POD, POD
 from fairlead.cel.values.value_types import Timestamp
@@ -94,13 +94,13 @@ def needed_fields(paths: Iterable[Path]) -> dict[str, FieldTree]:
 
 
 def engine_inputs(
-    roots: Mapping[str, object], tree: Mapping[str, FieldTree] | None = None, room: Room | None = None
+    roots: Mapping[str, object], tree: Mapping[str, FieldTree] | None = None, room: ReadBudget | None = None
 ) -> dict[str, Any]:
     """Convert the variables for the engine. Raises Abort if they are larger than it may read."""
     return {name: _fact(name, value, tree.get(name) if tree else None, room) for name, value in roots.items()}
 
 
-def _fact(name: str, value: Any, below: FieldTree, room: Room | None) -> Any:
+def _fact(name: str, value: Any, below: FieldTree, room: ReadBudget | None) -> Any:
     if name in _MESSAGES:
         return to_engine(_MESSAGES[name], value, below, room)
     if room is not None:

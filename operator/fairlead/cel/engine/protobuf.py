@@ -110,7 +110,7 @@ TOO_MUCH_TO_READ: Final = (
 
 
 @dataclass(slots=True)
-class Room:
+class ReadBudget:
     """Amount that an expression on the engine may still read: the engine itself counts only loop steps."""
 
     left: int = 2_000
@@ -126,36 +126,36 @@ class Room:
             raise Abort(Kind.COST, TOO_MUCH_TO_READ[2])
 
 
-def to_engine(name: str, value: object, needed: FieldTree = None, room: Room | None = None) -> Any:
+def to_engine(name: str, value: object, needed: FieldTree = None, budget: ReadBudget | None = None) -> Any:
     """Convert a struct of `structs` to the engine's object; only the needed fields, since each takes time."""
     made = message_class(f"{PACKAGE}.{name}")()
-    _fill(made, name, value, needed, room)
+    _fill(made, name, value, needed, budget)
     return made
 
 
-def _fill(target: Any, name: str, value: object, needed: FieldTree, room: Room | None) -> None:
+def _fill(target: Any, name: str, value: object, needed: FieldTree, budget: ReadBudget | None) -> None:
     fields = messages()[name]
     for field in fields if needed is None else needed:
         type_ = fields[field]
         held = getattr(value, field)
         if not is_present(held, type_):
             continue
-        if room is not None and (needed is None or needed[field] is None):
-            room.take(held)
+        if budget is not None and (needed is None or needed[field] is None):
+            budget.take(held)
         below = None if needed is None else needed[field]
         inner = element(type_)
         if type_ in _SCALARS:
             setattr(target, field, held)
         elif inner is None:
-            _fill_one(getattr(target, field), type_, held, below, room)
+            _fill_one(getattr(target, field), type_, held, below, budget)
         elif type_.startswith("list"):
-            _fill_list(getattr(target, field), inner, held, room)
+            _fill_list(getattr(target, field), inner, held, budget)
         else:
             keys = held if below is None else [key for key in below if key in held]
-            _fill_map(getattr(target, field), inner, {key: held[key] for key in keys}, room)
+            _fill_map(getattr(target, field), inner, {key: held[key] for key in keys}, budget)
 
 
-def _fill_one(target: Any, type_: str, value: Any, needed: FieldTree, room: Room | None) -> None:
+def _fill_one(target: Any, type_: str, value: Any, needed: FieldTree, budget: ReadBudget | None) -> None:
     if type_ == "timestamp":
         target.seconds, target.nanos = divmod(value, SECOND_NS)
     elif type_ == "dyn":
@@ -165,31 +165,31 @@ def _fill_one(target: Any, type_: str, value: Any, needed: FieldTree, room: Room
         target.MergeFromString(packed.SerializeToString())  # classes of two descriptor pools do not mix
     else:
         target.SetInParent()
-        _fill(target, type_, value, needed, room)
+        _fill(target, type_, value, needed, budget)
 
 
-def _fill_list(target: Any, type_: str, values: Any, room: Room | None) -> None:
-    if room is not None:
-        room.take(values)
+def _fill_list(target: Any, type_: str, values: Any, budget: ReadBudget | None) -> None:
+    if budget is not None:
+        budget.take(values)
         for value in values:
-            room.take(value)
+            budget.take(value)
     if type_ in _SCALARS:
         target.extend(values)
         return
     for value in values:
-        _fill_one(target.add(), type_, value, None, room)
+        _fill_one(target.add(), type_, value, None, budget)
 
 
-def _fill_map(target: Any, type_: str, values: Mapping[str, Any], room: Room | None) -> None:
-    if room is not None:
-        room.take(values)
+def _fill_map(target: Any, type_: str, values: Mapping[str, Any], budget: ReadBudget | None) -> None:
+    if budget is not None:
+        budget.take(values)
         for value in values.values():
-            room.take(value)
+            budget.take(value)
     if type_ in _SCALARS:
         target.update(values)
         return
     for key, value in values.items():
-        _fill_one(target[key], type_, value, None, room)
+        _fill_one(target[key], type_, value, None, budget)
 
 
 def timestamp(value: int) -> Any:

@@ -24,7 +24,7 @@ from fairlead.cel.lowering.lowerer import Lowerer
 from fairlead.cel.lowering.pyast import attribute, const, load
 from fairlead.cel.syntax.ast import Checked
 from fairlead.cel.values.errors import Abort, CelError, Kind, NotLoweredError
-from fairlead.cel.values.meter import BUDGET, Hope, Meter
+from fairlead.cel.values.meter import BUDGET, Meter, OptimisticMeter
 from fairlead.cooperative import Steps, finish
 
 OF_POD: Final = ("pod", "namespaceObject", "request")
@@ -195,7 +195,7 @@ class Program:
         meters: list[ast.stmt] = []
         if self.is_metered:
             body.insert(0, ast.Expr(ast.Call(attribute(load("m"), "begin"), [], [])))
-            meter = Hope if mode is _Mode.OPTIMISTIC else Meter
+            meter = OptimisticMeter if mode is _Mode.OPTIMISTIC else Meter
             meters.append(ast.Assign([ast.Name("m", ast.Store())], lowerer.call(meter)))
         if lowerer.left_out or (self.is_metered and mode is _Mode.OPTIMISTIC):
             plain = ast.Call(load("plain"), [load("v"), load("now")], [])

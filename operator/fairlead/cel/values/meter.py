@@ -106,7 +106,7 @@ class Meter:
         self.walk(first)
 
 
-class Hope(Meter):
+class OptimisticMeter(Meter):
     """Budget of code that hopes that nothing raises: half, so that plain code can still evaluate from the beginning.
 
     Only plain code decides whether the evaluation costs too much.

@@ -49,16 +49,16 @@ def run(options: argparse.Namespace) -> int:
     after = PolicyOption("--to", options.after, applied=before.is_live)
     access = cluster_access(options, [before, after])
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
+    from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
     from fairlead.simulation.placement_diff import changed
 
     cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
     pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
-    others = of_schedulers((pod.scheduler for pod in pods), cluster.concerned)
+    others = notes_on_schedulers((pod.scheduler for pod in pods), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]
-    notes = [*cluster.notes(), *others, *dict.fromkeys(of_skipped(skipped))]
+    notes = [*cluster.notes(), *others, *dict.fromkeys(notes_on_skipped(skipped))]
     found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()
     count = 0

@@ -74,13 +74,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _explain_pending(options: argparse.Namespace, namespace: str, explained: "ExplainedPods") -> int:
-    from fairlead.cli.inputs.caveats import of_skipped
+    from fairlead.cli.inputs.caveats import notes_on_skipped
     from fairlead.cli.reports.pending_text import pending_data, pending_groups, pending_lines
 
     out = output()
     pods = [explained.context(pod) for pod in with_progress("pods", explained.cluster.pods)]
     groups = pending_groups(pods)
-    unevaluated = [*dict.fromkeys(of_skipped(rule for each in pods for rule in each.judged.unevaluated))]
+    unevaluated = [*dict.fromkeys(notes_on_skipped(rule for each in pods for rule in each.judged.unevaluated))]
     notes = [*explained.notes(), *unevaluated]
     if options.output in (TABLE, WIDE):
         lines = pending_lines(groups, namespace, notes, colour=wants_colour(out))
@@ -93,10 +93,10 @@ def _explain_pending(options: argparse.Namespace, namespace: str, explained: "Ex
 def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "ExplainedPods") -> int:
     from dataclasses import replace
 
-    from fairlead.cli.inputs.caveats import of_judged, of_skipped
+    from fairlead.cli.inputs.caveats import notes_on_judged, notes_on_skipped
     from fairlead.cli.reports import explain_data, explain_text
     from fairlead.cli.reports.workload_text import workload_data, workload_lines
-    from fairlead.simulation.explain_pod import explanation, one_node
+    from fairlead.simulation.explain_pod import explain_node, explanation
     from fairlead.simulation.rule_notes import RuleNotes
 
     pod, workload = pods.cluster.pods[0], None
@@ -107,9 +107,9 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
     of_rules.add(pod.raw, judged)
     notes = [
         *pods.notes(pod.scheduler),
-        *of_skipped(judged.unevaluated),
+        *notes_on_skipped(judged.unevaluated),
         *of_rules.texts(scores_only=True),
-        *of_judged(judged),
+        *notes_on_judged(judged),
     ]
     about = replace(about, notes=notes)
     of_workload = {"workload": None if workload is None else workload_data(workload)}
@@ -121,7 +121,7 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
     if is_text and workload is not None:
         out.writelines(f"{line}\n" for line in workload_lines(workload, colour=colour))
     if options.node:
-        one = one_node(simulation, pod.raw, judged, _node(judged, options.node))
+        one = explain_node(simulation, pod.raw, judged, _node(judged, options.node))
         if is_text:
             out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=colour))
         else:

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     option = PolicyOption("--policies", options.policies)
     access = cluster_access(options, [option])
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import of_schedulers, of_skipped
+    from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.flat_scores import FlatScores
@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
     cluster = read_cluster(access, [option], pods_to_check(options.pods))
     [version] = cluster.versions
     pods, simulation = cluster.pods, cluster.simulation()
-    others = of_schedulers((pod.scheduler for pod in pods), version.policies.policies)
-    notes = [*cluster.notes(), *others, *of_skipped(version.skipped)]
+    others = notes_on_schedulers((pod.scheduler for pod in pods), version.policies.policies)
+    notes = [*cluster.notes(), *others, *notes_on_skipped(version.skipped)]
     out = output()
     of_rules, flat = RuleNotes(simulation), FlatScores(simulation)
 

@@ -24,7 +24,7 @@ from fairlead.cli.console.output import (
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
-    from fairlead.cli.inputs.suite_files import Loaded, Suites
+    from fairlead.cli.inputs.suite_files import LoadedSuite, Suites
     from fairlead.cli.reports.suite_report import CaseRun, SuiteReport
     from fairlead.suites.coverage import Coverage
 
@@ -101,7 +101,7 @@ def _once(options: argparse.Namespace, suites: "Suites") -> int:
     return exits.DONE
 
 
-def _case(loaded: "Loaded", at: int, coverage: "Coverage", report: "SuiteReport") -> "CaseRun":
+def _case(loaded: "LoadedSuite", at: int, coverage: "Coverage", report: "SuiteReport") -> "CaseRun":
     from fairlead.cli.reports.suite_report import CaseRun, lines_of, place_of
     from fairlead.suites.run import ask, run_case
 

@@ -19,7 +19,7 @@ _UNREAD: Final[Mapping[Kind, str]] = {
 _GUARDED: Final = "kube-system"
 
 
-def of_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> Iterator[str]:
+def notes_on_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> Iterator[str]:
     """Yield notes on what a snapshot lacks."""
     for kind, why in unread.items():
         yield f"{_UNREAD[kind]}: {why}"
@@ -27,7 +27,7 @@ def of_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> I
         yield f"{where} holds no pods, so its nodes count as empty: `{GET}` writes both"
 
 
-def of_ledgers(snapshot: Snapshot) -> Iterator[str]:
+def notes_on_ledgers(snapshot: Snapshot) -> Iterator[str]:
     """Yield a note on nodes that have ledgers of devices in several namespaces."""
     times = Counter(name for _, name in snapshot.ledgers)
     if several := sorted(name for name, count in times.items() if count > 1):
@@ -37,7 +37,7 @@ def of_ledgers(snapshot: Snapshot) -> Iterator[str]:
         yield f"{said} ({several[0]} in {where}), and all of them count here: {cure}"
 
 
-def of_policies(
+def notes_on_policies(
     policies: Iterable[CompiledPolicy], snapshot: Snapshot, pods: Sequence[Key], where: str, *, is_now: bool
 ) -> Iterator[str]:
     """Yield notes on what policies read and a snapshot lacks; `is_now`: the simulated time is that of the snapshot."""
@@ -53,7 +53,7 @@ def of_policies(
         yield f"schedulers that the operator manages never place pods of {_GUARDED}"
 
 
-def of_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
+def notes_on_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]) -> Iterator[str]:
     """Yield a note on pods whose scheduler has no policy here, as most pods before they are moved."""
     named = sorted({one.scheduler_name for one in policies})
     others = Counter(one for one in names if one not in named)
@@ -63,13 +63,13 @@ def of_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]) -> I
         yield f"{said}, for which there is no policy here: {cure}"
 
 
-def of_skipped(rules: Iterable[SkippedRule]) -> Iterator[str]:
+def notes_on_skipped(rules: Iterable[SkippedRule]) -> Iterator[str]:
     """Yield a note on each rule that is not evaluated."""
     for one in rules:
         yield f"not evaluated: {one.describe()}"
 
 
-def of_judged(judged: PodResult) -> Iterator[str]:
+def notes_on_judged(judged: PodResult) -> Iterator[str]:
     """Yield notes on results that may differ from those of the replicas."""
     rules = [
         f"{each.policy.name}/{name}"

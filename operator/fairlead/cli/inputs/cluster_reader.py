@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.last_good import with_last_good
-from fairlead.cli.inputs.live_policies import LivePolicy, Written, compiled
+from fairlead.cli.inputs.live_policies import LivePolicy, StoredPolicy, compiled
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
@@ -33,7 +33,7 @@ _TRIES: Final = 3
 
 
 @dataclass(slots=True)
-class Live:
+class LiveObjects:
     """The objects that were read."""
 
     snapshot: Snapshot = field(default_factory=Snapshot)
@@ -44,7 +44,7 @@ class Live:
     """Reason why the ledgers of devices may not be read."""
 
 
-async def read_objects(client: Client, live: Live, scope: Key | None = None) -> None:
+async def read_objects(client: Client, live: LiveObjects, scope: Key | None = None) -> None:
     """Read nodes, pods, namespaces and ledgers.
 
     Of a scope, a namespace and the name of a pod or "", only the namespace is read, and if pods of all namespaces may
@@ -76,7 +76,7 @@ async def _needed(what: str, read: Callable[[], Awaitable[None]]) -> None:
         raise CommandError(f"you may not list {what}, which this command needs: {error.message}") from None
 
 
-async def _read_pods(client: Client, live: Live, scope: Key | None) -> None:
+async def _read_pods(client: Client, live: LiveObjects, scope: Key | None) -> None:
     try:
         await _list(client, PODS, "Pod", live.snapshot, RUNNING)
     except ForbiddenError as error:
@@ -91,7 +91,7 @@ async def _read_pods(client: Client, live: Live, scope: Key | None) -> None:
         await _get(client, PODS.named(*scope), "Pod", live.snapshot)
 
 
-async def _namespaces(client: Client, live: Live, scope: Key | None) -> None:
+async def _namespaces(client: Client, live: LiveObjects, scope: Key | None) -> None:
     try:
         if scope is None:
             await _list(client, NAMESPACES, "Namespace", live.snapshot)
@@ -101,7 +101,7 @@ async def _namespaces(client: Client, live: Live, scope: Key | None) -> None:
         live.unread["namespace"] = error.message
 
 
-async def _ledgers(client: Client, live: Live) -> None:
+async def _ledgers(client: Client, live: LiveObjects) -> None:
     query = {"labelSelector": LABEL}
     try:
         await _list(client, CONFIG_MAPS, "ConfigMap", live.snapshot, query)
@@ -114,11 +114,11 @@ async def _ledgers(client: Client, live: Live) -> None:
                 live.unread_ledgers = error.message
 
 
-async def read_policies(client: Client, live: Live) -> None:
+async def read_policies(client: Client, live: LiveObjects) -> None:
     """Read the policies, and of those of which replicas serve an older generation that one, as it is stored."""
-    found: list[Written] = []
+    found: list[StoredPolicy] = []
     try:
-        async for page in client.pages(POLICIES, msgspec.json.Decoder(Page[Written]).decode):
+        async for page in client.pages(POLICIES, msgspec.json.Decoder(Page[StoredPolicy]).decode):
             found += [one for one in page.items or () if one.metadata.deletionTimestamp is None]
     except NotFoundError:
         cure = "install the chart, or give --policies FILE"

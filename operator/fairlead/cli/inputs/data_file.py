@@ -21,7 +21,7 @@ _SHOWN_MAX: Final = 3
 
 
 @dataclass(slots=True)
-class GivenData:
+class MeasuredInput:
     """Values by poll, and notes on what they lack."""
 
     readings: dict[Poll, Reading] = field(default_factory=dict)
@@ -42,14 +42,14 @@ def file_values(name: str | None, policies: Sequence[CompiledPolicy]) -> list[Fi
     return [] if name is None else [*_file_values(name, policies)]
 
 
-def given_data(
+def read_data_file(
     values: Iterable[FileValues], nodes: Iterable[str], now: int, *, noted: Iterable[CompiledPolicy] | None = None
-) -> GivenData:
+) -> MeasuredInput:
     """Return the values of a file by their polls; those without a time are of now. Raises CommandError.
 
     Only what values of these policies lack is `noted`; None: of all policies.
     """
-    found = GivenData()
+    found = MeasuredInput()
     polls = None if noted is None else {poll_of(entry) for policy in noted for entry in policy.data}
     names, by_poll = dict.fromkeys(nodes), dict[Poll, dict[str, tuple[int, float, str]]]()
     for one in values:

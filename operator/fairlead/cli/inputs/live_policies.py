@@ -45,7 +45,7 @@ class _Status(msgspec.Struct, frozen=True):
         return compiled_.message if compiled_ is not None and self.observedGeneration == generation else ""
 
 
-class Written(msgspec.Struct, frozen=True):
+class StoredPolicy(msgspec.Struct, frozen=True):
     """A policy as the API server returns it."""
 
     metadata: _Metadata = _Metadata()
@@ -91,7 +91,7 @@ class LivePolicy:
         return f"{self.name}: generation {self.generation}, which replicas serve"
 
 
-def compiled(written: Sequence[Written], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
+def compiled(written: Sequence[StoredPolicy], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
     """Compile policies, with any prefix of annotations: the operator's settings may allow more than the defaults."""
     builtin = installed()
     model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.cli.inputs.data_file import GivenData
+from fairlead.cli.inputs.data_file import MeasuredInput
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.cooperative import finish
@@ -33,7 +33,9 @@ def nodes_of_snapshot(snapshot: Snapshot, now: int) -> Nodes:
     return mirror.nodes
 
 
-async def add_read(data: GivenData, client: Client, policies: Sequence[CompiledPolicy], nodes: Nodes) -> None:
+async def add_live_values(
+    data: MeasuredInput, client: Client, policies: Sequence[CompiledPolicy], nodes: Nodes
+) -> None:
     """Add what a live cluster says to the values that were given, which come first."""
     polls = {poll: None for policy in policies for entry in policy.data if (poll := poll_of(entry)) is not None}
     wanted = [poll for poll in polls if poll not in data.readings]
@@ -74,7 +76,7 @@ async def _document(client: Client, namespace: str, poll: ConfigMapPoll, nodes: 
     return finish(document_reading(read_document(text), poll, nodes))
 
 
-def _add(data: GivenData, answers: Mapping[ConfigMapPoll, Reading | str]) -> None:
+def _add(data: MeasuredInput, answers: Mapping[ConfigMapPoll, Reading | str]) -> None:
     readings: dict[Poll, Reading] = {poll: one for poll, one in answers.items() if isinstance(one, Reading)}
     data.readings.update(readings)
     texts = {poll: one.note if isinstance(one, Reading) else one for poll, one in answers.items()}

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_params
 from fairlead.cli.console.exits import CommandError
-from fairlead.cli.inputs.data_file import GivenData
+from fairlead.cli.inputs.data_file import MeasuredInput
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
@@ -41,8 +41,8 @@ def servers_of(written: Sequence[str]) -> list[PrometheusServer]:
     return [*found.values()]
 
 
-async def add_asked(
-    data: GivenData,
+async def add_prometheus(
+    data: MeasuredInput,
     servers: Sequence[PrometheusServer],
     token: str | None,
     policies: Sequence[CompiledPolicy],
@@ -83,7 +83,7 @@ def _greatest_ages(policies: Iterable[CompiledPolicy]) -> Mapping[PrometheusPoll
 
 
 async def _ask(
-    data: GivenData,
+    data: MeasuredInput,
     access: Iterable[ServerAccess],
     wanted: Mapping[PrometheusPoll, int],
     nodes: Nodes,

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.api.data import DataEntry
 from fairlead.api.errors import InvalidObjectError
-from fairlead.cli.inputs.data_file import GivenData
+from fairlead.cli.inputs.data_file import MeasuredInput
 from fairlead.cli.inputs.operator_survey import Obj, operator_namespaces
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.rollout_observation import is_ready
@@ -49,7 +49,7 @@ class SilentError(Exception):
     """No replica was asked; the message says why."""
 
 
-async def add_replica_values(data: GivenData, client: Client, policies: Sequence[CompiledPolicy]) -> None:
+async def add_replica_values(data: MeasuredInput, client: Client, policies: Sequence[CompiledPolicy]) -> None:
     """Add the values of entries that nothing else has given, as a replica has them."""
     wanted: dict[Poll, tuple[str, DataEntry]] = {}
     for policy in policies:

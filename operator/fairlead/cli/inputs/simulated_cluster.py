@@ -16,16 +16,16 @@ from fairlead.cli.inputs import caveats
 from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption, is_live, live_parts
 from fairlead.cli.inputs.cluster_reader import (
     HERE,
-    Live,
+    LiveObjects,
     read_objects,
     read_pods,
     read_policies,
     read_unhealthy,
 )
-from fairlead.cli.inputs.data_file import FileValues, GivenData, file_values, given_data
+from fairlead.cli.inputs.data_file import FileValues, MeasuredInput, file_values, read_data_file
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
-from fairlead.cli.inputs.live_values import add_read, nodes_of_snapshot
-from fairlead.cli.inputs.prometheus_values import add_asked, servers_of
+from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
+from fairlead.cli.inputs.prometheus_values import add_prometheus, servers_of
 from fairlead.cli.inputs.replica_values import add_replica_values
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
@@ -66,12 +66,12 @@ class SimulatedCluster:
     where: str
     is_live: bool
     now: int
-    live: Live
+    live: LiveObjects
     versions: Sequence[PolicySetVersion]
     pods: Sequence[Pod]
     concerned: Sequence[CompiledPolicy]
     """The policies that can matter to the pods."""
-    data: GivenData = field(default_factory=GivenData)
+    data: MeasuredInput = field(default_factory=MeasuredInput)
     knows_time: bool = True
     """True if the time is that of the objects, as far as that is known."""
 
@@ -100,22 +100,24 @@ class SimulatedCluster:
     def without_policies(self) -> "SimulatedCluster":
         """Return the cluster as it is to a scheduler that goes on without policies."""
         nothing = PolicySetVersion(PolicySet(), PolicySet())
-        return replace(self, versions=(nothing,), concerned=(), data=GivenData())
+        return replace(self, versions=(nothing,), concerned=(), data=MeasuredInput())
 
     def notes_on_ledgers(self) -> Iterator[str]:
         """Yield notes if what is granted of devices may not be read, or is kept in several namespaces."""
         if shares_in_force(self.concerned):
             if self.live.unread_ledgers:
                 yield f"ledgers of devices are unknown, and annotations of pods are used: {self.live.unread_ledgers}"
-            yield from caveats.of_ledgers(self.snapshot)
+            yield from caveats.notes_on_ledgers(self.snapshot)
 
     def notes(self) -> Iterator[str]:
         """Yield notes on the limits of results about the pods."""
-        yield from caveats.of_snapshot(self.snapshot, self.live.unread, self.where)
+        yield from caveats.notes_on_snapshot(self.snapshot, self.live.unread, self.where)
         yield from self.notes_on_ledgers()
         if "namespace" not in self.live.unread:
             keys = [one.key for one in self.pods]
-            yield from caveats.of_policies(self.concerned, self.snapshot, keys, self.where, is_now=self.knows_time)
+            yield from caveats.notes_on_policies(
+                self.concerned, self.snapshot, keys, self.where, is_now=self.knows_time
+            )
         yield from dict.fromkeys(self.data.notes)
 
 
@@ -149,7 +151,7 @@ async def gather(
     servers = servers_of(arguments.prometheus)
     objects_live, policies_live = live_parts(arguments, options)
     in_files = [_in_files(one) for one in options]
-    live, where = Live(), HERE
+    live, where = LiveObjects(), HERE
     if objects_live:
         client = await access.client()
         reads = [read_objects(client, live, scope), *([read_policies(client, live)] if policies_live else [])]
@@ -168,16 +170,16 @@ async def gather(
     is_current = objects_live or policies_live or bool(servers)
     now, from_snapshot = _moment(arguments.now, None if is_current else live.snapshot, values)
     concerned = matters(every.policies, pods, live.snapshot, now)
-    data = given_data(values, [name for _, name in live.snapshot.nodes], now, noted=concerned)
+    data = read_data_file(values, [name for _, name in live.snapshot.nodes], now, noted=concerned)
     if from_snapshot and time.time_ns() - now > _MINUTE and concerned:
         said = f"judged at {timestamp_to_string(now)}, the newest time in {where}; --now gives another"
         data.notes.append(said)
     nodes = nodes_of_snapshot(live.snapshot, now)
-    await add_asked(data, servers, arguments.prometheus_token, every.policies, nodes, wanted=concerned)
+    await add_prometheus(data, servers, arguments.prometheus_token, every.policies, nodes, wanted=concerned)
     if objects_live:
         client = await access.client()
         await read_unhealthy(client, live.snapshot, concerned)
-        await add_read(data, client, concerned, nodes)
+        await add_live_values(data, client, concerned, nodes)
     if policies_live:  # an entry of a file may measure something else under its name
         named = {one.name for one in concerned}
         of_cluster = [one for one in compiled_of(live.policies) if one.name in named]
@@ -244,7 +246,7 @@ def _in_files(option: PolicyOption) -> PolicySet | None:
     return None if not option.names or is_live(option.option, option.names) else policies_of(option.names)
 
 
-def _version(live: Live, option: PolicyOption, files: PolicySet | None) -> PolicySet:
+def _version(live: LiveObjects, option: PolicyOption, files: PolicySet | None) -> PolicySet:
     if files is not None and not option.applied:
         return files
     edited = files or PolicySet()
@@ -254,7 +256,7 @@ def _version(live: Live, option: PolicyOption, files: PolicySet | None) -> Polic
 
 
 def _judgeable(
-    policies: PolicySet, live: Live, files: PolicySet | None, option: PolicyOption, data: GivenData
+    policies: PolicySet, live: LiveObjects, files: PolicySet | None, option: PolicyOption, data: MeasuredInput
 ) -> PolicySetVersion:
     """Return the version without the rules that read what is not known."""
     found, skipped = judgeable(policies.policies, [*live.unread], data.readings)

@@ -30,7 +30,7 @@ _FAULTS_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSuite:
     """A suite with its compiled policies."""
 
     name: str
@@ -48,7 +48,7 @@ class Loaded:
 class Suites:
     """Loader of suites, which reads each file of policies once."""
 
-    loaded: list[Loaded] = field(default_factory=list)
+    loaded: list[LoadedSuite] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     """Every file and directory that was read."""
@@ -124,7 +124,7 @@ class Suites:
             self.findings += [_finding(place, one) for one in wrong]
         if policies is not None and not wrong:
             name = suite.name or _stem(file)
-            self.loaded.append(Loaded(name, file, suite, policies, place))
+            self.loaded.append(LoadedSuite(name, file, suite, policies, place))
 
     def _policies_of(self, suite: Suite, place: PolicyLocation) -> list[CompiledPolicy] | None:
         """Return the policies of a suite; None if one of them cannot be read or does not compile."""

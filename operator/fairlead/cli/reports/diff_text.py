@@ -7,7 +7,7 @@ import msgspec
 
 from fairlead.cli.console.output import clean, counted, painted
 from fairlead.cli.reports.rows import alike, some
-from fairlead.simulation.placement_diff import Changed, Moved
+from fairlead.simulation.placement_diff import LostOrGainedNode, PlacementChange
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
 __all__ = ["NOT_SIMULATED", "PodDiff", "diff_lines", "pod_diff"]
@@ -39,7 +39,7 @@ class PodDiff(msgspec.Struct, rename="camel"):
     """Rules that cause the change, as policy/rule."""
 
 
-def pod_diff(change: Changed) -> PodDiff:
+def pod_diff(change: PlacementChange) -> PodDiff:
     """Return a changed pod for programs."""
     pod = change.after.pod
     return PodDiff(
@@ -53,7 +53,7 @@ def pod_diff(change: Changed) -> PodDiff:
     )
 
 
-def _moved(move: Moved) -> _Moved:
+def _moved(move: LostOrGainedNode) -> _Moved:
     return _Moved(move.node, [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in move.by])
 
 
@@ -64,7 +64,7 @@ class DiffRow(NamedTuple):
     lines: tuple[str, ...]
 
 
-def diff_lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
+def diff_lines(changes: Sequence[PlacementChange], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
     """Yield the lines of the text."""
     found = sorted(alike((one.after.pod, _row(one)) for one in changes), key=lambda one: not one[1].is_stranded)
     for name, row in found:
@@ -78,7 +78,7 @@ def diff_lines(changes: Sequence[Changed], pods: int, notes: Sequence[str], *, c
         yield f"Note: {clean(note)}."
 
 
-def _row(change: Changed) -> DiffRow:
+def _row(change: PlacementChange) -> DiffRow:
     left, was = len(change.after.left), len(change.before.left)
     said = []
     if was and not left:
@@ -94,7 +94,7 @@ def _row(change: Changed) -> DiffRow:
     return DiffRow(bool(was and not left), tuple(said))
 
 
-def _by_reason(moved: Sequence[Moved]) -> Iterator[tuple[str, list[str]]]:
+def _by_reason(moved: Sequence[LostOrGainedNode]) -> Iterator[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for one in moved:
         why = ", ".join(f"{by.reason} ({by.policy}/{by.rule})" for by in one.by)
@@ -102,7 +102,7 @@ def _by_reason(moved: Sequence[Moved]) -> Iterator[tuple[str, list[str]]]:
     yield from found.items()
 
 
-def _summary(changes: Sequence[Changed], pods: int) -> str:
+def _summary(changes: Sequence[PlacementChange], pods: int) -> str:
     if not pods:
         return "No pod waits for a scheduler that these policies name."
     if not changes:

@@ -11,7 +11,7 @@ from fairlead.cli.inputs.live_policies import LivePolicy
 from fairlead.cli.installation.scheduling import OperatorState, PodScheduled, SchedulerState, Scheduling
 from fairlead.cli.reports.rule_text import in_words, of_unmatched
 from fairlead.policy.explain.explanation import RuleExplained
-from fairlead.simulation.explain_pod import Explanation, OneNode, Verdict, verdicts_of
+from fairlead.simulation.explain_pod import Explanation, NodeExplanation, Verdict, verdicts_of
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED, amount
 from fairlead.simulation.simulation import scheduler_of
@@ -79,7 +79,7 @@ class ExplainContext:
         return f"scheduler {state.name} is not ready"
 
     @property
-    def doubts(self) -> list[str]:
+    def match_errors(self) -> list[str]:
         """Policies whose match could not be evaluated."""
         return [
             f"{each.policy.name}: cannot tell whether it matches the pod: {each.condition}: "
@@ -132,7 +132,7 @@ def explanation_data(context: ExplainContext, explanation: Explanation) -> Data:
     }
 
 
-def node_data(context: ExplainContext, node: OneNode) -> Data:
+def node_data(context: ExplainContext, node: NodeExplanation) -> Data:
     """Return every rule on one node."""
     scored = node.scored
     return {
@@ -166,7 +166,7 @@ def _about(context: ExplainContext) -> Data:
             {"policy": one.policy.name, "rule": one.rule, "data": [entry.name for entry in one.entries]}
             for one in judged.unevaluated
         ],
-        "doubts": context.doubts,
+        "matchErrors": context.match_errors,
         "served": [
             {
                 "policy": one.name,

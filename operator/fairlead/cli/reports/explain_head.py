@@ -42,8 +42,8 @@ def head(context: ExplainContext, *, colour: bool) -> Iterator[str]:
         )
     else:
         yield "No policy matches this pod."
-    for doubt in context.doubts:
-        yield clean(doubt)
+    for error in context.match_errors:
+        yield clean(error)
 
 
 def _since(written: str, now: int) -> str:

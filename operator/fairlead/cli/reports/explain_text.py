@@ -12,7 +12,7 @@ from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.mismatch import Unmatched
-from fairlead.simulation.explain_pod import Closest, Explanation, Group, OneNode, Rejecting, Verdict
+from fairlead.simulation.explain_pod import Closest, Explanation, Group, NodeExplanation, RejectingRule, Verdict
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED, PREEMPTION
 
@@ -92,7 +92,7 @@ def _nodes(context: ExplainContext, explanation: Explanation, colour: bool) -> I
         yield painted(line, _COLOURS[verdict], colour and bool(_COLOURS[verdict]))
 
 
-def node_text(context: ExplainContext, node: OneNode, *, colour: bool) -> Iterator[str]:
+def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -> Iterator[str]:
     """Yield the lines of the text."""
     yield from head(context, colour=colour)
     good = node.verdict in ("Preferred", "Possible")
@@ -106,9 +106,9 @@ def node_text(context: ExplainContext, node: OneNode, *, colour: bool) -> Iterat
         for rule in rules:
             yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
             yield from _compared([*map(of_step, rule.steps), *_noted(rule)], "VALUE")
-            if rule.flips:
+            if rule.changes:
                 yield "  would pass with another result of:"
-                yield from _compared(of_ways([rule.flips, *rule.alternatives]), "VALUE")
+                yield from _compared(of_ways([rule.changes, *rule.alternatives]), "VALUE")
     if node.scored is not None and node.scored.scores:
         yield ""
         sent = f"the scheduler gets {node.scored.sent}: a tenth of the points above the worst of these nodes"
@@ -142,7 +142,7 @@ def _reasons(node: NodeResult) -> Iterator[str]:
     yield from dict.fromkeys(one.what for one in node.unfit)
 
 
-def _rejecting(rejecting: Rejecting) -> Iterator[str]:
+def _rejecting(rejecting: RejectingRule) -> Iterator[str]:
     explained = rejecting.explained
     which = rejecting.node if rejecting.count == 1 else f"{counted(rejecting.count, 'node')}, such as {rejecting.node}"
     yield clean(f"{_rule(explained)}: {_reason(explained)}, on {which}")

@@ -22,16 +22,16 @@ _MOMENTS: Final = frozenset({"now", "since", "until"})
 _DURATIONS: Final = frozenset({"holdOff"})
 
 
-def of_flip(flip: Counterfactual) -> tuple[str, str]:
+def of_change(change: Counterfactual) -> tuple[str, str]:
     """Return a comparison and its values, without those that its text already shows."""
-    left = [] if flip.left is None or _is_written(flip.left, flip.text, begins=True) else [flip.left]
-    right = [] if flip.right is None or _is_written(flip.right, flip.text, begins=False) else [flip.right]
-    said = " against ".join(value_of(value, flip.unit) for value in (*left, *right))
+    left = [] if change.left is None or _is_written(change.left, change.text, begins=True) else [change.left]
+    right = [] if change.right is None or _is_written(change.right, change.text, begins=False) else [change.right]
+    said = " against ".join(value_of(value, change.unit) for value in (*left, *right))
     if not said:
-        said = "cannot be evaluated" if flip.value is None else value_of(flip.value)
-    if flip.everywhere:
-        return flip.text, f"{said}, and likewise for all{_at(flip.at, ', such as ')}"
-    return flip.text, said + _at(flip.at, ", at ")
+        said = "cannot be evaluated" if change.value is None else value_of(change.value)
+    if change.everywhere:
+        return change.text, f"{said}, and likewise for all{_at(change.at, ', such as ')}"
+    return change.text, said + _at(change.at, ", at ")
 
 
 def of_step(step: Step) -> tuple[str, str]:
@@ -56,8 +56,8 @@ def in_words(items: Items) -> Items:
 
 def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
     """Return what keeps a rule from passing: each way in which comparisons would have to change, else all steps."""
-    if rule.flips:
-        return of_ways([rule.flips, *rule.alternatives])
+    if rule.changes:
+        return of_ways([rule.changes, *rule.alternatives])
     if rule.noted is not None:
         return [*of_items(rule.noted)]
     return [of_step(step) for step in rule.steps]
@@ -65,15 +65,15 @@ def of_rejection(rule: RuleExplained) -> list[tuple[str, str]]:
 
 def of_ways(ways: Sequence[Sequence[Counterfactual]]) -> list[tuple[str, str]]:
     """Return the comparisons of each way, with a line between two ways."""
-    rows = [of_flip(flip) for flip in ways[0]]
+    rows = [of_change(change) for change in ways[0]]
     for way in ways[1:]:
-        rows += [OR, *map(of_flip, way)]
+        rows += [OR, *map(of_change, way)]
     return rows
 
 
 def of_unmatched(unmatched: Unmatched) -> str:
     """Return why a policy does not match a pod."""
-    ways = ("; ".join(f"{text}: {value}" for text, value in map(of_flip, way)) for way in unmatched.ways)
+    ways = ("; ".join(f"{text}: {value}" for text, value in map(of_change, way)) for way in unmatched.ways)
     said = ", or ".join(ways)
     return f"{unmatched.policy}: {unmatched.why}" + (f" ({said})" if said else "")
 

@@ -10,7 +10,7 @@ from fairlead.cli.console.output import clean, columns, counted, painted
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
 from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_step, of_unmatched
 from fairlead.suites.compare import Difference, number
-from fairlead.suites.coverage import Covered
+from fairlead.suites.coverage import RuleCoverage
 
 Word = Literal["passed", "failed", "error"]
 _BOLD = "\x1b[1m"
@@ -46,7 +46,7 @@ class SuiteReport:
     """Results of all suites."""
 
     suites: list[SuiteRun] = field(default_factory=list)
-    coverage: list[Covered] = field(default_factory=list)
+    coverage: list[RuleCoverage] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     """Errors in suites and policies that keep cases from running."""
 

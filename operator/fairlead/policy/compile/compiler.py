@@ -266,7 +266,7 @@ class _Compiler:
         named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "devices")
         amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
         amounts += [self._named(("data", name)) for name in reads.data]
-        amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.fresh]
+        amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.unmeasured]
         others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
         return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))
 

@@ -17,7 +17,7 @@ from fairlead.cel.analysis.time_dependence import unit_of_fields
 from fairlead.cel.check import MAX_BYTES, Expression
 from fairlead.cel.engine import evaluate
 from fairlead.cel.engine.environment import PROTECTION, environment
-from fairlead.cel.engine.protobuf import ELEMENTS_MAX, TEXT_MAX, Room
+from fairlead.cel.engine.protobuf import ELEMENTS_MAX, TEXT_MAX, ReadBudget
 from fairlead.cel.lowering.program import OF_POD, Program, Traced
 from fairlead.cel.syntax.ast import Const, Node, Select, walk
 from fairlead.cel.syntax.source_refs import replace_references
@@ -181,7 +181,7 @@ class CompiledExpression:
         facts: dict[str, Any] = {name: getattr(pod, name) for name in self.roots if name in OF_POD}
         facts |= {name: getattr(node, name) for name in self.roots if name not in (*OF_POD, "now")}
         given = evaluate.engine_inputs(
-            {name: value for name, value in facts.items() if value is not None}, self._wanted, Room()
+            {name: value for name, value in facts.items() if value is not None}, self._wanted, ReadBudget()
         )
         if "now" in self.roots:
             given["now"] = evaluate.plain_time(now)

@@ -152,7 +152,7 @@ class StrategyRules:
         if not isinstance(lag, Duration) or lag.seconds == 0 or "lag" not in params.model_fields_set:
             return
         untimed = {entry.name for entry in self.data if not entry.tells_time}
-        if names := sorted(name for name, _ in reads.fresh if name in untimed):
+        if names := sorted(name for name, _ in reads.unmeasured if name in untimed):
             does = "does not tell when it was" if len(names) == 1 else "do not tell when they were"
             self.faults.append(in_field((*path, "lag"), f"{', '.join(names)} {does} measured", "leave lag out"))
 

@@ -268,7 +268,7 @@ class DataColumn(Column):
         if not names or before is None:
             return names
         found = set[str]()
-        for name, lag_s in self.policy.reads.fresh:
+        for name, lag_s in self.policy.reads.unmeasured:
             if name in names:
                 old, new = before.times.get(name), data.times.get(name)
                 lag_ns = lag_s * SECOND_NS

@@ -82,7 +82,7 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
         known=node is not None,
         passed=not any(rule.outcome == "Rejected" for rule in filters),
         policies=[each.policy.name for each in matched],
-        doubts=[_doubt(each, each.undecided, pod, now) for each in matched if each.undecided],
+        match_errors=[_doubt(each, each.undecided, pod, now) for each in matched if each.undecided],
         filters=filters,
         scores=scores,
     )
@@ -177,7 +177,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
         reason,
         resolvable,
         steps=parts,
-        flips=ways[0] if ways else (),
+        changes=ways[0] if ways else (),
         alternatives=ways[1:],
         noted=notes.taken(),
         raised=next((str(step.value) for step in parts if step.text == RAISED_STEP), ""),

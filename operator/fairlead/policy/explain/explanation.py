@@ -70,7 +70,7 @@ class RuleExplained:
     unit: Unit = ""
     """Unit of the value."""
     steps: Sequence[Step] = ()
-    flips: Sequence[Counterfactual] = ()
+    changes: Sequence[Counterfactual] = ()
     """The fewest comparisons that would have to come out otherwise for the node to pass."""
     alternatives: Sequence[Sequence[Counterfactual]] = ()
     """Other ways to pass, none of which contains another."""
@@ -98,7 +98,7 @@ class NodeExplained:
     passed: bool
     policies: Sequence[str]
     """The policies that apply to the pod, in order, also those without rules for nodes."""
-    doubts: Sequence[ExplainedMatchError]
+    match_errors: Sequence[ExplainedMatchError]
     filters: Sequence[RuleExplained]
     scores: Sequence[RuleExplained]
 

@@ -79,7 +79,7 @@ def reads_of(entries: Sequence[DataEntry]) -> Reads:
 
 def read_entries(entries: Sequence[DataEntry], reads: Reads) -> list[DataEntry]:
     """Return the entries that a rule reads."""
-    names = reads.data | {name for name, _ in reads.fresh}
+    names = reads.data | {name for name, _ in reads.unmeasured}
     return [*entries] if EVERY in names else [entry for entry in entries if entry.name in names]
 
 

@@ -407,7 +407,7 @@ class Measurements:
                     kept[key] = table
                     table.ages, table.defaults, table.lags = set(), set(), set()
                 MeasuredEntry(entry, key, table)
-                table.lags |= {lag_s for name, lag_s in reads.fresh if name == entry.name}
+                table.lags |= {lag_s for name, lag_s in reads.unmeasured if name == entry.name}
         for key in self.tables.keys() - kept.keys():
             del self.tables[key]
 

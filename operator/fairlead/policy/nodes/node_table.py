@@ -157,7 +157,7 @@ class Nodes:
         for entry in self.measurements.entries(entries):
             if entry.name in reads.data or EVERY in reads.data:
                 found.add((entry.key, None))
-            lags = {lag_s for name, lag_s in reads.fresh if name == entry.name}
+            lags = {lag_s for name, lag_s in reads.unmeasured if name == entry.name}
             entry.table.lags |= lags
             found |= {(entry.key, lag_s) for lag_s in lags}
         return frozenset(found)

@@ -11,9 +11,9 @@ from fairlead.cel.functions.quantity import difference, to_float
 from fairlead.grants.device_usage import RequestingPod
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
-    NONE_FRESH,
-    FreshPods,
+    NONE_UNMEASURED,
     PlacedEntry,
+    UnmeasuredEntries,
     limits_of,
     newest_first,
     placements,
@@ -51,8 +51,8 @@ class NodeView:
         "_cached",
         "_derived",
         "_entries",
-        "_fresh",
         "_since",
+        "_unmeasured",
         "allocatable",
         "data",
         "devices",
@@ -90,7 +90,7 @@ class NodeView:
         self._since = since
         self._derived = _Derived()
         self._cached: dict[Hashable, Any] = {}
-        self._fresh: dict[tuple[str, int], FreshPods] = {}
+        self._unmeasured: dict[tuple[str, int], UnmeasuredEntries] = {}
 
     @property
     def free(self) -> Amounts:
@@ -124,11 +124,11 @@ class NodeView:
         """Return how many pods have no limit for a resource."""
         return self._limits()[1]
 
-    def fresh(self, name: str, lag_s: int) -> FreshPods:
+    def unmeasured(self, name: str, lag_s: int) -> UnmeasuredEntries:
         """Return the pods that were placed later than this long before the time of an entry's value."""
         key = name, lag_s
-        if (known := self._fresh.get(key)) is None:
-            known = self._fresh[key] = self._placed_since(name, lag_s)
+        if (known := self._unmeasured.get(key)) is None:
+            known = self._unmeasured[key] = self._placed_since(name, lag_s)
         return known
 
     def placed(self, after: int) -> Sequence[RecentPlacement]:
@@ -258,20 +258,20 @@ class NodeView:
         other.devices = self.devices
         other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
         other._cached = self._cached  # noqa: SLF001
-        other._fresh = {}  # noqa: SLF001  of other data
+        other._unmeasured = {}  # noqa: SLF001  of other data
         return other
 
-    def _placed_since(self, name: str, lag_s: int) -> FreshPods:
+    def _placed_since(self, name: str, lag_s: int) -> UnmeasuredEntries:
         at = self.data.times.get(name)
         if at is None:
-            return NONE_FRESH
+            return NONE_UNMEASURED
         after = at - lag_s * SECOND_NS
         found = list[PlacedEntry]()
         for placed_at, one in self._timed():
             if placed_at <= after:
                 break
             found.append(one)
-        return FreshPods(found) if found else NONE_FRESH
+        return UnmeasuredEntries(found) if found else NONE_UNMEASURED
 
     def _limits(self) -> tuple[Amounts, Mapping[str, int]]:
         limits = self._derived.limits

@@ -61,7 +61,7 @@ class PlacedEntry(Protocol):
         """Its requests and usage."""
 
 
-class FreshPods:
+class UnmeasuredEntries:
     """Pods on a node that a measurement cannot contain yet."""
 
     __slots__ = ("_entries",)
@@ -80,7 +80,7 @@ class FreshPods:
         return _added([one.request.usage.of(resource) for one in self._entries])
 
 
-NONE_FRESH: Final = FreshPods()
+NONE_UNMEASURED: Final = UnmeasuredEntries()
 
 
 def newest_first(entries: Sequence[PlacedEntry]) -> list[tuple[int, PlacedEntry]]:

@@ -69,7 +69,7 @@ def reads_of(
         allocatable=names,
         capacity=frozenset(one.name for one in all_ if one.measure in RATIOS),
         data=frozenset(map(str, [*entries, *forecasts])),
-        fresh=frozenset() if lag_s is None else frozenset((str(one.mean), lag_s) for one in all_),
+        unmeasured=frozenset() if lag_s is None else frozenset((str(one.mean), lag_s) for one in all_),
     )
 
 
@@ -115,8 +115,8 @@ def compile_load(
                 used = mean_weight * used + forecast_weight * later
             if not used > 0.0:
                 used = 0.0
-            fresh = 0.0 if lag_s is None else node.fresh(mean, lag_s).request(name)
-            mu = (used + fresh + request) / total
+            unmeasured = 0.0 if lag_s is None else node.unmeasured(mean, lag_s).request(name)
+            mu = (used + unmeasured + request) / total
             sigma = spread * unit / total
             if mu > 1.0:
                 mu = 1.0
@@ -125,7 +125,9 @@ def compile_load(
             elif not sigma > 0.0:
                 sigma = 0.0
             if notes is not None:
-                notes |= shown(used=used, fresh=None if lag_s is None else fresh, request=request, mu=mu, sigma=sigma)
+                notes |= shown(
+                    used=used, unmeasured=None if lag_s is None else unmeasured, request=request, mu=mu, sigma=sigma
+                )
             return mu, sigma
 
         return read

@@ -82,14 +82,16 @@ def compile_target_load(params: TargetLoad) -> Score:
                 used = capacity - used
             if not used > 0.0:
                 used = 0.0
-            fresh = usage(node.fresh(entry, lag_s).predicted(resource))
-            percent = 100.0 * (used + expected + fresh) / capacity
+            unmeasured = usage(node.unmeasured(entry, lag_s).predicted(resource))
+            percent = 100.0 * (used + expected + unmeasured) / capacity
             if at_most(percent, target):
                 points = target + (100.0 - target) * min(percent, target) / target
             else:
                 points = target * (100.0 - min(percent, 100.0)) / (100.0 - target)
             if trace is not None:
-                trace.note(used=used, predicted=expected, fresh=fresh, percent=percent, target=target, points=points)
+                trace.note(
+                    used=used, predicted=expected, unmeasured=unmeasured, percent=percent, target=target, points=points
+                )
             return points
 
         return one
@@ -98,7 +100,7 @@ def compile_target_load(params: TargetLoad) -> Score:
         limit=frozenset({resource}),
         capacity=frozenset({resource}),
         data=frozenset({entry}),
-        fresh=frozenset({(entry, lag_s)}),
+        unmeasured=frozenset({(entry, lag_s)}),
     )
     return Score(reads=reads, for_pod=for_pod)
 

@@ -16,7 +16,7 @@ from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.lowering.program import OF_NODE, Program
 from fairlead.cel.values.errors import Abort, CelError, Kind
-from fairlead.cel.values.meter import ANNOTATION_MAX, BUDGET, Hope, Meter
+from fairlead.cel.values.meter import ANNOTATION_MAX, BUDGET, Meter, OptimisticMeter
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import PolicyError
@@ -234,7 +234,7 @@ def test_an_evaluation_that_begins_anew_has_cost_no_more_than_half_before(monkey
 
         return method
 
-    for kind in {Meter, Hope}:
+    for kind in {Meter, OptimisticMeter}:
         monkeypatch.setattr(kind, "pay", counted(kind.pay))
     for count in range(1, 9):
         text = " && ".join([f"pods.all(p, p.metadata.name + p.metadata.uid != '{at}')" for at in range(count)])

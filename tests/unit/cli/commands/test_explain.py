@@ -184,7 +184,7 @@ def test_programs_read_the_same(run: Run) -> None:
         ("class", 3, "v100-1"),
         ("room", 1, "v100-2"),
     ]
-    assert found["rules"][1]["flips"][0]["left"] == 1.0
+    assert found["rules"][1]["changes"][0]["left"] == 1.0
     assert found["closest"]["name"] == "v100-1"
     assert yaml.safe_load(run("train", "-n", "ml", *FILES, "-o", "yaml", "--now", "2027-01-15T22:00:00Z")[1]) == found
     one = json.loads(run("train", "-n", "ml", *FILES, "-o", "json", "--node", "t4-1")[1])["node"]
@@ -227,7 +227,7 @@ def test_every_alternative_is_shown(run: Run) -> None:
         assert text.count(" or\n") == (4 if text is compared else 2)  # w-1 has no label, which is a reason of its own
     assert "    pods.size() > 5                         1" in full
     found = json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["rules"][0]
-    assert [one["text"] for one in found["flips"]] == ["node.metadata.labels['gpu'] == 'a100'"]
+    assert [one["text"] for one in found["changes"]] == ["node.metadata.labels['gpu'] == 'a100'"]
     assert [[one["text"] for one in way] for way in found["alternatives"]] == [
         ["pods.size() > 5"],
         ["'any' in pod.metadata.labels"],
@@ -267,7 +267,7 @@ def test_bytes_are_written_as_kubernetes_writes_them(run: Run) -> None:
     _, out, _ = run("train", "-n", "ml", *FILES)
     assert "free['memory'] - 1073741824.0 >= 137438953472.0   31Gi" in out
     assert "e+" not in out
-    found = json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["rules"][0]["flips"][0]
+    found = json.loads(run("train", "-n", "ml", *FILES, "-o", "json")[1])["rules"][0]["changes"][0]
     assert (found["left"], found["unit"]) == (31 * 1024.0**3, "bytes")
     one = run("train", "-n", "ml", *FILES, "--node", "t4-1")[1]
     assert "p/s: 32Gi" in one

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from fairlead.cli.console.exits import CommandError
-from fairlead.cli.inputs.data_file import file_values, given_data
+from fairlead.cli.inputs.data_file import file_values, read_data_file
 from fairlead.cli.main import main
 from fairlead.policy.nodes.polls import PrometheusPoll
 from fairlead.simulation.visibility import judgeable
@@ -22,11 +22,11 @@ def test_the_values_of_a_file_are_those_of_its_polls(tmp_path: Path) -> None:
     file = tmp_path / "d.yaml"
     file.write_text("p: {load: {at: '2027-01-15T12:00:00Z', values: {a: 0.4}}}")
     values = file_values(str(file), [policy(data={"load": QUERY})])
-    found = given_data(values, ["a", "b"], NOW)
+    found = read_data_file(values, ["a", "b"], NOW)
     assert found.readings[POLL].values == {"a": 0.4}
     assert found.readings[POLL].times == {"a": 1800014400 * 10**9}
     assert found.notes == [f"{file}: p.load has no value for b"]
-    notes = given_data(values, ["A"], NOW).notes
+    notes = read_data_file(values, ["A"], NOW).notes
     assert notes == [
         f"{file}: p.load has no value for A",
         f"{file}: p.load has values for a, and no node has such a name",

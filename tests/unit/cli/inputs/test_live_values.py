@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from fairlead.cli.inputs.cluster_access import ClusterAccess
-from fairlead.cli.inputs.data_file import GivenData
-from fairlead.cli.inputs.live_values import add_read, nodes_of_snapshot
+from fairlead.cli.inputs.data_file import MeasuredInput
+from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading
 from support.cli.status import pod as operator_pod
 from support.cli.status_api import api_server, items
@@ -35,14 +35,14 @@ DATA: Final[dict[str, Any]] = {
 }
 
 
-def read(folder: Path, answers: dict[str, Any], *, given: Poll | None = None) -> GivenData:
+def read(folder: Path, answers: dict[str, Any], *, given: Poll | None = None) -> MeasuredInput:
     """What is read of a cluster with one node."""
-    found = GivenData({} if given is None else {given: Reading({"a": 7.0}, NOW)})
+    found = MeasuredInput({} if given is None else {given: Reading({"a": 7.0}, NOW)})
     nodes = nodes_of_snapshot(snapshot(node("a")), NOW)
 
     async def add(options: argparse.Namespace) -> None:
         async with ClusterAccess(options) as access:
-            await add_read(found, await access.client(), [policy(data=DATA)], nodes)
+            await add_live_values(found, await access.client(), [policy(data=DATA)], nodes)
 
     with api_server({"/version": {}, **answers}, folder) as file:
         asyncio.run(add(argparse.Namespace(kubeconfig=file, context=None)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.data import DataEntry
 from fairlead.cli.inputs import replica_values
-from fairlead.cli.inputs.data_file import GivenData
+from fairlead.cli.inputs.data_file import MeasuredInput
 from fairlead.cli.inputs.replica_values import Pages, add_replica_values, reading_of
 from fairlead.policy.nodes.measured_table import FUTURE, MISSING, NO_NUMBER, SEVERAL, STALE, TableKey
 from fairlead.policy.nodes.polls import poll_of
@@ -73,7 +73,7 @@ def test_only_values_of_what_the_entry_asks_for_are_taken(monkeypatch: pytest.Mo
         }
 
     monkeypatch.setattr(replica_values, "ask_replica", ask)
-    found = GivenData()
+    found = MeasuredInput()
     asyncio.run(add_replica_values(found, client, [one]))
     assert asked == ["/data/p/load", "/data/p/heat"]
     assert [(poll_of(one.data[0]) in found.readings), (poll_of(one.data[1]) in found.readings)] == [True, False]

@@ -2,14 +2,14 @@
 
 import pytest
 
-from fairlead.cli.reports.rule_text import of_flip, of_items, of_rejection, of_step, value_of
+from fairlead.cli.reports.rule_text import of_change, of_items, of_rejection, of_step, value_of
 from fairlead.policy.explain.explanation import Counterfactual, Element, Items, RuleExplained, Step
 
 AT = (Element("pods", 0, "ml/web"),)
 
 
 @pytest.mark.parametrize(
-    ("flip", "want"),
+    ("change", "want"),
     {
         "two values": (Counterfactual("a == b", value=False, left="x", right=""), "'x' against ''"),
         "one is written out": (Counterfactual("a == 'x'", value=False, left="y", right="x"), "'y'"),
@@ -32,8 +32,8 @@ AT = (Element("pods", 0, "ml/web"),)
         ),
     }.values(),
 )
-def test_a_comparison_shows_the_values_that_it_does_not_say_itself(flip: Counterfactual, want: str) -> None:
-    assert of_flip(flip) == (flip.text, want)
+def test_a_comparison_shows_the_values_that_it_does_not_say_itself(change: Counterfactual, want: str) -> None:
+    assert of_change(change) == (change.text, want)
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,13 @@ def test_amounts_of_memory_that_a_strategy_looked_at_are_told_as_kubernetes_writ
 
 
 def test_a_refusal_tells_what_would_have_to_be_otherwise_and_else_all_there_is() -> None:
-    steps, flips = [Step("a", 1, AT)], [Counterfactual("b", value=False)]
-    either = RuleExplained("p", "r", "Rejected", flips=flips, alternatives=[[Counterfactual("c", value=True)]])
+    steps, changes = [Step("a", 1, AT)], [Counterfactual("b", value=False)]
+    either = RuleExplained("p", "r", "Rejected", changes=changes, alternatives=[[Counterfactual("c", value=True)]])
     assert of_rejection(either) == [("b", "false"), ("or", ""), ("c", "true")]
     noted = Items({"x": 1}, [])
-    assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, flips=flips, noted=noted)) == [("b", "false")]
+    assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, changes=changes, noted=noted)) == [
+        ("b", "false")
+    ]
     assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps, noted=noted)) == [("x", "1")]
     assert of_rejection(RuleExplained("p", "r", "Rejected", steps=steps)) == [("a", "1, at pods[0] (ml/web)")]
     assert of_step(steps[0]) == ("a", "1, at pods[0] (ml/web)")

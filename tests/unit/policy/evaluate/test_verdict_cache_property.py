@@ -43,8 +43,8 @@ def _unseen(params: Unseen) -> Score:
     """What was requested since the value was measured."""
     name, lag_s = str(params.value), params.lag
     return Score(
-        reads=Reads(fresh=frozenset({(name, lag_s)})),
-        for_pod=lambda _: lambda node, *_: node.fresh(name, lag_s).request("cpu"),
+        reads=Reads(unmeasured=frozenset({(name, lag_s)})),
+        for_pod=lambda _: lambda node, *_: node.unmeasured(name, lag_s).request("cpu"),
     )
 
 

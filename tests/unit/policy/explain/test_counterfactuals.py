@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairlead.policy.explain.counterfactuals import WAYS_MAX
 from fairlead.policy.explain.explanation import Counterfactual, Element
-from support.policy.explaining import ON_IT, OTHER, ZONE, Q, R, explained, flips_of
+from support.policy.explaining import ON_IT, OTHER, ZONE, Q, R, changes_of, explained
 
 CLOSEST: dict[str, tuple[str, list[Counterfactual]]] = {
     "one comparison": (
@@ -161,7 +161,7 @@ CLOSEST: dict[str, tuple[str, list[Counterfactual]]] = {
 @pytest.mark.parametrize(("expression", "want"), CLOSEST.values(), ids=CLOSEST)
 def test_the_closest_change_is(expression: str, want: list[Counterfactual]) -> None:
     on_it = [*ON_IT, OTHER] if "two." in expression else ON_IT
-    assert flips_of(expression.replace("two.", "pods."), on_it) == want
+    assert changes_of(expression.replace("two.", "pods."), on_it) == want
 
 
 WAYS: dict[str, tuple[str, list[list[str]]]] = {
@@ -199,14 +199,14 @@ WAYS: dict[str, tuple[str, list[list[str]]]] = {
 @pytest.mark.parametrize(("expression", "want"), WAYS.values(), ids=WAYS)
 def test_every_way_is_found(expression: str, want: list[list[str]]) -> None:
     (rule,) = explained({"filters": [{"name": "rule", "expression": expression}]}).filters
-    ways = [rule.flips, *rule.alternatives]
+    ways = [rule.changes, *rule.alternatives]
     assert [[change.text for change in way] for way in ways] == want
 
 
 def test_ways_are_bounded() -> None:
     either = " && ".join(f"(free['cpu'] > {at + 4}.0 || pod.spec.priority > {at + 9})" for at in range(14))
     (rule,) = explained({"filters": [{"name": "rule", "expression": either}]}).filters
-    assert len(rule.flips) == 14
+    assert len(rule.changes) == 14
     assert len(rule.alternatives) == WAYS_MAX - 1
 
 
@@ -261,10 +261,10 @@ def test_no_smaller_set_would_do(formula: Any, held: list[bool]) -> None:
             frozenset(at for at, pair in enumerate(zip(way, now, strict=True)) if pair[0] != pair[1]) for way in ways
         ]
         (rule,) = found.filters
-        assert len(rule.flips) == min(map(len, turned), default=0)
+        assert len(rule.changes) == min(map(len, turned), default=0)
         irreducible = [one for one in turned if not any(other < one for other in turned)]
         # leaves of one text are one for people
-        assert len([rule.flips, *rule.alternatives]) <= max(len(irreducible), 1)
+        assert len([rule.changes, *rule.alternatives]) <= max(len(irreducible), 1)
 
 
 @settings(max_examples=100)
@@ -285,9 +285,9 @@ def test_no_smaller_set_would_do_in_a_loop(formula: Any, pods: list[list[bool]],
         ways = [way for way in product([False, True], repeat=len(now)) if decide(formula, list(way))]
         sizes.append(min(sum(a != b for a, b in zip(way, now, strict=True)) for way in ways))
     if not found.passed:
-        flips = found.filters[0].flips
-        assert len(flips) <= (sum(sizes) if universal else min(sizes))
-        assert len(flips) >= (max(sizes) if universal else min(sizes))
+        changes = found.filters[0].changes
+        assert len(changes) <= (sum(sizes) if universal else min(sizes))
+        assert len(changes) >= (max(sizes) if universal else min(sizes))
 
 
 MANY = [f"node.metadata.labels[?'l{at}'].orValue('') == 'x'" for at in range(14)]
@@ -310,4 +310,4 @@ OF_POD = [f"pod.spec.priority == {at + 10}" for at in range(9)]
     }.items(),
 )
 def test_many_comparisons_are_turned(expression: str, want: list[str]) -> None:
-    assert [flip.text for flip in flips_of(expression)] == want
+    assert [change.text for change in changes_of(expression)] == want

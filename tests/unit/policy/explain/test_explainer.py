@@ -50,7 +50,7 @@ def test_a_policy_whose_match_cannot_be_told_refuses_and_says_why() -> None:
         ("b", "Rejected", undecided("policy")),
     ]
     assert [(rule.rule, rule.outcome) for rule in found.scores] == [("s", "LeftOut")]
-    (doubt,) = found.doubts
+    (doubt,) = found.match_errors
     assert (doubt.policy, doubt.condition, doubt.why) == ("policy", "odd", "no such key: 'none'")
     assert doubt.steps == [Step("raised", "no such key: 'none'")]
 
@@ -66,20 +66,22 @@ def test_data_are_read_where_nobody_has_asked_before() -> None:
     data = [{"name": "size", "nodeLabel": {"key": "size"}}]
     spec = {"data": data, "filters": [{"name": "rule", "expression": "data.size > 5.0"}]}
     (rule,) = explained(spec, node={"metadata": {"name": "n", "labels": {"size": "4"}}}).filters
-    assert list(rule.flips) == [Counterfactual("data.size > 5.0", False, 4.0, 5.0)]
+    assert list(rule.changes) == [Counterfactual("data.size > 5.0", False, 4.0, 5.0)]
 
 
 def test_a_namespace_that_is_not_known_is_the_reason() -> None:
     selector = {"matchLabels": {"team": "ml"}}
     found = explained({"match": {"namespaceSelector": selector}, "scores": [{"name": "s", "expression": "1"}]})
     assert found.passed
-    assert found.doubts == [ExplainedMatchError("policy", "namespaceSelector", "the namespace is not known yet", [])]
+    assert found.match_errors == [
+        ExplainedMatchError("policy", "namespaceSelector", "the namespace is not known yet", [])
+    ]
     assert [(rule.rule, rule.outcome) for rule in found.scores] == [("s", "LeftOut")]
 
 
 def test_a_condition_that_cannot_be_told_shows_its_parts() -> None:
     odd = {"name": "odd", "expression": "pod.spec.priority > 1 && pod.metadata.labels['none'] == 'x'"}
-    (doubt,) = explained({"match": {"conditions": [odd]}, "scores": [{"name": "s", "expression": "1"}]}).doubts
+    (doubt,) = explained({"match": {"conditions": [odd]}, "scores": [{"name": "s", "expression": "1"}]}).match_errors
     assert [(step.text, step.value) for step in doubt.steps] == [
         ("pod.spec.priority > 1", True),
         ("pod.spec.priority", 5),

@@ -44,7 +44,7 @@ def test_the_reason_is_said(spec: dict[str, Any], want: str | None) -> None:
 def test_a_condition_says_what_it_compared() -> None:
     found = unmatched(policy(match={"conditions": IMPORTANT}), pod(priority=7), "fairlead", NOW)
     assert found is not None
-    assert [[(flip.text, flip.left) for flip in way] for way in found.ways] == [[("pod.spec.priority > 100", 7)]]
+    assert [[(change.text, change.left) for change in way] for way in found.ways] == [[("pod.spec.priority > 100", 7)]]
 
 
 _SELECTORS = st.sampled_from([None, {}, {"matchLabels": {"team": "x"}}, {"matchLabels": {"team": "y"}}])

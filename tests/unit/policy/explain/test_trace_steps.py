@@ -301,11 +301,11 @@ ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Counterfactua
 }
 
 
-@pytest.mark.parametrize(("expression", "parts", "flips"), ON_THE_ENGINE.values(), ids=ON_THE_ENGINE)
+@pytest.mark.parametrize(("expression", "parts", "changes"), ON_THE_ENGINE.values(), ids=ON_THE_ENGINE)
 def test_what_runs_on_the_engine_is_shown_too(
-    expression: str, parts: list[tuple[str, object]], flips: list[Counterfactual]
+    expression: str, parts: list[tuple[str, object]], changes: list[Counterfactual]
 ) -> None:
     variables = [{"name": "pattern", "expression": "'^' + node.metadata.labels['gpu'] + '$'"}]
     (rule,) = explained({"variables": variables, "filters": [{"name": "rule", "expression": expression}]}).filters
     assert [(step.text, step.value) for step in rule.steps] == parts
-    assert list(rule.flips) == flips
+    assert list(rule.changes) == changes

@@ -122,7 +122,7 @@ def test_pods_placed_after_a_value_was_heard_are_not_in_it_although_its_clock_is
     nodes = measured((0, Reading({"a": 0.4}, NOW + ahead_s * SECOND)))
     entries = [on_node("before", NOW - SECOND), on_node("after", NOW + SECOND)]
     seen = nodes.with_measured(NodeView(node("a").node, entries=entries), POLICY.data, NOW + 2 * SECOND)
-    assert seen.fresh("load", 0).request("cpu") == 1.0
+    assert seen.unmeasured("load", 0).request("cpu") == 1.0
 
 
 def test_a_value_of_far_ahead_counts_from_when_the_clock_is_nearer() -> None:
@@ -134,7 +134,7 @@ def test_a_value_of_far_ahead_counts_from_when_the_clock_is_nearer() -> None:
     assert nodes.head > head
     entries = [on_node("before", NOW + 9 * SECOND), on_node("after", NOW + 11 * SECOND)]
     seen = nodes.with_measured(NodeView(node("a").node, entries=entries), POLICY.data, NOW + 12 * SECOND)
-    assert seen.fresh("load", 0).request("cpu") == 1.0
+    assert seen.unmeasured("load", 0).request("cpu") == 1.0
     assert [value(nodes, second) for second in (70, 71)] == [0.4, "is stale"]
 
 
@@ -393,13 +393,13 @@ def _entry(**fields: Any) -> Any:
 def test_ages_defaults_and_lags_that_nothing_asks_for_any_more_go() -> None:
     nodes = Nodes()
     nodes.put(node("a"))
-    reads = Reads(fresh=frozenset({("load", 10)}))
+    reads = Reads(unmeasured=frozenset({("load", 10)}))
     for second in range(100, 2100):
         before = _entry(maxAge=f"{second}s", default=1.0, defaultFor=f"{second}s")
         nodes.measurements.keep([(before, reads)])
         after = _entry(maxAge=f"{second + 1}s", default=1.0, defaultFor=f"{second + 1}s")
         nodes.measure(after)
-        nodes.sources(after, Reads(fresh=frozenset({("load", second % 60)})))
+        nodes.sources(after, Reads(unmeasured=frozenset({("load", second % 60)})))
     (table,) = nodes.measurements.tables.values()
     assert table.ages == {2099 * SECOND, 2100 * SECOND}
     assert table.defaults == table.ages
