@@ -7,7 +7,7 @@ version is its grant, however often it is asked for.
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -36,20 +36,25 @@ class Accepted(Struct, frozen=True):
 
 
 Answer: TypeAlias = Accepted | Refused | StalePod
-ChooseDevices: TypeAlias = Callable[[DeviceUsage, Mapping[str, LedgerEntry]], Grant | Refused]
-"""Chooses devices by the room that they have, which is its own to change, and by the entries that hold, by UID.
-
-Among these is the pod's former entry, whose devices it should keep if they have room. It is not trusted: what it
-returns is checked.
-"""
 
 
-class DeviceRequest(Struct, frozen=True, eq=False):
-    """Devices that a policy wants for a pod, and how it chooses among those of a node."""
+class DeviceRequest(Protocol):
+    """Devices that policies want for a pod, and their choice among those of a node."""
 
-    by: str
-    ask: Ask
-    choose: ChooseDevices
+    @property
+    def by(self) -> str:
+        """Names of the policies."""
+
+    @property
+    def ask(self) -> Ask:
+        """Needs of the pod."""
+
+    def choose(self, usage: DeviceUsage, entries: Mapping[str, LedgerEntry], /) -> Grant | Refused:
+        """Choose devices by the room that they have, and by the entries that hold, by UID.
+
+        Among these is the pod's former entry, whose devices it should keep if they have room. The usage is its own to
+        change. It is not trusted: what it returns is checked.
+        """
 
 
 class GrantRequest(Struct, frozen=True, eq=False):

@@ -123,7 +123,7 @@ class Replica:
         self.port = self.probes_port = 0
         settings = core.settings
         calls = Dispatcher(
-            Binder(core.bindings, core.devices.granter.bind),
+            Binder(core.bindings, core.devices.granter),
             callers.caller,
             core.state,
             settings.timeout_s,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -163,8 +162,9 @@ class Cluster:
         if isinstance(decision, VerbReply):
             return str(json.loads(decision.body)["Error"])
         assert isinstance(decision, BindDecision)
-        post = partial(Poster(self.server).post, is_abandoned=lambda: hung_up)
-        reply = await self.granter.bind(decision, post, when)
+        assert decision.devices is not None
+        poster = Poster(self.server, is_abandoned=lambda: hung_up)
+        reply = await self.granter.bind(decision, decision.devices, poster, when)
         self.granted = {} if reply.considered is None else reply.considered.grant or {}
         return str(json.loads(reply.body)["Error"])
 

@@ -1,16 +1,15 @@
 """A replica: the real core, with views of any age, and an API server whose replies come when they are told to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
-from fairlead.grants.commit import DeviceRequest, NodeInventory, Refused
+from fairlead.grants.commit import NodeInventory, Refused
 from fairlead.grants.device_usage import Ask, DeviceAsk, DeviceUsage
-from fairlead.grants.entry import COPY, Grant, GrantedDevice
+from fairlead.grants.entry import COPY, Grant, GrantedDevice, LedgerEntry
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge, judge_read
 from fairlead.grants.ledger import Ledger, delete_body
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, Uncertain, WriteFailure
-from fairlead.webhook.binding.granted_bind import BindResult, Budget, GrantedBind, bind
+from fairlead.webhook.binding.granted_bind import BindResult, Budget, GrantedBind, PodDevices, bind
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer
@@ -200,21 +199,38 @@ class Replica:
         return {KIND: tuple(GrantedDevice(one, ask[0].each) for one in chosen)}
 
 
+class PickedDevices(PodDevices):
+    """Devices that a replica picks for a pod."""
+
+    def __init__(self, replica: Replica, pod: PodState) -> None:
+        self._replica, self._ask = replica, ask_of(pod)
+
+    @property
+    def by(self) -> str:
+        return self._replica.name
+
+    @property
+    def ask(self) -> Ask:
+        return self._ask
+
+    def choose(self, usage: DeviceUsage, _entries: Mapping[str, LedgerEntry], /) -> Grant | Refused:
+        return self._replica.choose(self._ask, usage)
+
+    def is_for(self, _state: PodState, /) -> bool:
+        return True
+
+    def annotations(self, _entry: LedgerEntry, /) -> Mapping[str, str]:
+        return {}
+
+
 class Call:
     """A bind call that runs."""
 
     def __init__(self, replica: Replica, pod: PodState, node: str) -> None:
         self.has_hung_up = False
         self.pod, self.node = pod, node
-        ask = ask_of(pod)
-        call = GrantedBind(
-            pod.uid,
-            pod.pod,
-            node,
-            lambda _state: DeviceRequest(replica.name, ask, lambda room, _entries: replica.choose(ask, room)),
-            lambda _entry: {},
-            partial(Poster(replica.calls).post, is_abandoned=lambda: self.has_hung_up),
-        )
+        poster = Poster(replica.calls, is_abandoned=lambda: self.has_hung_up)
+        call = GrantedBind(pod.uid, pod.pod, node, PickedDevices(replica, pod), poster)
         budget = Budget(lambda: 0.0, 8.0)
         self.task = replica.loop.create_task(bind(call, replica.ledgers, replica.calls, replica.views, budget))
 

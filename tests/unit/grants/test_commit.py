@@ -1,14 +1,13 @@
 """Plans: what a version of a ledger becomes by a batch of requests."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import pytest
 
 from fairlead.grants.commit import (
     NEWER,
     Accepted,
-    ChooseDevices,
-    DeviceRequest,
     GrantRequest,
     LedgerPlan,
     NodeInventory,
@@ -17,7 +16,7 @@ from fairlead.grants.commit import (
     plan,
     usage_of,
 )
-from fairlead.grants.device_usage import Charge, DeviceAsk, DeviceUsage
+from fairlead.grants.device_usage import Ask, Charge, DeviceAsk, DeviceUsage
 from fairlead.grants.entry import (
     AMOUNT_MAX,
     Grant,
@@ -40,7 +39,19 @@ def grant(device: str, amount: int) -> Grant:
     return {"gpu": (GrantedDevice(device, {MEM: amount}),)}
 
 
-def first_free(amount: int) -> ChooseDevices:
+Choose = Callable[[DeviceUsage, Mapping[str, LedgerEntry]], Grant | Refused]
+
+
+@dataclass
+class Wanted:
+    """Devices for a pod, chosen by a function."""
+
+    by: str
+    ask: Ask
+    choose: Choose
+
+
+def first_free(amount: int) -> Choose:
     def choose(room: DeviceUsage, _entries: Mapping[str, LedgerEntry]) -> Grant | Refused:
         free = [one for one in room.capacity[MEM] if room.free(MEM, one) >= amount]
         return grant(free[0], amount) if free else FULL
@@ -48,13 +59,13 @@ def first_free(amount: int) -> ChooseDevices:
     return choose
 
 
-def always(given: Grant) -> ChooseDevices:
+def always(given: Grant) -> Choose:
     return lambda _room, _entries: given
 
 
-def request(uid: str, amount: int, rv: str = "20", choose: ChooseDevices | None = None) -> GrantRequest:
+def request(uid: str, amount: int, rv: str = "20", choose: Choose | None = None) -> GrantRequest:
     ask = (DeviceAsk("gpu", 1, {MEM: amount}),)
-    return GrantRequest(uid, f"ns/{uid}", rv, DeviceRequest("policy", ask, choose or first_free(amount)))
+    return GrantRequest(uid, f"ns/{uid}", rv, Wanted("policy", ask, choose or first_free(amount)))
 
 
 def entry(uid: str, device: str, amount: int, rv: str = "10", order: int = 1) -> LedgerEntry:

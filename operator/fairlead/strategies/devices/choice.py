@@ -142,18 +142,13 @@ def _is_enough(capacity: Mapping[str, int], amounts: Mapping[str, int]) -> bool:
 
 
 def choose_grants(
-    share: CompiledShare, pod: PodFacts, node: NodeFacts
+    share: CompiledShare, pod: PodFacts, need: DeviceAsk, node: NodeFacts
 ) -> tuple[GrantedDevice, ...] | Refusal | Unknown:
-    """Return the devices that a pod gets when it is bound to a node; none if it asks for none of the resources.
+    """Return the devices that a pod with this need gets when it is bound to a node.
 
     The grants of the node are those of the newest ledger. A pod that has a grant there keeps its devices while they
     have room.
     """
-    need = need_of(share, pod)
-    if need is None:
-        return ()
-    if isinstance(need, Unknown):
-        return need
     if refused_by_plugin(share, pod):
         return Refusal(SEVERAL_CONTAINERS)
     devices = layout_of(share.entry, node)

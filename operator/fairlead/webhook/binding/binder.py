@@ -4,13 +4,12 @@ Success is reported only after the API server has confirmed the Binding. A sched
 does not exist leaves the pod pending for ever; one that sees a failure tries again, and then learns the outcome.
 """
 
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
-from fairlead.webhook.binding.poster import LEAST_S, Hold, IsAbandoned, Post, Poster, release_at_once
+from fairlead.webhook.binding.granter import Granter
+from fairlead.webhook.binding.poster import LEAST_S, Hold, IsAbandoned, Poster, release_at_once
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import CallClock, Caller, Considered, VerbReply
@@ -19,19 +18,14 @@ from fairlead.webhook.extender.state import ServingState
 
 _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
-BindWithGrant: TypeAlias = Callable[[BindDecision, Post, CallClock], Awaitable[VerbReply]]
-"""Binds a pod that asks for devices, and posts its Binding with this."""
-
-
-async def _grant_nothing(decision: BindDecision, _post: Post, _when: CallClock) -> VerbReply:
-    return bind.refused(decision.request.uid, "this process grants no devices")
 
 
 class Binder:
     """Handler of bind calls."""
 
-    def __init__(self, api: BindingCalls, grant: BindWithGrant = _grant_nothing, hold: Hold = release_at_once) -> None:
-        self._api, self._grant, self._poster = api, grant, Poster(api, hold)
+    def __init__(self, api: BindingCalls, granter: Granter | None = None, hold: Hold = release_at_once) -> None:
+        """`granter` binds pods that request devices; without one they are refused."""
+        self._api, self._granter, self._hold = api, granter, hold
 
     async def bind(
         self,
@@ -48,7 +42,15 @@ class Binder:
             return found
         request = found.request if isinstance(found, BindDecision) else found
         decided = found if isinstance(found, BindDecision) else await self._decide(found, state, caller, when, began)
-        reply = decided if isinstance(decided, VerbReply) else await self._carry_out(decided, is_abandoned, when)
+        poster = Poster(self._api, is_abandoned, self._hold)
+        if isinstance(decided, VerbReply):
+            reply = decided
+        elif decided.devices is None:
+            reply = await self._post(decided, poster, when)
+        elif self._granter is None:
+            reply = bind.refused(request.uid, "this process grants no devices")
+        else:
+            reply = await self._granter.bind(decided, decided.devices, poster, when)
         node = (request.node,)
         grant = None if reply.considered is None else reply.considered.grant
         reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)
@@ -71,12 +73,10 @@ class Binder:
             request, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
         )
 
-    async def _carry_out(self, decision: BindDecision, is_abandoned: IsAbandoned, when: CallClock) -> VerbReply:
-        post: Post = partial(self._poster.post, is_abandoned=is_abandoned)
-        if decision.grants is not None:
-            return await self._grant(decision, post, when)
+    async def _post(self, decision: BindDecision, poster: Poster, when: CallClock) -> VerbReply:
+        """Post the Binding of a pod without devices, and find out the outcome."""
         request = decision.request
-        outcome = await post(decision.binding, lambda: _left_s(when) * _FOR_THE_BINDING)
+        outcome = await poster.post(decision.binding, lambda: _left_s(when) * _FOR_THE_BINDING)
         if isinstance(outcome, Posted):
             return decision.bound
         if isinstance(outcome, Missing | Failed):

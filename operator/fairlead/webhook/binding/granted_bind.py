@@ -5,20 +5,21 @@ arrive later, and then finds its devices reserved.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, Refused, StalePod
+from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, StalePod
 from fairlead.grants.entry import LedgerEntry, copies
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.webhook.binding.api_calls import Conflicting, Failed, LedgerCalls, Missing, Posted, Views
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
-from fairlead.webhook.binding.poster import Post
+from fairlead.webhook.binding.poster import Poster
 from fairlead.webhook.extender.bind import NAME_TAKEN, POD_GONE, binding_of, bound_elsewhere
 
 TRIES: Final = 4
 """The first one, and three after a change of the pod."""
+CHANGED: Final = "labels or annotations of the pod have changed since it was filtered"
 
 
 class Bound(Struct, frozen=True):
@@ -39,17 +40,24 @@ class NotBound(Struct, frozen=True):
 BindResult: TypeAlias = Bound | NotBound
 
 
+class PodDevices(DeviceRequest, Protocol):
+    """Devices for the pod of one bind: what policies want of them, and what the Binding tells of them."""
+
+    def is_for(self, state: PodState, /) -> bool:
+        """Return whether the pod is, at this version, the one that policies have decided about."""
+
+    def annotations(self, entry: LedgerEntry, /) -> Mapping[str, str]:
+        """Return what the Binding bears beside the copies of the grant."""
+
+
 class GrantedBind(Struct, frozen=True, eq=False):
-    """Call of a scheduler for a pod that asks for devices."""
+    """Call of a scheduler for a pod that requests devices."""
 
     uid: str
     pod: str
     node: str
-    device_request: Callable[[PodState], DeviceRequest | Refused]
-    """Returns what the pod asks for, at one of its versions."""
-    annotations: Callable[[LedgerEntry], Mapping[str, str]]
-    """Returns what else the Binding bears."""
-    post: Post
+    devices: PodDevices
+    poster: Poster
 
 
 class Budget:
@@ -98,16 +106,15 @@ async def bind(
 
 
 async def _attempt(call: GrantedBind, state: PodState, ledgers: LedgerWriter, budget: Budget) -> BindResult | _Change:
-    devices = call.device_request(state)
-    if isinstance(devices, Refused):
-        return NotBound(devices.why)
-    request = GrantRequest(state.uid, state.pod, state.rv, devices)
+    if not call.devices.is_for(state):
+        return NotBound(CHANGED)
+    request = GrantRequest(state.uid, state.pod, state.rv, call.devices)
     answer = await ledgers.commit(call.node, request, budget.commit_left_s)
     if isinstance(answer, StalePod):
         return _Change()
     if not isinstance(answer, Accepted):
         return NotBound(answer.why, entry_may_stand=isinstance(answer, Failed))
-    outcome = await call.post(granted_binding(call, answer.entry), budget.left_s)
+    outcome = await call.poster.post(granted_binding(call, answer.entry), budget.left_s)
     if isinstance(outcome, Posted):
         return Bound(answer.entry)
     if isinstance(outcome, Conflicting):
@@ -119,4 +126,5 @@ async def _attempt(call: GrantedBind, state: PodState, ledgers: LedgerWriter, bu
 
 def granted_binding(call: GrantedBind, entry: LedgerEntry) -> dict[str, Any]:
     """Return the Binding: it bears the UID, the version and the grant of the entry, and nothing else does."""
-    return binding_of(call.pod, call.uid, call.node, {**call.annotations(entry), **copies(entry.grant)}, entry.rv)
+    annotations = {**call.devices.annotations(entry), **copies(entry.grant)}
+    return binding_of(call.pod, call.uid, call.node, annotations, entry.rv)

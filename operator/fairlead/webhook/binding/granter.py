@@ -2,51 +2,42 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
 
-from fairlead.grants.commit import DeviceRequest, Refused
-from fairlead.grants.device_usage import DeviceUsage
+from fairlead.grants.commit import Refused
+from fairlead.grants.device_usage import Ask, DeviceUsage
 from fairlead.grants.entry import Grant, LedgerEntry
 from fairlead.grants.entry_state import PodState
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.evaluate.device_grants import choose_devices
+from fairlead.policy.evaluate.device_grants import RequestedDevices, choose_devices
 from fairlead.strategies.devices.layout import size_of
 from fairlead.strategies.devices.record import gpushare_annotations
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding import granted_bind
 from fairlead.webhook.binding.api_calls import LedgerCalls
-from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound
+from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, PodDevices
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.mirror_views import UNKNOWN_NODE, MirrorViews
-from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT, asked_by, metadata_hash
-from fairlead.webhook.binding.poster import Post
+from fairlead.webhook.binding.pods_with_grants import ASSUMED_AT, metadata_hash
+from fairlead.webhook.binding.poster import Poster
 from fairlead.webhook.extender import bind
-from fairlead.webhook.extender.bind import BindDecision, GrantsAsked
+from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import CallClock, Considered, VerbReply
-
-CHANGED: Final = "labels or annotations of the pod have changed since it was filtered"
 
 
 class Granter:
-    """Handler of binds whose pods ask for devices."""
+    """Handler of binds whose pods request devices."""
 
     def __init__(self, mirror: Mirror, server: LedgerCalls, ledgers: LedgerWriter, views: MirrorViews) -> None:
         self._mirror, self._server, self._ledgers, self._views = mirror, server, ledgers, views
         self.on_bind: Callable[[bool], None] = lambda _: None
 
-    async def bind(self, decision: BindDecision, post: Post, when: CallClock) -> VerbReply:
+    async def bind(
+        self, decision: BindDecision, requested: RequestedDevices, poster: Poster, when: CallClock
+    ) -> VerbReply:
         """Grant the devices, post the Binding, and return the reply."""
-        if decision.grants is None:
-            raise AssertionError("a bind without grants needs no grant")
-        request, job = decision.request, _Job(self._mirror, decision, decision.grants)
-        call = GrantedBind(
-            request.uid,
-            f"{request.namespace}/{request.name}",
-            request.node,
-            job.device_request,
-            job.annotations,
-            post,
-        )
+        request = decision.request
+        devices = _RequestedGrant(self._mirror, decision, requested)
+        call = GrantedBind(request.uid, f"{request.namespace}/{request.name}", request.node, devices, poster)
         left_s = (when.deadline_ns - when.clock()) / SECOND_NS
         budget = Budget(lambda: when.clock() / SECOND_NS, left_s)
         result = await granted_bind.bind(call, self._ledgers, self._server, self._views, budget)
@@ -70,36 +61,39 @@ def _unlike_before(result: NotBound, now: int) -> str:
     return f"{result.why} (tried at {at:%H:%M:%S.%f} UTC)"
 
 
-class _Job:
-    """One bind: what its pod asks for, and which devices it gets."""
+class _RequestedGrant(PodDevices):
+    """Devices that policies grant the pod of one bind."""
 
-    def __init__(self, mirror: Mirror, decision: BindDecision, requested: GrantsAsked) -> None:
-        self._mirror, self._decision, self._asked = mirror, decision, requested
+    def __init__(self, mirror: Mirror, decision: BindDecision, requested: RequestedDevices) -> None:
+        self._mirror, self._decision, self._requested = mirror, decision, requested
         self._node = decision.request.node
 
-    def device_request(self, state: PodState) -> DeviceRequest | Refused:
-        """Return what the pod asks for; refuse another version that policies may decide about in another way."""
-        if state.metadata_hash not in (None, metadata_hash(self._asked.pod.pod)):
-            return Refused(CHANGED)
-        ask = asked_by(self._asked.shares, self._asked.pod)
-        if isinstance(ask, Refused):
-            return ask
-        return DeviceRequest(",".join(self._asked.policies), ask, self._choose)
+    @property
+    def by(self) -> str:
+        return self._requested.policies
 
-    def annotations(self, entry: LedgerEntry) -> Mapping[str, str]:
-        """Return what the Binding bears beside the copies of the grant: for policies, and for the gpushare plugin."""
-        annotations, view = {**self._decision.annotations}, self._mirror.nodes.view_of(self._node)
-        for share in self._asked.shares:
-            if share.entry.record == "Gpushare" and (devices := entry.grant.get(share.entry.name)):
-                size = 0 if view is None else size_of(devices[0].id, share.entry, view)
-                annotations |= gpushare_annotations(devices[0], share.entry, size, ASSUMED_AT + entry.order)
-        return annotations
+    @property
+    def ask(self) -> Ask:
+        return self._requested.ask
 
-    def _choose(self, _room: DeviceUsage, entries: Mapping[str, LedgerEntry]) -> Grant | Refused:
+    def is_for(self, state: PodState, /) -> bool:
+        return state.metadata_hash is None or state.metadata_hash == metadata_hash(self._requested.pod.pod)
+
+    def choose(self, _usage: DeviceUsage, entries: Mapping[str, LedgerEntry], /) -> Grant | Refused:
         view = self._mirror.nodes.view_of(self._node)
         if view is None:
             return Refused(UNKNOWN_NODE)
         unreadable = [one for one in view.granted if one.grants is None]
         granted = [self._mirror.devices.in_force(uid, one) for uid, one in entries.items()]
         view = view.with_devices(view.devices._replace(granted=(*unreadable, *granted)))
-        return choose_devices(self._asked.pod, self._asked.matched, view)
+        return choose_devices(self._requested, view)
+
+    def annotations(self, entry: LedgerEntry, /) -> Mapping[str, str]:
+        """Return what policies write, and what the gpushare plugin reads."""
+        annotations = {**self._decision.annotations}
+        for share in (one.share.entry for one in self._requested.shares):
+            if share.record == "Gpushare" and (devices := entry.grant.get(share.name)):
+                view = self._mirror.nodes.view_of(self._node)
+                size = 0 if view is None else size_of(devices[0].id, share, view)
+                annotations |= gpushare_annotations(devices[0], share, size, ASSUMED_AT + entry.order)
+        return annotations

@@ -1,39 +1,22 @@
-"""Requests of pods for devices by the policies that serve, and the grants that annotations of placed pods tell."""
+"""Pods as ledgers see them: what they request, and the grants that annotations of placed ones record."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
-from fairlead.grants.commit import Refused
-from fairlead.grants.device_usage import Ask, DeviceAsk
 from fairlead.grants.entry import Grant
 from fairlead.grants.entry_state import PodState
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.choice import need_of
 from fairlead.strategies.devices.record import assumed_at, recorded_by_shares
-from fairlead.strategies.facts import Unknown
 from fairlead.webhook.binding.mirror_views import extended_requests
 from fairlead.webhook.extender import requests
 
 ASSUMED_AT: Final = 1_700_000_000_000_000_000
 """Time in nanoseconds to which the order of an entry is added: device plugins of gpushare take pods in that order."""
-
-
-def asked_by(shares: Iterable[CompiledShare], pod: PodView) -> Ask | Refused:
-    """Return the devices that a pod asks for by shares that apply to it; or why that cannot be told."""
-    asked = list[DeviceAsk]()
-    for share in shares:
-        need = need_of(share, pod)
-        if isinstance(need, Unknown):
-            return Refused(str(need))
-        if need is not None:
-            asked.append(need)
-    return tuple(asked)
 
 
 def metadata_hash(pod: Any) -> int:

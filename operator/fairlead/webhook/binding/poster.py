@@ -14,8 +14,6 @@ IsAbandoned: TypeAlias = Callable[[], bool]
 """Returns whether the caller has closed the connection, and so takes the pod for unplaced."""
 Hold: TypeAlias = Callable[[Mapping[str, Any], TimeLeft], Awaitable[Failed | None]]
 """Waits until a Binding may be posted; or returns why it will not be."""
-Post: TypeAlias = Callable[[Mapping[str, Any], TimeLeft], Awaitable[Posted | WriteFailure]]
-"""Posts a Binding for one caller."""
 
 
 async def release_at_once(_binding: Mapping[str, Any], _left_s: TimeLeft) -> None:
@@ -24,18 +22,17 @@ async def release_at_once(_binding: Mapping[str, Any], _left_s: TimeLeft) -> Non
 
 @dataclass(frozen=True, slots=True)
 class Poster:
-    """Poster of Bindings, with devices granted or without."""
+    """Poster of the Bindings of one caller, with devices granted or without."""
 
     api: BindingCalls
+    is_abandoned: IsAbandoned
     hold: Hold = release_at_once
 
-    async def post(
-        self, binding: Mapping[str, Any], left_s: TimeLeft, is_abandoned: IsAbandoned
-    ) -> Posted | WriteFailure:
+    async def post(self, binding: Mapping[str, Any], left_s: TimeLeft) -> Posted | WriteFailure:
         """Post a Binding that is decided; Failed if it was never sent, or was refused for good."""
         if (refusal := await self.hold(binding, left_s)) is not None:
             return refusal
-        if is_abandoned():
+        if self.is_abandoned():
             return ABANDONED
         within_s = left_s()
         return NO_TIME if within_s < LEAST_S else await self.api.post_binding(binding, within_s)

@@ -1,16 +1,14 @@
 """bind: from the bytes of a request to the Binding to post, or to a refusal. Pure: `webhook.binding` posts it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fairlead.grants.commit import Refused
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.annotations import Annotations, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.device_grants import left_out, requests_share, shares_for_pod
-from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import CompiledShare
+from fairlead.policy.evaluate.device_grants import RequestedDevices, requested_devices
 from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
@@ -21,25 +19,14 @@ NAME_TAKEN: Final = "another pod has that name now"
 
 
 @dataclass(frozen=True, slots=True)
-class GrantsAsked:
-    """Device shares that apply to a pod."""
-
-    pod: PodView
-    matched: Sequence[Matched]
-    shares: Sequence[CompiledShare]
-    """Those of resources that it asks for."""
-    policies: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class BindDecision:
     """Decision to bind a pod to its node."""
 
     request: BindArgs
     annotations: Mapping[str, str]
     conflicts: tuple[Conflict, ...] = ()
-    grants: GrantsAsked | None = None
-    """Devices to grant first; None if the pod asks for none."""
+    devices: RequestedDevices | None = None
+    """Devices to grant first; None if the pod requests none."""
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -93,7 +80,7 @@ def decide_bind_for(
     if (refusal := refusal_reason(request, pod, caller)) is not None:
         return refusal
     try:
-        computed, asked = _computed(request, pod, state, when)
+        computed, devices = _computed(request, pod, state, when)
     except MalformedError as error:
         return refused(request.uid, str(error))
     except TooSlowError as error:
@@ -104,14 +91,14 @@ def decide_bind_for(
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if computed.refusal is not None:
         return refused(request.uid, computed.refusal)
-    if isinstance(asked, str):
-        return refused(request.uid, asked)
-    return BindDecision(request, computed.values, tuple(computed.conflicts), asked)
+    if isinstance(devices, Refused):
+        return refused(request.uid, devices.why)
+    return BindDecision(request, computed.values, tuple(computed.conflicts), devices)
 
 
 def _computed(
     request: BindArgs, pod: Any, state: ServingState, when: CallClock
-) -> tuple[Annotations, GrantsAsked | str | None]:
+) -> tuple[Annotations, RequestedDevices | Refused | None]:
     """Return the annotations that policies write, and which devices to grant, or why none can be.
 
     They are computed in half of the time left. Raises MalformedError and TooSlowError.
@@ -142,23 +129,7 @@ def _computed(
             raise TooSlowError(spent)
 
     made = annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
-    return made, _grants_asked(view, matched) if any(each.policy.device_shares for each in matched) else None
-
-
-def _grants_asked(pod: PodView, matched: Sequence[Matched]) -> GrantsAsked | str | None:
-    """Return the device shares that apply to a pod, or why it cannot be bound; None if it asks for no such device."""
-    for each in matched:
-        if (each.undecided or each.switched) and any(
-            requests_share(pod, rule.share) for rule in each.policy.device_shares
-        ):
-            why = "is too slow" if each.switched else "cannot be decided"
-            return f"policy {each.policy.name} grants devices, and {why}"
-    if (missing := left_out(pod, matched)) is not None:
-        return missing
-    shares = [*shares_for_pod(pod, matched)]
-    if not shares:
-        return None
-    return GrantsAsked(pod, matched, tuple(one for _, one in shares), tuple(dict.fromkeys(name for name, _ in shares)))
+    return made, requested_devices(view, matched)
 
 
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:

@@ -9,7 +9,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.grants.commit import Refused
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_conflicts import LayoutConflict, layout_conflicts
-from fairlead.policy.evaluate.device_grants import choose_devices, left_out, shares_for_pod
+from fairlead.policy.evaluate.device_grants import RequestedDevices, choose_devices, requested_devices
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -54,6 +54,17 @@ def holds(uid: str, card: str, amount: int) -> PodGrant:
 
 def matched(*policies: CompiledPolicy) -> list[Matched]:
     return [Matched(one) for one in policies]
+
+
+def requested(asking: PodView, *policies: CompiledPolicy) -> RequestedDevices:
+    found = requested_devices(asking, matched(*policies))
+    assert isinstance(found, RequestedDevices)
+    return found
+
+
+def not_granted(name: str) -> str:
+    why = "because a has an entry of the same name, or for some of the same resources"
+    return f"policy b, {name}: {CORE} cannot be granted, {why}"
 
 
 def test_a_device_share_brings_a_filter() -> None:
@@ -121,9 +132,9 @@ def test_a_share_that_does_not_compile_is_no_fault_of_its_filter() -> None:
 def test_cards_are_read_from_the_pod() -> None:
     text = "int(pod.metadata.annotations[?'cards'].orValue('1')) * variables.each"
     made = shares(entry(cards=text), variables={"each": "1"})
-    two = choose_devices(asks(8, annotations={"cards": "2"}), matched(made), cards())
+    two = choose_devices(requested(asks(8, annotations={"cards": "2"}), made), cards())
     assert two == {"gpu": (GrantedDevice("0", {MEM: 4}), GrantedDevice("1", {MEM: 4}))}
-    broken = choose_devices(asks(8, annotations={"cards": "two"}), matched(made), cards())
+    broken = requested_devices(asks(8, annotations={"cards": "two"}), matched(made))
     assert broken == Refused("policy p, gpu: cards of gpu cannot be decided")
 
 
@@ -197,39 +208,37 @@ def test_a_candidate_of_preemption_is_kept_if_its_victims_leave_a_card(victims: 
 def test_the_first_policy_grants_a_resource() -> None:
     first, second = shares(entry(), name="a"), shares(entry("cards"), entry("fpga", CORE), name="b")
     both = pod("x", request={MEM: 4.0, CORE: 1.0})
-    assert [(policy, one.entry.name) for policy, one in shares_for_pod(both, matched(first, second))] == [
-        ("a", "gpu"),
-        ("b", "fpga"),
-    ]
-    chosen = choose_devices(asks(4), matched(first, second), cards())
+    found = requested(both, first, second)
+    assert [(one.policy, one.share.entry.name) for one in found.shares] == [("a", "gpu"), ("b", "fpga")]
+    assert (found.policies, found.ask) == ("a,b", tuple(one.need for one in found.shares))
+    chosen = choose_devices(requested(asks(4), first, second), cards())
     assert chosen == {"gpu": (GrantedDevice("0", {MEM: 4}),)}
 
 
 @pytest.mark.parametrize(
-    ("later", "request_", "granted_by", "refused"),
+    ("later", "request_", "granted_by"),
     [
-        (entry("gpu", CORE), {CORE: 1.0}, ["b"], False),
-        (entry("gpu", CORE), {MEM: 1.0}, ["a"], False),
-        (entry("gpu", CORE), {MEM: 1.0, CORE: 1.0}, ["a"], True),
-        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {CORE: 1.0}, ["b"], False),
-        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 1.0}, ["a"], False),
-        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 1.0, CORE: 1.0}, ["a"], True),
-        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 0.0, CORE: 1.0}, ["b"], False),
+        (entry("gpu", CORE), {CORE: 1.0}, "b"),
+        (entry("gpu", CORE), {MEM: 1.0}, "a"),
+        (entry("gpu", CORE), {MEM: 1.0, CORE: 1.0}, not_granted("gpu")),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {CORE: 1.0}, "b"),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 1.0}, "a"),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 1.0, CORE: 1.0}, not_granted("two")),
+        (entry("two", shares=[{"resource": MEM}, {"resource": CORE}]), {MEM: 0.0, CORE: 1.0}, "b"),
     ],
 )
-def test_shares_for_pod_resources_that_a_pod_does_not_request_keep_out_no_other(
-    later: dict[str, Any], request_: dict[str, float], granted_by: list[str], refused: bool
+def test_resources_that_a_pod_does_not_request_keep_out_no_other(
+    later: dict[str, Any], request_: dict[str, float], granted_by: str
 ) -> None:
-    policies = matched(shares(entry(), name="a"), shares(later, name="b"))
-    asking = pod("x", request=request_)
-    assert [name for name, _ in shares_for_pod(asking, policies)] == granted_by
-    assert (left_out(asking, policies) is not None) is refused
+    found = requested_devices(pod("x", request=request_), matched(shares(entry(), name="a"), shares(later, name="b")))
+    assert found is not None
+    assert (found.policies if isinstance(found, RequestedDevices) else found.why) == granted_by
 
 
 def test_what_is_granted_is_told_to_the_plugin() -> None:
     made = shares(entry(record="Gpushare"))
     share, node = made.device_shares[0].share, cards("n1", holds("a", "1", 3))
-    chosen = choose_devices(asks(4), matched(made), node)
+    chosen = choose_devices(requested(asks(4), made), node)
     assert not isinstance(chosen, Refused)
     (device,) = chosen["gpu"]
     assert gpushare_annotations(device, share.entry, size_of(device.id, share.entry, node), 9) == {
@@ -242,12 +251,12 @@ def test_what_is_granted_is_told_to_the_plugin() -> None:
 
 
 def test_a_refusal_names_the_policy_and_the_share() -> None:
-    chosen = choose_devices(asks(9), matched(shares(entry())), cards())
+    chosen = choose_devices(requested(asks(9), shares(entry())), cards())
     assert chosen == Refused("policy p, gpu: request is larger than any device")
 
 
 def test_a_pod_that_asks_for_nothing_gets_nothing() -> None:
-    assert choose_devices(pod(), matched(shares(entry())), cards()) == choose_devices(pod(), [], cards())
+    assert requested_devices(pod(), matched(shares(entry()))) is None
 
 
 def test_explain_shows_each_card() -> None:

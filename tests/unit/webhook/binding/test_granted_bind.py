@@ -3,17 +3,16 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
-from fairlead.grants.commit import Refused
 from fairlead.grants.entry import GrantedDevice, LedgerEntry, copies
 from fairlead.grants.entry_state import PodState
-from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, TimeLeft
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted
 from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, granted_binding
+from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer
-from support.grants.replica import RESOURCE, Call, Replica, Sent
+from support.grants.replica import RESOURCE, Call, PickedDevices, Replica, Sent
 
 NODE, OTHER = "node-1", "node-2"
 
@@ -396,17 +395,18 @@ def test_the_last_quarter_of_a_call_is_for_the_binding() -> None:
     assert (budget.commit_left_s(), budget.left_s()) == (-1.0, 1.0)
 
 
-async def _never_posted(_binding: Mapping[str, Any], _left_s: TimeLeft) -> Posted:
-    raise AssertionError
+class Forged(PickedDevices):
+    """Devices whose annotations claim another grant."""
+
+    def annotations(self, _entry: LedgerEntry, /) -> Mapping[str, str]:
+        return {"fairlead.dev/devices": "forged", "fairlead.dev/devices.gpu": "1", "example.org/other": "kept"}
 
 
 def test_other_annotations_are_no_place_for_a_grant() -> None:
+    scene = Scene(20, {"ns/a": 1})
     entry = LedgerEntry("ns/a", "1", "policy", {"gpu": (GrantedDevice("0", {RESOURCE: 1}),)})
-
-    def others(_entry: LedgerEntry) -> Mapping[str, str]:
-        return {"fairlead.dev/devices": "forged", "fairlead.dev/devices.gpu": "1", "example.org/other": "kept"}
-
-    call = GrantedBind("u", "ns/a", NODE, lambda _state: Refused(""), others, _never_posted)
+    devices = Forged(scene.a, scene.server.pods["ns/a"])
+    call = GrantedBind("u", "ns/a", NODE, devices, Poster(scene.a.calls, is_abandoned=lambda: False))
     annotations = granted_binding(call, entry)["metadata"]["annotations"]
     assert annotations == {**copies(entry.grant), "example.org/other": "kept"}
 
