@@ -14,7 +14,7 @@ from pathlib import Path
 
 from demo import measured
 from demo.nodes import nodes as wanted_nodes
-from testbed import build, images, layout, machine, nodes, operator_image, sandbox
+from testbed import build, docker, images, layout, machine, nodes, operator_image, sandbox
 from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 from testbed.layout import folder_of
@@ -159,13 +159,13 @@ class Ground:
             return
         tag = f"{operator_image.NAME}:{operator_image.digest_of(CHECKOUT, ['docker'])}"
         # whatever DOCKER_DEFAULT_PLATFORM says, the image has to run on the engine's own processor
-        _docker("build", "--platform", machine.engine_platform(), "--tag", tag, str(CHECKOUT))
+        docker.must("build", "--platform", machine.engine_platform(), "--tag", tag, str(CHECKOUT))
         _forget_older(tag)
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "operator.tar")
 
             def save() -> Path:
-                _docker("save", "--output", str(archive), tag)
+                docker.must("save", "--output", str(archive), tag)
                 return archive
 
             yield tag, save
@@ -202,13 +202,6 @@ class Ground:
 
 def _forget_older(tag: str) -> None:
     """Remove the operator's images of older sources: each has some 300 MB."""
-    tags = _docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", operator_image.NAME).splitlines()
+    tags = docker.must("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", operator_image.NAME).splitlines()
     if older := [one for one in tags if one != tag]:
-        _docker("image", "rm", *older)
-
-
-def _docker(*arguments: str) -> str:
-    answer = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise ClusterError(f"docker {arguments[0]}: {answer.stderr.strip()[-2000:]}", cure="check that Docker runs")
-    return answer.stdout
+        docker.must("image", "rm", *older)

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from testbed import build, images
+from testbed import build, docker, images
 from testbed.errors import ClusterError
 from testbed.versions import program
 
@@ -30,7 +30,7 @@ def docker_obstacle() -> str:
     except ClusterError as error:
         return error.what
     if started.returncode:
-        return f"Docker cannot start a privileged container: {_last_line(started.stderr)}"
+        return f"Docker cannot start a privileged container: {docker.last(started)}"
     return ""
 
 
@@ -39,7 +39,7 @@ def engine_platform() -> str:
     """The platform of Docker's engine, such as `linux/arm64`: on a Mac it is not that of the machine."""
     answer = _ask("version", "--format", "{{.Server.Os}}/{{.Server.Arch}}")
     if answer.returncode:
-        raise ClusterError(f"no Docker engine answers: {_last_line(answer.stderr)}", cure="start Docker")
+        raise ClusterError(f"no Docker engine answers: {docker.last(answer)}", cure="start Docker")
     return answer.stdout.strip()
 
 
@@ -58,8 +58,4 @@ def _started(platform: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _ask(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
-
-
-def _last_line(text: str) -> str:
-    return next(reversed([line for line in text.splitlines() if line.strip()]), "no message")
+    return docker.ask(*arguments, timeout_s=_TIMEOUT_S)

@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,15 @@ def ensure(need: Need) -> None:
     _install(need, missing)
 
 
+def unpacked(package: str) -> Path:
+    """The files of a package, fetched into the cache on the first call; nothing is installed."""
+    home = cache.root() / "packages" / package
+    with cache.locked(f"package-{package}", doing=f"fetching the package {package}"):
+        if not home.exists():
+            _fetch(package, home)
+    return home
+
+
 def find_missing(need: Need, find: Callable[[str], object]) -> list[str]:
     """The programs that are not there."""
     return [name for name in need.packages if not find(name)]
@@ -113,6 +123,27 @@ def _install(need: Need, missing: Sequence[str]) -> None:
         )
     if still := find_missing(need, _find):
         raise ClusterError(f"{sentence(packages)} are installed, but there is still no {sentence(still)}", log=log)
+
+
+def _fetch(package: str, home: Path) -> None:
+    say(f"fetching the package {package}, to unpack it in {home}")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as folder:
+        Path(folder).chmod(0o755)  # apt-get downloads as a user of its own where it can
+        download = ["apt-get", "download", "--quiet", package]
+        if _run_in(folder, download).returncode:  # its lists may be old, or none
+            _run_in(folder, ["apt-get", "update", "--quiet"])
+            if (done := _run_in(folder, download)).returncode:
+                raise ClusterError(f"`{' '.join(download)}` failed: {done.stderr}", cure="run `apt-get update` as root")
+        (file,) = Path(folder).glob("*.deb")
+        if (done := _run_in(folder, ["dpkg-deb", "--extract", file.name, "all"])).returncode:
+            raise ClusterError(f"{file.name} cannot be unpacked: {done.stderr}")
+        Path(folder, "all").rename(home)
+
+
+def _run_in(folder: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def _run(command: Sequence[str], log: Path) -> int:

@@ -1,4 +1,4 @@
-"""A real Prometheus: the package of Debian or Ubuntu, unpacked into the cache; nothing is installed.
+"""A real Prometheus: the package of Debian or Ubuntu, unpacked and not installed.
 
 `FAIRLEAD_PROMETHEUS=3.5.1` has that version built from Go modules instead, which takes minutes: the package of Debian
 12 is older than 2.43, the first version that honours `lookback_delta`.
@@ -7,7 +7,6 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,10 @@ from typing import Any
 
 import yaml
 
-from testbed import build, cache
+from testbed import build, packages
 from testbed.api import wait_for
 from testbed.errors import ClusterError
 from testbed.layout import free_ports
-from testbed.phases import say
 from testbed.process import Component
 from testbed.versions import PROMETHEUS
 from testbed.versions import program as built_from
@@ -44,11 +42,7 @@ def program() -> Path:
         return build.build([built_from(PACKAGE)])[PACKAGE]
     if not shutil.which("apt-get"):
         return Path(shutil.which(PACKAGE) or PACKAGE)
-    home = cache.binaries() / PACKAGE / "package"
-    with cache.locked(PACKAGE, doing="fetching Prometheus"):
-        if not home.exists():
-            _fetch(home)
-    return home / PACKAGE
+    return packages.unpacked(PACKAGE) / "usr" / "bin" / PACKAGE
 
 
 def _wanted() -> str:
@@ -59,30 +53,6 @@ def _wanted() -> str:
             f"Prometheus {wanted} cannot be built", cure=f"set FAIRLEAD_PROMETHEUS to {PROMETHEUS}, or leave it out"
         )
     return wanted
-
-
-def _fetch(home: Path) -> None:
-    say(f"fetching the package {PACKAGE}, to unpack it in {home}")
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as folder:
-        Path(folder).chmod(0o755)  # apt-get downloads as a user of its own where it can
-        download = ["apt-get", "download", "--quiet", PACKAGE]
-        if _run(download, folder).returncode:  # its lists may be old, or none
-            _run(["apt-get", "update", "--quiet"], folder)
-            if (done := _run(download, folder)).returncode:
-                raise ClusterError(f"`{' '.join(download)}` failed: {done.stderr}", cure="run `apt-get update` as root")
-        (package,) = Path(folder).glob("*.deb")
-        if (done := _run(["dpkg-deb", "--extract", package.name, "all"], folder)).returncode:
-            raise ClusterError(f"{package.name} cannot be unpacked: {done.stderr}")
-        partial = Path(folder) / "partial"
-        partial.mkdir(mode=0o755)
-        Path(folder, "all", "usr", "bin", PACKAGE).rename(partial / PACKAGE)
-        partial.rename(home)
-
-
-def _run(command: Sequence[str], folder: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import yaml
 
-from testbed import cache, kwok, machine, process
+from testbed import cache, docker, kwok, machine, process
 from testbed.api import Api
 from testbed.errors import ClusterError, sentence
 from testbed.layout import folder_of
 from testbed.phases import Phases, say
 from testbed.providers import folder as folders
 from testbed.providers import kind_config, kind_nodes
-from testbed.providers.kind_tool import Container, Tool, last
+from testbed.providers.kind_tool import Container, Tool
 from testbed.providers.protocol import Part
 from testbed.versions import KUBERNETES
 
@@ -88,7 +88,7 @@ class Kind:
         answer = self._tool.kind("load", "image-archive", str(archive.absolute()))
         if answer.returncode:
             raise ClusterError(
-                f"{archive} could not be loaded: {last(answer)}", cure="give it what `docker save` writes"
+                f"{archive} could not be loaded: {docker.last(answer)}", cure="give it what `docker save` writes"
             )
 
     def logs(self) -> dict[str, str]:
@@ -126,7 +126,7 @@ class Kind:
         """Start what stands still; whether the cluster answers then."""
         if still := [one.name for one in containers if not one.is_running]:
             say(f"starting {sentence(still)}")
-            self._tool.docker("start", *still)  # what comes of it is seen below
+            docker.ask("start", *still)  # what comes of it is seen below
         try:
             with self.phases.phase("kind cluster"):
                 self._settle(containers, renewed=True)
@@ -154,7 +154,7 @@ class Kind:
     def _settle(self, containers: Sequence[Container], *, renewed: bool = False) -> None:
         answer = self._tool.kind("get", "kubeconfig")
         if answer.returncode:
-            raise ClusterError(f"kind does not say how to reach {self.cluster}: {last(answer)}", cure=_ANEW)
+            raise ClusterError(f"kind does not say how to reach {self.cluster}: {docker.last(answer)}", cure=_ANEW)
         cache.write(self._config, answer.stdout, mode=0o600)
         api = Api(self._config)
         try:

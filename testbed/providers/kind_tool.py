@@ -1,17 +1,16 @@
-"""Calls `kind` and `docker`, for one cluster."""
+"""Calls `kind`, for one cluster, and asks Docker for its nodes."""
 
 import functools
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from testbed import build, process
+from testbed import build, docker, process
 from testbed.errors import ClusterError
 from testbed.phases import say
 from testbed.versions import KIND, program
@@ -45,9 +44,11 @@ class Tool:
     def containers(self) -> list[Container]:
         """The nodes of this cluster, running or not."""
         label = f"label=io.x-k8s.kind.cluster={self.cluster}"
-        answer = self.docker("ps", "--all", "--filter", label, "--format", _FORMAT)
+        answer = docker.ask("ps", "--all", "--filter", label, "--format", _FORMAT)
         if answer.returncode:
-            raise ClusterError(f"Docker does not answer: {last(answer)}", cure="start it, or use `--provider local`")
+            raise ClusterError(
+                f"Docker does not answer: {docker.last(answer)}", cure="start it, or use `--provider local`"
+            )
         return sorted(
             (Container(*line.split("\t")) for line in answer.stdout.splitlines() if line), key=lambda one: one.name
         )
@@ -66,7 +67,7 @@ class Tool:
                 file.write(line)
                 if step := _STEP.match(line):
                     say(f"  {step[1]}")
-                elif not error and _is_error(line):
+                elif not error and docker.is_error(line):
                     error = line.strip()
         if process.returncode:
             what = f"`kind {' '.join(arguments)}` failed"
@@ -74,18 +75,12 @@ class Tool:
 
     def have_image(self, image: str) -> None:
         """Pull a node image unless it is there, with Docker's own progress: it has some 400 MB."""
-        if self.docker("image", "inspect", image).returncode == 0:
+        if docker.ask("image", "inspect", image).returncode == 0:
             return
         say(f"pulling {image}, about 400 MB")
-        if subprocess.run(
-            ["docker", "pull", image], stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
-        ).returncode:
+        if not docker.pull(image):
             cure = "see that Docker can pull from Docker Hub or from a mirror of it, or use `--provider local`"
             raise ClusterError(f"Docker cannot pull {image}", cure=cure)
-
-    def docker(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Ask Docker something."""
-        return _call("docker", *arguments)
 
     @functools.cached_property
     def _command(self) -> str:
@@ -94,17 +89,6 @@ class Tool:
         if there and _call(there, "version").stdout.split()[1:2] == [f"v{KIND}"]:
             return there
         return str(build.build([program("kind")])["kind"])
-
-
-def last(answer: subprocess.CompletedProcess[str]) -> str:
-    """The error that a command names, else the last line it wrote: kind ends with a stack trace."""
-    lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if _is_error(line)]
-    return next(iter([*errors, *lines[-1:]]), f"exit status {answer.returncode}")
-
-
-def _is_error(line: str) -> bool:
-    return line.lower().startswith("error: ")
 
 
 def _environment() -> dict[str, str]:
@@ -125,9 +109,6 @@ def _started(command: Sequence[str], output: IO[str]) -> "subprocess.Popen[str]"
 
 
 def _call(*command: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError as error:
-        raise ClusterError(f"there is no {command[0]} command", cure="install it, or use `--provider local`") from error
+    return subprocess.run(
+        command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
