@@ -13,10 +13,9 @@ from fairlead.cooperative import finish
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
-from fairlead.webhook.data_sources.poll_error import PollError
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 from testbed.layout import load

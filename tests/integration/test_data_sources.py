@@ -11,12 +11,11 @@ import pytest
 from fairlead.kube.access.login import Login, from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, PollError
 from fairlead.render.rbac import RbacRule, RoleGrant
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource, DocumentState
 from fairlead.webhook.data_sources.config_map_values import ValuesDocument
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
-from fairlead.webhook.data_sources.poll_error import PollError
 from scripted.loop import in_loop
 from support.kube.service_account import access_of, give, may, take
 from testbed.api import Api, wait_for

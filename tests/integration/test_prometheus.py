@@ -13,10 +13,9 @@ import urllib3
 
 from fairlead.api.parse import parse_params
 from fairlead.pki.issuing import issue_leaf
-from fairlead.policy.nodes.polls import PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import PollError, PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from support.webhook.exporter import exporting
 from support.webhook.polled import nodes

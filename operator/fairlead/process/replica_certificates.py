@@ -184,4 +184,4 @@ class CertificateRefresher:
             if self.tls.reload():
                 LOG.info("certificates.loaded")
         except TlsError as error:
-            LOG.error("certificate.unusable", extra={"error": str(error)})  # noqa: TRY400
+            LOG.error("certificates.unusable", extra={"error": str(error)})  # noqa: TRY400

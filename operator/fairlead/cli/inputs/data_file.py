@@ -11,9 +11,8 @@ from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.files import files
 from fairlead.plain_data import document
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.nodes.polls import Poll, Reading, poll_of
+from fairlead.policy.nodes.polls import Poll, PollError, Reading, poll_of
 from fairlead.webhook.data_sources.config_map_values import EXAMPLE, ValuesDocument, read_values
-from fairlead.webhook.data_sources.poll_error import PollError
 
 _BYTES_MAX: Final = 64 << 20
 _VALUES_MAX: Final = 10_000_000

@@ -15,11 +15,10 @@ from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, Reading, poll_of
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PollError, Reading, poll_of
 from fairlead.simulation.snapshot import Snapshot
 from fairlead.webhook.data_sources.config_map_values import document_reading, read_document
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
-from fairlead.webhook.data_sources.poll_error import PollError
 
 _WITHIN_S: Final = 10.0
 _NO_OPERATOR: Final = "no operator is found, in whose namespace the ConfigMap would be: give the values as --data"

@@ -12,10 +12,9 @@ from fairlead.cli.inputs.data_file import MeasuredInput
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import PrometheusPoll, poll_of
+from fairlead.policy.nodes.polls import PollError, PrometheusPoll, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.server_access import ServerAccess
 

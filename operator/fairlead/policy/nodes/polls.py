@@ -44,6 +44,10 @@ class Poll(Protocol):
     def __hash__(self) -> int: ...
 
 
+class PollError(Exception):
+    """Failed poll, with a message for users."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrometheusPoll:
     """Instant query to a Prometheus server."""

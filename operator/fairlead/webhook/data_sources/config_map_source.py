@@ -13,9 +13,8 @@ from fairlead.kube.watch.config_maps import ConfigMap, follow_config_maps
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import EventSink, Key
-from fairlead.policy.nodes.polls import ConfigMapPoll
+from fairlead.policy.nodes.polls import ConfigMapPoll, PollError
 from fairlead.webhook.data_sources.config_map_values import EXAMPLE, ValuesDocument, read_document
-from fairlead.webhook.data_sources.poll_error import PollError
 
 _NAME: Final = "ConfigMaps"
 

@@ -9,8 +9,7 @@ import msgspec
 from fairlead.cooperative import Steps
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, Reading
-from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.policy.nodes.polls import ConfigMapPoll, PollError, Reading
 
 BYTES_MAX: Final = 1 << 20
 VALUES_MAX: Final = 20_000

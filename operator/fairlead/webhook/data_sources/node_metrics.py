@@ -8,9 +8,8 @@ from fairlead.kube.errors import ClusterError, ForbiddenError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODE_METRICS
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading
 from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.samples import TEXT_MAX, one_line
 
 API_SERVICE: Final = "v1beta1.metrics.k8s.io"

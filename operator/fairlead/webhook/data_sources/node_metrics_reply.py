@@ -15,8 +15,7 @@ from fairlead.cel.functions.quantity import to_float
 from fairlead.cooperative import Steps
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
-from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading
 from fairlead.webhook.data_sources.samples import one_line
 
 _SLICE: Final = 50  # nodes between two pauses; to read the capacity of a node for the first time takes 30 us

@@ -14,9 +14,8 @@ from math import inf
 from typing import Any, Final, NamedTuple, NoReturn
 
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import Poll, Reading
+from fairlead.policy.nodes.polls import Poll, PollError, Reading
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
-from fairlead.webhook.data_sources.poll_error import PollError
 
 LOG: Final = logging.getLogger(__name__)
 _TOGETHER_S: Final = 0.05

@@ -17,10 +17,9 @@ from yarl import URL
 from fairlead import __version__
 from fairlead.kube.errors import ERROR_BYTES_MAX, AccessError
 from fairlead.kube.http.transport import os_reason
-from fairlead.policy.nodes.polls import PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import PollError, PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources.loop_turns import LoopTurns, turns_of_large_replies
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_reply import ReplyReader, refusal_text
 from fairlead.webhook.data_sources.query_places import AT_ONCE, QueryConnections, QueryPlaces
 from fairlead.webhook.data_sources.samples import TEXT_MAX, NodeOf, NodeSamples, one_line, reading

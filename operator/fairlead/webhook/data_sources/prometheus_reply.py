@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cooperative import Steps
-from fairlead.webhook.data_sources.poll_error import PollError
+from fairlead.policy.nodes.polls import PollError
 from fairlead.webhook.data_sources.samples import TEXT_MAX, NodeOf, NodeSamples, one_line
 
 WHOLE_BYTES: Final = 2 << 20

@@ -5,13 +5,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Protocol
 
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PollError, PrometheusPoll, Reading
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.config_map_values import document_reading
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.poller import Outcome, Question
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.prometheus_reply import series_max

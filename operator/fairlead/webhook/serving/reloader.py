@@ -134,7 +134,7 @@ class PolicyReloader:
             except StopIteration:
                 return
             except Exception:  # a fault must not stop the policies that come next
-                LOG.exception("policies.compile_fault")
+                LOG.exception("policy.compile_fault")
                 return
             share = self.long_share if taken > _LONG_S else self.share
             await asyncio.sleep(0 if self.state is None else share.pause(began))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, Reading
+from fairlead.policy.nodes.polls import ConfigMapPoll, PollError, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.data_sources.config_map_values import (
     BYTES_MAX,
@@ -19,7 +19,6 @@ from fairlead.webhook.data_sources.config_map_values import (
     document_reading,
     read_document,
 )
-from fairlead.webhook.data_sources.poll_error import PollError
 
 SECOND = 1_000_000_000
 AT_NS = 1_769_846_400 * SECOND

@@ -11,9 +11,8 @@ from fairlead.cooperative import finish
 from fairlead.kube.access.secret_files import FileSecret
 from fairlead.kube.http.client import Client
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
-from fairlead.webhook.data_sources.poll_error import PollError
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import answer, broken, refuse

@@ -12,10 +12,9 @@ from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, Reading
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.data_sources.node_metrics_reply import node_metrics_readings
-from fairlead.webhook.data_sources.poll_error import PollError
 
 SECOND = 1_000_000_000
 AT, AT_NS = "2026-01-31T08:00:05Z", 1_769_846_405 * SECOND

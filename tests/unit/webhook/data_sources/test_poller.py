@@ -7,9 +7,8 @@ from typing import Any
 
 from fairlead.cooperative import Steps
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, Poll, PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import NodeMetricsPoll, Poll, PollError, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.poller import Outcome, Poller, PollStatus, Question
 from scripted.loop import in_loop
 from support.policy import NOW, SECOND, node, policy

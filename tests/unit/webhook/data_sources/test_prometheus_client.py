@@ -20,10 +20,9 @@ from aiohttp import web
 
 from fairlead.api.parse import parse_params
 from fairlead.pki.issuing import create_authority, issue_leaf
-from fairlead.policy.nodes.polls import PrometheusPoll, Reading
+from fairlead.policy.nodes.polls import PollError, PrometheusPoll, Reading
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.webhook.data_sources import prometheus_client
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_client import BODY_BYTES_MAX, PrometheusClient
 from fairlead.webhook.data_sources.prometheus_reply import WHOLE_BYTES, ReplyReader
 from fairlead.webhook.data_sources.query_places import UNANSWERED_AT_ONCE

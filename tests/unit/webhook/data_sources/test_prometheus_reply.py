@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.cooperative import Pauses, finish
-from fairlead.policy.nodes.polls import Reading
+from fairlead.policy.nodes.polls import PollError, Reading
 from fairlead.webhook.data_sources import prometheus_reply
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.poll_error import PollError
 from fairlead.webhook.data_sources.prometheus_reply import ReplyReader, node_samples, refusal_text, series_max
 from fairlead.webhook.data_sources.samples import NodeSamples, reading
 from support.webhook.polled import nodes, reply, series

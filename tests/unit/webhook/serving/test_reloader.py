@@ -188,7 +188,7 @@ async def test_whatever_fails_is_not_the_end(caplog: pytest.LogCaptureFixture, m
         patched.setattr(PolicyStore, "compile_pending", fails)
         ground.put(filters=READS)
         await ground.settled()
-    assert "policies.compile_fault" in caplog.text
+    assert "policy.compile_fault" in caplog.text
     ground.put(filters=READS, generation=2)
     await ground.settled()
     assert ground.current.policies.states["p"].serving == "2"
