@@ -60,7 +60,7 @@ def seldom(steps: Steps[T], every: int = NODES) -> Steps[T]:
     return pauses.result
 
 
-def gathered(results: Iterable[T | None], every: int = 1) -> Steps[list[T]]:
+def gather_items(results: Iterable[T | None], every: int = 1) -> Steps[list[T]]:
     """Return the items that are not None, pausing once for every `every` items that are None."""
     left, items = every, list[T]()
     for one in results:
@@ -74,7 +74,7 @@ def gathered(results: Iterable[T | None], every: int = 1) -> Steps[list[T]]:
     return items
 
 
-def released(items: list[Any]) -> Steps[None]:
+def drop_references(items: list[Any]) -> Steps[None]:
     """Drop the references one by one: to free a large policy at once takes as long as many calls."""
     while items:
         items.pop()
@@ -123,7 +123,7 @@ class Share:
         return max(0.0, -self._left / self.part)
 
 
-def paid(steps: Steps[T], share: Share) -> Generator[float, None, T]:
+def run_within_share(steps: Steps[T], share: Share) -> Generator[float, None, T]:
     """Run a computation within a share, yielding after each stretch for how many seconds to sleep."""
     began = share.clock()
     for _ in (pauses := Pauses(steps)):

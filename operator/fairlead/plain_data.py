@@ -15,7 +15,7 @@ _SHOWN_MAX: Final = 60
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _TEXT: Final = "tag:yaml.org,2002:str"
 _PLAIN: Final = "!plain"
-"""Tag of scalars that are read by `resolved`."""
+"""Tag of scalars that are read by `resolve_scalar`."""
 _WORDS: Final[dict[str, object]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -32,7 +32,7 @@ _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _IN_A_ROW: Final = re.compile(rb"(?:[-?][ \t]++){2,}+")
 
 
-def resolved(text: str) -> object:
+def resolve_scalar(text: str) -> object:
     """Return the value of a plain scalar; more digits than any number has are infinity."""
     if text in _WORDS:
         return _WORDS[text]
@@ -50,7 +50,7 @@ def resolved(text: str) -> object:
 
 def key_text(text: str) -> str | None:
     """Return a plain scalar as a key, which is always a text, as for kubectl; None for null."""
-    match resolved(text):
+    match resolve_scalar(text):
         case None:
             return None
         case bool() as truth:
@@ -100,14 +100,14 @@ def _refuse_twice(node: Any) -> None:
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
             continue
-        value = resolved(key.value) if key.tag == _PLAIN else key.value
+        value = resolve_scalar(key.value) if key.tag == _PLAIN else key.value
         if (first := seen.setdefault((type(value), value), key)) is not key:
             line = first.start_mark.line + 1
             raise _error(f"{key.value[:_SHOWN_MAX]!r} is already set in line {line}: remove one of them", key)
 
 
 def _scalar(loader: Any, node: Any) -> object:
-    found, wanted = resolved(loader.construct_scalar(node)), _TAGGED[node.tag]
+    found, wanted = resolve_scalar(loader.construct_scalar(node)), _TAGGED[node.tag]
     if not isinstance(found, wanted) or (isinstance(found, bool) and int in wanted):
         raise _error(f"{node.value[:_SHOWN_MAX]!r} does not match its tag: remove the tag", node)
     if not isinstance(found, str) and len(node.value) > _NUMBER_MAX:

@@ -17,7 +17,7 @@ from fairlead.cel.engine.environment import Scope, engine_type, libraries
 from fairlead.cel.engine.evaluate import plain
 from fairlead.cel.engine.own_functions import own_functions
 from fairlead.cel.engine.protobuf import pool
-from fairlead.cel.lowering.program import One, Program, translated
+from fairlead.cel.lowering.program import One, Program, translate_error
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.syntax.ast import Checked, Type
 from fairlead.cel.syntax.ast_decode import decode
@@ -86,7 +86,7 @@ def _lowered(make: Callable[[object], One]) -> Outcome:
     try:
         return Outcome(describe(make(_NOTHING)(_NOTHING, 0)))
     except (*CAUGHT, Abort) as error:
-        return error_outcome(error if isinstance(error, Abort) else translated(error))
+        return error_outcome(error if isinstance(error, Abort) else translate_error(error))
 
 
 def _program(checked: Checked, bindings: Mapping[str, object]) -> Program:

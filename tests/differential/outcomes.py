@@ -18,7 +18,7 @@ from fairlead.cel.functions.addresses import CIDR, IP
 from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.functions.semver import Semver
-from fairlead.cel.lowering.program import Program, translated
+from fairlead.cel.lowering.program import Program, translate_error
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, CelError, Kind
 from fairlead.cel.values.value_types import Duration, Nothing, Some, Timestamp, TypeName, UInt
@@ -73,7 +73,7 @@ def on_lowered(program: Program, index: int, *, plain: bool = False) -> Outcome:
         one = program.plain(facts.of_pod) if plain else program.for_pod(facts.of_pod)
         return Outcome(describe(one(facts.of_node, facts.now)))
     except (*CAUGHT, Abort) as error:
-        return error_outcome(error if isinstance(error, Abort) else translated(error))
+        return error_outcome(error if isinstance(error, Abort) else translate_error(error))
     except Exception as error:  # noqa: BLE001 - a fault of ours, to be told with its expression
         return Outcome("", f"crash {error!r}")
 

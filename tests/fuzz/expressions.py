@@ -11,7 +11,7 @@ from random import Random
 from fairlead.cel.analysis.cost import ENGINE_COST
 from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.engine.environment import RULE
-from fairlead.cel.lowering.program import translated
+from fairlead.cel.lowering.program import translate_error
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort
 from fairlead.cel.values.value_types import Timestamp
@@ -39,7 +39,7 @@ def evaluate(rule: CompiledExpression, pod: PodView, node: NodeView) -> str:
     except Abort as error:
         return str(error.kind)
     except CAUGHT as error:
-        return str(translated(error).kind)
+        return str(translate_error(error).kind)
     return "a value"
 
 

@@ -142,7 +142,7 @@ class Params(BaseModel):
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if isinstance(value, tuple):
-                for index, key in repeated(value):
+                for index, key in find_duplicates(value):
                     yield (field.alias or name, index), f"{key} is a duplicate; list each only once"
 
     @classmethod
@@ -167,7 +167,7 @@ def _is_int(of: object) -> bool:
     return of is int or (get_origin(of) in (UnionType, Union, Annotated) and any(_is_int(one) for one in get_args(of)))
 
 
-def repeated(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
+def find_duplicates(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
     """Yield the index and the key of each duplicate in a list."""
     seen = set()
     for index, item in enumerate(items):

@@ -42,7 +42,7 @@ def for_missing(path: FieldPath, model: type[Params]) -> str:
     if below := fields_at(path, model) if isinstance(path[-1], str) else []:
         needed = [one.alias or "" for one in _model_of(field).model_fields.values() if one.is_required()]
         return f"write its {' and '.join(needed)}" if needed else f"its fields are {', '.join(below)}"
-    return documented(field)
+    return summarize_field(field)
 
 
 def for_kind(kind: str, value: object, path: FieldPath, model: type[Params]) -> str:
@@ -83,7 +83,7 @@ def for_template(value: object) -> str:
     return f"`{found[0]}` is a template that was not filled in; {cure}"
 
 
-def documented(field: FieldInfo | None) -> str:
+def summarize_field(field: FieldInfo | None) -> str:
     """Return the first sentence of a field's documentation."""
     sentence = " ".join(((field and field.description) or "").split()).partition(". ")[0].removesuffix(".")
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

@@ -13,7 +13,7 @@ from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.diagnosis import diagnostics_steps, faults
 from fairlead.cel.hints.engine_messages import shown
 from fairlead.cel.hints.likely_mistakes import NO_RESOURCE, likely_mistakes_steps
-from fairlead.cel.hints.rewrites import substituted, write
+from fairlead.cel.hints.rewrites import substitute, write
 from fairlead.cel.hints.type_hints import of_result
 from fairlead.cel.hints.unknown_names import KnownNames, did_you_mean
 from fairlead.cel.hints.verification import Remaining, Verifier
@@ -178,7 +178,7 @@ def _of_dyn(text: str, checked: Checked, environment: Environment) -> Steps[list
                 case Call(function="dyn", args=(hidden,)) if is_known(type_ := checked.type_of(hidden)):
                     yield
                     try:
-                        environment.engine.compile(substituted(checked.root, arg, operand_text(hidden)))
+                        environment.engine.compile(substitute(checked.root, arg, operand_text(hidden)))
                     except RuntimeError as error:
                         if f"overload for '{call.function}'" not in str(error):
                             continue

@@ -195,7 +195,7 @@ class _Draft:
 
     def _wrong(self, grant: Grant, request: GrantRequest) -> str | None:
         return (
-            self.usage.lacking(grant)
+            self.usage.find_shortage(grant)
             if answers(grant, request.devices.ask)
             else "its choice is not what the pod asks for"
         )

@@ -158,7 +158,7 @@ class DeviceUsage:
         """Add the grant of a pod; with sign -1 take it away again."""
         self.charge([Charge(uid, one.id, one.amounts) for devices in grant.values() for one in devices], sign)
 
-    def lacking(self, grant: Grant) -> str | None:
+    def find_shortage(self, grant: Grant) -> str | None:
         """Return which device has no room for a grant, as text; None if all have."""
         for resource, by_device in amounts_of(grant).items():
             for device, amount in by_device.items():

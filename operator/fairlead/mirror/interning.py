@@ -54,12 +54,12 @@ interned: Final = sharing(sys.version_info[:2])
 """Returns the interned string that equals a string."""
 
 
-def shared_text(text: str) -> str:
+def intern_text(text: str) -> str:
     """Return the interned string; NO_TEXT (absent) stays as it is."""
     return text if text is NO_TEXT else interned(text)
 
 
-def shared_conditions(conditions: list[Any]) -> tuple[Any, ...]:
+def intern_conditions(conditions: list[Any]) -> tuple[Any, ...]:
     """Return conditions with interned strings: their values are few, but each object brings its own copies."""
     for condition in conditions:
         for field in ("type", "status", "reason", "message"):
@@ -68,11 +68,11 @@ def shared_conditions(conditions: list[Any]) -> tuple[Any, ...]:
     return tuple(conditions)
 
 
-def shared_node(node: Any) -> Any:
+def intern_node(node: Any) -> Any:
     """Return the node with interned conditions and images."""
     status = node.status
     if status.conditions:
-        force_setattr(status, "conditions", shared_conditions(status.conditions))
+        force_setattr(status, "conditions", intern_conditions(status.conditions))
     if status.images:
         images = [_images((tuple(image.names), image.sizeBytes)) for image in status.images]
         force_setattr(status, "images", tuple(images))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.mirror import decode
-from fairlead.mirror.interning import shared_node
+from fairlead.mirror.interning import intern_node
 from fairlead.mirror.node_devices import DevicesOfNodes
 from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
@@ -122,7 +122,7 @@ class NodeSink(_Sink):
         if entry is None:
             entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
         try:
-            change = entry.update_node(shared_node(node), self._clock())
+            change = entry.update_node(intern_node(node), self._clock())
         except _UNREADABLE as error:
             raise msgspec.ValidationError(str(error)) from error
         if change != _NO_CHANGE:

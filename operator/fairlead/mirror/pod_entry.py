@@ -9,9 +9,9 @@ from msgspec.structs import astuple
 from fairlead.cel.values.structs import NO_LIST, NO_MAP, struct
 from fairlead.mirror import decode
 from fairlead.mirror.decode import NOTHING, Decoder, WireContainer, WireContainerStatus, WirePod
-from fairlead.mirror.interning import Pool, interned, shared_conditions, shared_text
+from fairlead.mirror.interning import Pool, intern_conditions, intern_text, interned
 from fairlead.mirror.resource_limits import usage_of
-from fairlead.mirror.resource_requests import RESIZE_PENDING, Amounts, Exact, as_amounts, requested_by
+from fairlead.mirror.resource_requests import RESIZE_PENDING, Amounts, Exact, as_amounts, requests_of_pod
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_usage import Usage
 
@@ -99,7 +99,7 @@ _Status: Final = struct("PlacedPodStatus")
 def _made(text: bytes) -> _Made:
     spec: Any = _placed(text).spec
     shape = decode.pod(text)
-    exact = requested_by(shape)
+    exact = requests_of_pod(shape)
     amounts = as_amounts(exact)
     request = PodRequests(exact, amounts, usage_of(shape, amounts))
     return _Made(tuple(spec.containers), tuple(spec.initContainers), request)
@@ -136,7 +136,7 @@ def entry_of(wire_pod: WirePod) -> PodEntry:
             deletionTimestamp=metadata.deletionTimestamp,
             labels=_label_maps(bytes(metadata.labels)) if metadata.labels is not NOTHING else NO_MAP,
             name=metadata.name,
-            namespace=shared_text(metadata.namespace),
+            namespace=intern_text(metadata.namespace),
             ownerReferences=(
                 _owner_lists(bytes(metadata.ownerReferences)) if metadata.ownerReferences is not NOTHING else NO_LIST
             ),
@@ -145,11 +145,11 @@ def entry_of(wire_pod: WirePod) -> PodEntry:
         spec=_Spec(
             containers=made.containers,
             initContainers=made.init_containers,
-            nodeName=shared_text(spec.nodeName),
+            nodeName=intern_text(spec.nodeName),
             priority=spec.priority,
             schedulingGroup=spec.schedulingGroup,
         ),
-        status=_Status(conditions=shared_conditions(status.conditions), phase=shared_text(status.phase)),
+        status=_Status(conditions=intern_conditions(status.conditions), phase=intern_text(status.phase)),
     )
     return PodEntry(pod, made.request)
 

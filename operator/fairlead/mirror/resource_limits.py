@@ -6,11 +6,11 @@ from typing import Any
 from fairlead.cel.functions.quantity import NANO
 from fairlead.mirror.resource_requests import (
     Amounts,
-    added,
+    add_amounts,
     as_amounts,
-    combined,
+    combine_containers,
     nano_amounts,
-    rounded_up,
+    round_up,
     set_for_pod,
 )
 from fairlead.policy.views.pod_usage import Usage
@@ -22,12 +22,12 @@ def usage_of(pod: Any, request: Amounts) -> Usage:
     spec = pod.spec
     containers = [*spec.containers, *(one for one in spec.initContainers if one.restartPolicy == "Always")]
     of_pod = spec.resources.limits
-    limit = combined(spec, lambda container: container.resources.limits)
+    limit = combine_containers(spec, lambda container: container.resources.limits)
     limit.update({name: nano for name, nano in nano_amounts(of_pod).items() if set_for_pod(name)})
     overhead = nano_amounts(spec.overhead)
-    added(limit, {name: nano for name, nano in overhead.items() if limit.get(name)})
+    add_amounts(limit, {name: nano for name, nano in overhead.items() if limit.get(name)})
     named = {name for one in containers for name in (*one.resources.limits, *one.resources.requests)}
-    amounts = as_amounts({name: rounded_up(name, nano) for name, nano in limit.items()})
+    amounts = as_amounts({name: round_up(name, nano) for name, nano in limit.items()})
     return Usage(
         {name: max(amount, request.get(name, 0.0)) for name, amount in amounts.items()},
         frozenset(

@@ -41,20 +41,20 @@ _Nano = dict[str, int]
 _Listed = Mapping[str, str]
 
 
-def requested_by(pod: Any) -> Exact:
+def requests_of_pod(pod: Any) -> Exact:
     """Return what a pod counts for on its node. `pod` has the fields of the message `Pod`."""
-    amounts = {name: rounded_up(name, nano) for name, nano in _requests(pod).items()}
+    amounts = {name: round_up(name, nano) for name, nano in _requests(pod).items()}
     return {**dict.fromkeys(COUNTED, 0), **amounts, PODS: 1}
 
 
 def allocatable_of(node: Any) -> Exact:
     """Return the allocatable amounts of a node; a resource that it does not name is absent."""
-    return {name: rounded_up(name, _nano(text)) for name, text in node.status.allocatable.items()}
+    return {name: round_up(name, _nano(text)) for name, text in node.status.allocatable.items()}
 
 
 def request_of(pod: Any) -> Amounts:
     """Return the requests of a pod, as rules see them. Raises ValueError for an unreadable quantity."""
-    return as_amounts(requested_by(pod))
+    return as_amounts(requests_of_pod(pod))
 
 
 def as_amounts(exact: Exact) -> Amounts:
@@ -72,7 +72,7 @@ def _requests(pod: Any) -> _Nano:
             desired = [{} if _is_infeasible(pod) else of_pod, status.requests, pod.status.allocatedResources]
         effective = _largest(nano_amounts(one) for one in desired)
         found.update({name: nano for name, nano in effective.items() if set_for_pod(name)})
-    added(found, nano_amounts(pod.spec.overhead))
+    add_amounts(found, nano_amounts(pod.spec.overhead))
     return found
 
 
@@ -100,15 +100,15 @@ def _of_containers(pod: Any) -> _Nano:
             return listed
         return allocated(container)
 
-    kinds = [] if infeasible else [combined(spec, desired)]
+    kinds = [] if infeasible else [combine_containers(spec, desired)]
     if status.allocatedResources and status.resources.requests:
         kinds += [nano_amounts(status.allocatedResources), nano_amounts(status.resources.requests)]
     elif by_name or infeasible:
-        kinds += [combined(spec, allocated), combined(spec, in_effect)]
+        kinds += [combine_containers(spec, allocated), combine_containers(spec, in_effect)]
     return _largest(kinds)
 
 
-def combined(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
+def combine_containers(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
     """Return the amounts of all containers together.
 
     Containers run side by side. Before them, init containers run one by one, each beside the earlier sidecars.
@@ -117,15 +117,15 @@ def combined(spec: Any, listed: Callable[[Any], _Listed]) -> _Nano:
     sidecars: _Nano = {}
     starting: _Nano = {}
     for container in spec.containers:
-        added(total, nano_amounts(listed(container)))
+        add_amounts(total, nano_amounts(listed(container)))
     for container in spec.initContainers:
         own = nano_amounts(listed(container))
         if container.restartPolicy == "Always":
-            added(total, own)
-            added(sidecars, own)
+            add_amounts(total, own)
+            add_amounts(sidecars, own)
             own = sidecars
         else:
-            added(own, sidecars)
+            add_amounts(own, sidecars)
         starting = _largest([starting, own])
     return _largest([total, starting])
 
@@ -141,7 +141,7 @@ def set_for_pod(name: str) -> bool:
     return name in _PER_POD or name.startswith(_HUGE_PAGES)
 
 
-def added(total: _Nano, more: _Nano) -> None:
+def add_amounts(total: _Nano, more: _Nano) -> None:
     """Add amounts to a total."""
     for name, nano in more.items():
         total[name] = total.get(name, 0) + nano
@@ -176,6 +176,6 @@ def _nano(text: str) -> int:
     return max(-_MOST, min(quantity.nano, _MOST))
 
 
-def rounded_up(name: str, nano: int) -> int:
+def round_up(name: str, nano: int) -> int:
     """Return an amount rounded up, as the scheduler does for a whole pod."""
     return -(-nano // (NANO // _MILLI if name == CPU else NANO))

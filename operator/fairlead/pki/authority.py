@@ -136,7 +136,7 @@ def _checked(name: str, content: bytes) -> None:
         raise AuthorityError(f"{name} holds no certificate of an authority in PEM: restore it, or delete the Secret")
 
 
-def renewed_at(begins: datetime, ends: datetime, serial: int) -> datetime:
+def renewal_time(begins: datetime, ends: datetime, serial: int) -> datetime:
     """Return the time of renewal: at two thirds of the lifetime, or up to a tenth of the lifetime earlier.
 
     The serial number decides, so that renewals are spread, and every replica computes the same time.
@@ -158,7 +158,7 @@ def renewal_reason(
         return "it is for other hosts"
     if now < leaf.begins:
         return "it is not valid yet: the clock was ahead when it was issued"
-    if now >= renewed_at(leaf.begins, leaf.ends, leaf.serial):
+    if now >= renewal_time(leaf.begins, leaf.ends, leaf.serial):
         return "two thirds of its lifetime are over"
     return ""
 

@@ -32,8 +32,8 @@ from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
-from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, loaded_settings
-from fairlead.process.tasks import every, listening, nothing, told_to_stop
+from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
+from fairlead.process.tasks import do_nothing, every, listen, told_to_stop
 from fairlead.replica_state import DataEntryState
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.review import review_steps
@@ -160,7 +160,7 @@ class OperatorReplica:
             policies,
             [
                 Runnable(self._managed.run),
-                Runnable(self.secrets.run, begin=self.own.begin if self.own else nothing),
+                Runnable(self.secrets.run, begin=self.own.begin if self.own else do_nothing),
                 Runnable(every(SETTINGS_S, self.settings_reloader.reload)),
                 Runnable(every(_ASIDE_S, self._check_aside)),
                 Runnable(begin=self._open_admission, stop=self.admission.stop),
@@ -195,7 +195,7 @@ class OperatorReplica:
 
     async def _open_admission(self) -> None:
         if self.settings.admission is not None:
-            self.admission_port = await listening(self.admission.start, self.settings.admission)
+            self.admission_port = await listen(self.admission.start, self.settings.admission)
 
     async def remember_leaves(self) -> None:
         """Write the previous certificates into a Secret, for replicas that start meanwhile."""
@@ -287,6 +287,6 @@ class OperatorReplica:
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:
     """Serve until a signal. Raises SettingsError if the settings cannot be used."""
     sys.setswitchinterval(SWITCH_S)
-    file = loaded_settings(settings.settings)
+    file = load_settings(settings.settings)
     async with Client(log_in(settings.kubeconfig, settings.context)) as client:
         await OperatorReplica(settings, client, file, lead).replica.run(told_to_stop())

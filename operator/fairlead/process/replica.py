@@ -23,11 +23,11 @@ from fairlead.process.health import Components, Probes, checks, gauges
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.tasks import (
     Work,
+    do_nothing,
     done_before,
     endless_strategies_interrupted,
     every,
-    listening,
-    nothing,
+    listen,
     raise_descriptor_limit,
 )
 from fairlead.webhook.binding.binder import Binder
@@ -57,11 +57,11 @@ _IDLE_NS: Final = 2_000_000
 class Runnable:
     """Component with its own life cycle."""
 
-    run: Work = nothing
+    run: Work = do_nothing
     """Runs while calls are answered, and is cancelled at the end."""
-    begin: Work = nothing
+    begin: Work = do_nothing
     """Completes before the first call is answered."""
-    stop: Work = nothing
+    stop: Work = do_nothing
     """Runs during the drain."""
 
 
@@ -167,11 +167,11 @@ class Replica:
         async with AsyncExitStack() as stack:
             if core.custom:
                 stack.enter_context(endless_strategies_interrupted(core.guard))
-            self.probes_port = await listening(self.probes.start, settings.probes)
+            self.probes_port = await listen(self.probes.start, settings.probes)
             stack.push_async_callback(self.probes.stop)
             if not await done_before(stop, self._begin()):
                 return
-            self.port = await listening(server.start, settings.listen)
+            self.port = await listen(server.start, settings.listen)
             extra = {"port": self.port, "probes": self.probes_port, "version": __version__}
             LOG.info("server.listening", extra=extra)
             async with asyncio.TaskGroup() as group:

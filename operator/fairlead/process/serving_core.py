@@ -50,7 +50,7 @@ class ServingCore:
         self.strategies: Final = {one.name: one for one in installed()}
         self.model: Final = policy_with(self.strategies.values())
         self.guard: Final = StrategyGuard()
-        self.custom: Final = self.guard.guarded(settings.custom)
+        self.custom: Final = self.guard.guard(settings.custom)
         if settings.custom:
             LOG.info("strategies.loaded", extra={"strategies": sorted(settings.custom)})
         self.mirror = Mirror(self.now)

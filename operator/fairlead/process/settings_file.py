@@ -45,7 +45,7 @@ class SettingsFile:
         return settings != before
 
 
-def loaded_settings(path: Path | None) -> SettingsFile:
+def load_settings(path: Path | None) -> SettingsFile:
     """Return the file with its settings. Raises SettingsError, which names the file."""
     file = SettingsFile(path)
     try:

@@ -10,7 +10,7 @@ from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import AllowedCallers, Settings
-from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, loaded_settings
+from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
 from fairlead.process.tasks import every, told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.tls import Tls
@@ -73,6 +73,6 @@ class StandaloneReplica:
 
 async def serve(settings: Settings) -> None:
     """Serve until a signal. Raises SettingsError if the settings cannot be used."""
-    file = loaded_settings(settings.settings)
+    file = load_settings(settings.settings)
     async with Client(log_in(settings.kubeconfig, settings.context)) as client:
         await StandaloneReplica(settings, client, file).replica.run(told_to_stop())

@@ -16,7 +16,7 @@ Work = Callable[[], Coroutine[None, None, None]]
 _DESCRIPTORS: Final = 16_384
 
 
-async def nothing() -> None:
+async def do_nothing() -> None:
     """Do nothing."""
 
 
@@ -31,7 +31,7 @@ def every(seconds: float, work: Work) -> Work:
     return again
 
 
-async def listening(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
+async def listen(start: Callable[[str | None, int], Awaitable[int]], address: Address) -> int:
     """Start to listen; return the port. Raises OSError with the address in its message."""
     try:
         return await start(address.host or None, address.port)

@@ -72,7 +72,7 @@ class ApiRequest:
     name: str = ""
 
 
-def allowed(grants: Iterable[RoleGrant], request: ApiRequest) -> bool:
+def allows(grants: Iterable[RoleGrant], request: ApiRequest) -> bool:
     """Return whether RBAC allows a request."""
     return any(
         _covers(rule, request) for grant in grants if grant.place in ("cluster", request.place) for rule in grant.rules

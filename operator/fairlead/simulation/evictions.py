@@ -59,7 +59,7 @@ def evictions(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Evict
     spec = judged.pod.pod.spec
     if judged.left or judged.unanswered or spec.nodeName or str(spec.preemptionPolicy) == "Never":
         return []
-    with simulation.asking(raw) as (view, _):
+    with simulation.view_without_placement(raw) as (view, _):
         return [*_evictions(simulation, view, judged)]
 
 

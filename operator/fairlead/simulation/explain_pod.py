@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored, RuleExplained
-from fairlead.policy.explain.mismatch import Unmatched, unmatched
+from fairlead.policy.explain.mismatch import Unmatched, explain_mismatch
 from fairlead.simulation.evictions import Eviction, evictions
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.simulation import Simulation, scheduler_of
@@ -76,7 +76,9 @@ class Explanation:
 def explanation(simulation: Simulation, raw: Raw, judged: PodResult) -> Explanation:
     """Return the explanation of a pod of `Simulation.judge`."""
     scheduler = scheduler_of(judged.pod)
-    others = (unmatched(policy, judged.pod, scheduler, simulation.now) for policy in simulation.policies.policies)
+    others = (
+        explain_mismatch(policy, judged.pod, scheduler, simulation.now) for policy in simulation.policies.policies
+    )
     return Explanation(
         judged,
         groups(judged),

@@ -36,7 +36,7 @@ class PlacementChange:
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores])]
 
 
-def changed(first: Simulation, second: Simulation, raw: Raw, file: str = "") -> PlacementChange | None:
+def diff_placement(first: Simulation, second: Simulation, raw: Raw, file: str = "") -> PlacementChange | None:
     """Return how a pod's placement differs between simulations of the same nodes; None if it does not."""
     before, after = first.judge(raw, file), second.judge(raw, file)
     pairs = [*zip(before.nodes, after.nodes, strict=True)]

@@ -27,7 +27,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, PolicySet
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored
-from fairlead.policy.explain.mismatch import unmatched
+from fairlead.policy.explain.mismatch import explain_mismatch
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
@@ -107,7 +107,7 @@ class Simulation:
 
     def judge(self, raw: Raw, file: str = "") -> PodResult:
         """Return the result of a pod on every node. Raises SnapshotError if the pod cannot be read."""
-        with self.asking(raw, file) as (view, home):
+        with self.view_without_placement(raw, file) as (view, home):
             matched = self._evaluator.matching(view, scheduler_of(view), self.now)
             # nodeName of a placed pod was set by its scheduler and is not a constraint.
             filters = scheduler_filters.filters_for(view, named=not home and not _was_bound(view.pod))
@@ -118,17 +118,17 @@ class Simulation:
 
     def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
         """Return what every rule compared on these nodes, for a pod of `judge`."""
-        with self.asking(raw) as (view, _):
+        with self.view_without_placement(raw) as (view, _):
             return [explain(view, judged.matched, self.mirror.nodes, name, self.now) for name in names]
 
     def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
         """Return the parts of the scores of the nodes that fit and pass."""
         left = [node.name for node in judged.left]
-        with self.asking(raw) as (view, _):
+        with self.view_without_placement(raw) as (view, _):
             return explain_scores(view, judged.matched, self.mirror.nodes, left, self.now)
 
     @contextmanager
-    def asking(self, raw: Raw, file: str = "") -> Iterator[tuple[PodView, str]]:
+    def view_without_placement(self, raw: Raw, file: str = "") -> Iterator[tuple[PodView, str]]:
         """Yield the view of a pod and its node, while the pod is removed from that node."""
         view = _view(self.mirror, raw, file)
         placed = self._placed_as(key := (view.namespace, view.name))
@@ -232,7 +232,7 @@ class Simulation:
 
 def applies(policy: CompiledPolicy, view: PodView, now: int) -> bool:
     """Report whether a policy matches a pod, or may match it."""
-    return unmatched(policy, view, scheduler_of(view), now) is None
+    return explain_mismatch(policy, view, scheduler_of(view), now) is None
 
 
 def policies_for(

@@ -40,7 +40,7 @@ class StrategyGuard:
     clock: Callable[[], float] = lambda: 0.0
     """Returns seconds, for other threads."""
 
-    def guarded(self, strategies: Mapping[str, Strategy]) -> Mapping[str, Strategy]:
+    def guard(self, strategies: Mapping[str, Strategy]) -> Mapping[str, Strategy]:
         """Return the strategies with a guard around each of their functions."""
         return {name: self._guarded(one) for name, one in strategies.items()}
 

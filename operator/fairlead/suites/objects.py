@@ -57,7 +57,7 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
         pods=[_whole_placed(key, one, now) for key, (one, _) in placed.items()],
         namespaces=[_whole_namespace(name, listed.get(("", name), ({}, ()))[0]) for name in spaces],
         now=now,
-        values={name: node_values(patched({}, one), path) for (_, name), (one, path) in nodes.items()},
+        values={name: node_values(apply_patch({}, one), path) for (_, name), (one, path) in nodes.items()},
     )
 
 
@@ -72,7 +72,7 @@ def time_of(suite: Suite, at: int) -> int:
         _fail(path, f"{text!r} is not a time", f"write it as {NOON}")
 
 
-def patched(under: Any, over: Any) -> Any:
+def apply_patch(under: Any, over: Any) -> Any:
     """Return a value merged with a patch."""
     if not isinstance(over, Mapping):
         return over
@@ -81,16 +81,16 @@ def patched(under: Any, over: Any) -> Any:
         if value is None:
             kept.pop(key, None)
         else:
-            kept[key] = patched(kept.get(key), value)
+            kept[key] = apply_patch(kept.get(key), value)
     return kept
 
 
-def layered(under: Any, over: Any) -> Any:
+def merge_patches(under: Any, over: Any) -> Any:
     """Return two patches merged into one: null stays, to remove a value later."""
     if not isinstance(over, Mapping):
         return over
     kept = dict(under) if isinstance(under, Mapping) else {}
-    return kept | {key: layered(kept.get(key), value) for key, value in over.items()}
+    return kept | {key: merge_patches(kept.get(key), value) for key, value in over.items()}
 
 
 _Gathered = dict[Key, tuple[Object, FieldPath]]
@@ -107,7 +107,7 @@ def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
                 if key in own:
                     _fail((*path, "metadata", "name"), f"{key[1]!r} exists already", "give it another name")
                 own.add(key)
-                found[key] = layered(found.get(key, ({}, ()))[0], one), path
+                found[key] = merge_patches(found.get(key, ({}, ()))[0], one), path
     return found
 
 
@@ -138,7 +138,7 @@ def _resolved(written: Object, suite: Suite, path: FieldPath) -> Object:
             near = closest_name(str(template), suite.templates)
             hint = f"did you mean {near}?" if near else f"the templates are {', '.join(suite.templates) or 'none'}"
             _fail((*path, "from"), f"there is no template {template!r}", hint)
-        own = layered(suite.templates[template], own)
+        own = merge_patches(suite.templates[template], own)
     values = {key: value for key, value in own.items() if key == FIELD}  # its keys are names, not fields
     found: Object = with_text_amounts({key: value for key, value in own.items() if key != FIELD})
     return found | values
@@ -149,12 +149,12 @@ def _whole_node(name: str, obj: Object, now: int) -> Object:
     own = {key: value for key, value in obj.items() if key != FIELD}
     # A node that says only what is allocatable keeps nothing for itself: measured shares are of its capacity.
     status = own.get("status")
-    allocatable = patched(_ROOM, status.get("allocatable") or {}) if isinstance(status, Mapping) else _ROOM
+    allocatable = apply_patch(_ROOM, status.get("allocatable") or {}) if isinstance(status, Mapping) else _ROOM
     usual = {
         "metadata": {**metadata, "labels": {"kubernetes.io/hostname": name}},
         "status": {"allocatable": _ROOM, "capacity": allocatable},
     }
-    return {"apiVersion": "v1", "kind": "Node", **patched(usual, own)}
+    return {"apiVersion": "v1", "kind": "Node", **apply_patch(usual, own)}
 
 
 def _whole_placed(key: Key, obj: Object, now: int) -> Object:
@@ -165,19 +165,19 @@ def _whole_placed(key: Key, obj: Object, now: int) -> Object:
         "spec": {"containers": [{"name": "main"}]},
         "status": {"phase": "Running", "conditions": ready},
     }
-    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, obj)})
+    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **apply_patch(usual, obj)})
 
 
 def _whole_pod(obj: Object, scheduler: str, now: int) -> Object:
     metadata = {"name": "pod", "namespace": "default", "uid": "pod", "creationTimestamp": timestamp_to_string(now)}
     spec = {"schedulerName": scheduler, "containers": [{"name": "main"}]}
     usual = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
-    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **patched(usual, obj)})
+    return with_default_requests({"apiVersion": "v1", "kind": "Pod", **apply_patch(usual, obj)})
 
 
 def _whole_namespace(name: str, obj: Object) -> Object:
     usual = {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}}
-    return {"apiVersion": "v1", "kind": "Namespace", **patched(usual, obj)}
+    return {"apiVersion": "v1", "kind": "Namespace", **apply_patch(usual, obj)}
 
 
 def _namespace(obj: Object) -> str:

@@ -15,7 +15,7 @@ from fairlead.policy.evaluate.preemption import PROTECTED, dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import steps_of
 from fairlead.policy.explain.explanation import NodeExplained
-from fairlead.policy.explain.mismatch import Unmatched, unmatched
+from fairlead.policy.explain.mismatch import Unmatched, explain_mismatch
 from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
@@ -159,7 +159,7 @@ def _of_protection(protection: ProtectionResult) -> Outcome:
 
 
 def _unmatched(judged: PodResult, inputs: CaseInputs, policy: CompiledPolicy) -> Unmatched | None:
-    return unmatched(policy, judged.pod, str(inputs.pod["spec"]["schedulerName"]), inputs.now)
+    return explain_mismatch(policy, judged.pod, str(inputs.pod["spec"]["schedulerName"]), inputs.now)
 
 
 def _of_annotations(judged: PodResult, bound: dict[str, WrittenAnnotations]) -> Iterator[Outcome]:

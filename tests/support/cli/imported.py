@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.parse import parse_policy
-from fairlead.cli.imports.commented_yaml import written_drafts
+from fairlead.cli.imports.commented_yaml import write_drafts
 from fairlead.cli.imports.foreign_documents import ForeignDocuments
 from fairlead.cli.inputs.files import File
 from fairlead.strategies.registry import installed_policy
@@ -75,7 +75,7 @@ def _imported(files: Mapping[str, bytes]) -> Imported:
     found = ForeignDocuments()
     assert all(found.read(File(name, data)) for name, data in files.items())
     drafts = found.import_all()
-    return Imported(written_drafts(drafts), tuple(finding_line(one) for one in found.findings))
+    return Imported(write_drafts(drafts), tuple(finding_line(one) for one in found.findings))
 
 
 def check(policy: Mapping[str, Any]) -> None:

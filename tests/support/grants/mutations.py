@@ -92,7 +92,7 @@ def binding_of_any_version(patch: pytest.MonkeyPatch) -> None:
 
 def choice_is_trusted(patch: pytest.MonkeyPatch) -> None:
     """Write what was chosen without checking it."""
-    patch.setattr(DeviceUsage, "lacking", lambda _self, _grant: None)
+    patch.setattr(DeviceUsage, "find_shortage", lambda _self, _grant: None)
 
 
 def lists_in_the_other_order(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from itertools import product
 from pathlib import Path
 
-from fairlead.render.rbac import ApiRequest, Place, RbacRule, RoleGrant, allowed
+from fairlead.render.rbac import ApiRequest, Place, RbacRule, RoleGrant, allows
 from testbed.api import Object
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -124,7 +124,7 @@ def used(grants: Iterable[RoleGrant], requests: Iterable[ApiRequest]) -> set[Api
 
 
 def _alone(grant: RoleGrant, rule: RbacRule, request: ApiRequest) -> bool:
-    return allowed([RoleGrant(grant.place, (rule,))], request)
+    return allows([RoleGrant(grant.place, (rule,))], request)
 
 
 def needed(requests: Iterable[AnsweredRequest], own: str) -> Iterator[ApiRequest]:

@@ -117,7 +117,7 @@ def test_a_pod_may_keep_its_devices_while_they_have_room() -> None:
     entries = {"a": entry("a", "1", 6)}
 
     def keep(room: DeviceUsage, known: Mapping[str, LedgerEntry]) -> Grant | Refused:
-        return known["a"].grant if room.lacking(known["a"].grant) is None else first_free(6)(room, known)
+        return known["a"].grant if room.find_shortage(known["a"].grant) is None else first_free(6)(room, known)
 
     kept = planned([request("a", 6, choose=keep)], entries)
     assert (devices(kept), kept.drop) == ({"a": "1"}, frozenset())

@@ -87,11 +87,11 @@ def test_a_copy_is_charged_on_its_own() -> None:
 def test_what_lacks_is_said_with_its_device() -> None:
     usage = DeviceUsage(CAPACITY)
     usage.charge_grant("a", grant(("0", 4)))
-    assert usage.lacking(grant(("0", 6), ("1", 8))) is None
-    assert usage.lacking(grant(("0", 7))) == "device 0 has no room for 7 of example.org/mem"
-    assert usage.lacking(grant(("0", 4), ("0", 4))) == "device 0 has no room for 8 of example.org/mem"
-    assert usage.lacking(grant(("2", 1))) == "there is no device 2 with example.org/mem"
-    assert usage.lacking(grant(("0", 1), resource="other")) == "there is no device 0 with other"
+    assert usage.find_shortage(grant(("0", 6), ("1", 8))) is None
+    assert usage.find_shortage(grant(("0", 7))) == "device 0 has no room for 7 of example.org/mem"
+    assert usage.find_shortage(grant(("0", 4), ("0", 4))) == "device 0 has no room for 8 of example.org/mem"
+    assert usage.find_shortage(grant(("2", 1))) == "there is no device 2 with example.org/mem"
+    assert usage.find_shortage(grant(("0", 1), resource="other")) == "there is no device 0 with other"
 
 
 def test_a_grant_answers_what_was_asked_for_and_nothing_else() -> None:

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from fairlead.cel.values.structs import from_json
 from fairlead.mirror import decode
-from fairlead.mirror.resource_requests import COUNTED, allocatable_of, as_amounts, requested_by
+from fairlead.mirror.resource_requests import COUNTED, allocatable_of, as_amounts, requests_of_pod
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.node_table import Nodes
@@ -260,7 +260,7 @@ class KeptEqualsComputed(RuleBasedStateMachine):
             allocatable = allocatable_of(node_)
             total = Counter(dict.fromkeys((*COUNTED, *allocatable), 0))
             for each in here:
-                total.update(requested_by(from_json("Pod", each)))
+                total.update(requests_of_pod(from_json("Pod", each)))
             requested = {key: amount for key, amount in total.items() if amount or key in (*COUNTED, *allocatable)}
             found.put(
                 NodeView(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.cel.values.structs import from_json
-from fairlead.mirror.resource_requests import allocatable_of, request_of, requested_by
+from fairlead.mirror.resource_requests import allocatable_of, request_of, requests_of_pod
 
 _Object = dict[str, Any]
 _NO_MORE: Mapping[str, str] = {}
@@ -274,7 +274,7 @@ def test_a_text_that_is_no_quantity_is_the_callers_fault() -> None:
 
 
 def test_amounts_are_whole_numbers_until_rules_see_them() -> None:
-    amounts = requested_by(from_json("Pod", _pod(_c(cpu="100m", memory="128Mi"))))
+    amounts = requests_of_pod(from_json("Pod", _pod(_c(cpu="100m", memory="128Mi"))))
     assert amounts == {"cpu": 100, "memory": 128 << 20, "ephemeral-storage": 0, "pods": 1}
     assert {type(amount) for amount in amounts.values()} == {int}
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fairlead.pki import parsing
-from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, read, renewed_at, scheduler_data
+from fairlead.pki.authority import LEAF_LIFE, LIFE, Authority, Phase, read, renewal_time, scheduler_data
 from fairlead.pki.issuing import create_authority, issue_leaf
 from fairlead.pki.rotation import Action, Advance, Issue, ReplicaTrust, SchedulerTrust, WaitFor, plan
 from support.pki.authorities import DAY, NOW, authority
@@ -190,7 +190,7 @@ def test_who_is_waited_for_is_said() -> None:
 def test_certificates_do_not_all_fall_due_at_once() -> None:
     one = OF[Phase.STABLE].signing
     leaves = [parsing.read_certificate(issue_leaf(one, "x", "client", NOW, LEAF_LIFE).certificate) for _ in range(50)]
-    due = [renewed_at(leaf.begins, leaf.ends, leaf.serial) - NOW for leaf in leaves]
+    due = [renewal_time(leaf.begins, leaf.ends, leaf.serial) - NOW for leaf in leaves]
     assert min(due) >= 0.56 * LEAF_LIFE
     assert max(due) <= 2 / 3 * LEAF_LIFE
     assert max(due) - min(due) > DAY

@@ -14,7 +14,7 @@ import pytest
 from fairlead.api.parse import parse_policy
 from fairlead.cel.analysis import estimate
 from fairlead.cel.check import COPIES_MAX, PARTS_MAX
-from fairlead.cel.functions.regex import PATTERNS_MAX, compiled
+from fairlead.cel.functions.regex import PATTERNS_MAX, compile_pattern
 from fairlead.cel.lowering import program
 from fairlead.cel.values.meter import Meter
 from fairlead.cooperative import Share, Steps, TooLongError, at_path, within
@@ -181,7 +181,7 @@ def test_patterns_are_few_and_not_compiled_again() -> None:
     patterns = " || ".join(f"''.matches('a{at}b')" for at in range(PATTERNS_MAX + 1))
     found = inspect(hostile.of(patterns), MODEL, RULES)
     assert f"has {PATTERNS_MAX + 1} regular expressions with those of its variables" in str(found.faults[0])
-    assert compiled("a1b") is compiled("a1b")
+    assert compile_pattern("a1b") is compile_pattern("a1b")
 
 
 def test_a_policy_has_so_many_patterns_and_no_more() -> None:
@@ -252,7 +252,7 @@ def test_whatever_goes_wrong_is_a_fault_of_the_policy(
     found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
     assert f"internal error: {type(error).__name__}" in str(found.faults[0])
     monkeypatch.undo()
-    monkeypatch.setattr("fairlead.policy.lint.policy_checks.gathered", fails)
+    monkeypatch.setattr("fairlead.policy.lint.policy_checks.gather_items", fails)
     found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
     assert (found.faults, found.warnings) == ((), ())
     assert len(caplog.records) == 2

@@ -2,21 +2,21 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.process.settings_file import SettingsError, loaded_settings
+from fairlead.process.settings_file import SettingsError, load_settings
 from fairlead.render.operator_settings import OperatorSettings
 
 TEXT = "prometheus: [{name: default, url: 'http://prometheus:9090'}]"
 
 
 def test_without_a_file_there_are_the_defaults() -> None:
-    file = loaded_settings(None)
+    file = load_settings(None)
     assert (file.settings, file.reload()) == (OperatorSettings(), False)
 
 
 def test_servers_of_a_file_are_those_of_its_last_usable_contents(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text(TEXT)
-    file = loaded_settings(path)
+    file = load_settings(path)
     assert [one.url for one in file.settings.prometheus] == ["http://prometheus:9090"]
     path.write_text("prometheus: [{name: default}]")
     with pytest.raises(SettingsError, match=r"^prometheus\[0\].url: is missing;"):
@@ -35,5 +35,5 @@ def test_a_file_that_cannot_be_used_is_named(text: str | None, said: str, tmp_pa
     if text is not None:
         path.write_text(text)
     with pytest.raises(SettingsError) as failed:
-        loaded_settings(path)
+        load_settings(path)
     assert str(failed.value).startswith(f"{path}: {said}")

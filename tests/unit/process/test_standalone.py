@@ -17,7 +17,7 @@ from fairlead.kube.watch import reflector, verify
 from fairlead.pki.issuing import issue_leaf
 from fairlead.process.settings import Address, Settings
 from fairlead.process.standalone import StandaloneReplica
-from fairlead.process.tasks import listening
+from fairlead.process.tasks import listen
 from fairlead.webhook.extender import state as world
 from scripted.loop import in_loop
 from support.policy import SECOND, pod
@@ -329,5 +329,5 @@ async def test_a_host_that_is_none_is_named() -> None:
         return len(server.sockets)
 
     with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.\.1:0: ") as error:
-        await listening(start, Address("127.0.0..1", 0))
+        await listen(start, Address("127.0.0..1", 0))
     assert error.value.strerror

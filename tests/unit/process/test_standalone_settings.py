@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from fairlead.process.settings_file import loaded_settings
+from fairlead.process.settings_file import load_settings
 from scripted.loop import in_loop
 from support.policy import obj
 from support.process.standalone import Running, running
@@ -30,7 +30,7 @@ async def test_policies_are_compiled_again_when_the_servers_change(tmp_path: Pat
     _write(path, "ops")
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "p.yaml").write_text(yaml.safe_dump(POLICY))
-    async with running(tmp_path, file=loaded_settings(path)) as one:
+    async with running(tmp_path, file=load_settings(path)) as one:
         await one.ready()
         await _said(one, 'there is no server "default"')
         _write(path, "ops", "default")
@@ -45,7 +45,7 @@ async def test_unusable_settings_are_named_and_the_servers_before_stay(tmp_path:
     _write(path, "default")
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "p.yaml").write_text(yaml.safe_dump(POLICY))
-    async with running(tmp_path, file=loaded_settings(path)) as one:
+    async with running(tmp_path, file=load_settings(path)) as one:
         await one.ready()
         await _said(one, "serves")
         path.write_text("prometheus: [{name: default}]")
@@ -61,7 +61,7 @@ async def test_unusable_settings_are_named_and_the_servers_before_stay(tmp_path:
 async def test_the_file_is_looked_at_again_and_again(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     _write(path)
-    async with running(tmp_path, file=loaded_settings(path)) as one:
+    async with running(tmp_path, file=load_settings(path)) as one:
         await one.ready()
         _write(path, "late")
         await one.until(lambda: "late" in (one.core.policies.options.servers or {}))

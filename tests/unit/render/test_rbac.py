@@ -10,7 +10,7 @@ from fairlead.api.names import GROUP, PLURAL
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
 from fairlead.control.reconcile.object_client import KINDS, NAMESPACED
-from fairlead.render.rbac import CLAIM, OPERATOR, OPERATOR_ELSEWHERE, ApiRequest, Place, RoleGrant, allowed, named
+from fairlead.render.rbac import CLAIM, OPERATOR, OPERATOR_ELSEWHERE, ApiRequest, Place, RoleGrant, allows, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from fairlead.render.uninstall_rbac import UNINSTALL, UNINSTALL_ELSEWHERE
 from support.render.schedulers import SCENES, planned
@@ -126,7 +126,7 @@ GRANTS = named(OPERATOR, "system")
 
 @pytest.mark.parametrize("who", REQUESTS)
 def test_what_the_operator_asks_is_allowed(who: str) -> None:
-    assert [one for one in REQUESTS[who] if not allowed(GRANTS, one)] == []
+    assert [one for one in REQUESTS[who] if not allows(GRANTS, one)] == []
 
 
 def test_all_that_schedulers_are_made_of_is_followed_but_for_their_leases() -> None:
@@ -135,7 +135,7 @@ def test_all_that_schedulers_are_made_of_is_followed_but_for_their_leases() -> N
 
 
 def test_what_the_end_asks_is_allowed() -> None:
-    assert [one for one in ENDS if not allowed(UNINSTALL, one)] == []
+    assert [one for one in ENDS if not allows(UNINSTALL, one)] == []
 
 
 def test_where_the_claim_is_elsewhere_nothing_is_allowed_but_what_the_claim_takes() -> None:
@@ -181,13 +181,13 @@ def test_what_schedulers_are_granted_the_operator_has_or_may_bind() -> None:
                 for verb in rule["verbs"]:
                     for resource in rule["resources"]:
                         (group,) = rule["apiGroups"]
-                        assert allowed(GRANTS, ApiRequest(verb, group, resource, "own"))
+                        assert allows(GRANTS, ApiRequest(verb, group, resource, "own"))
         for one in made.objects:
             if one["kind"].endswith("Binding"):
                 assert one["roleRef"]["name"] in own
     for binding in SCHEDULER_BINDINGS:
         place: Place = "kube-system" if binding.place else "cluster"
-        assert allowed(GRANTS, ApiRequest("bind", RBAC, f"{binding.role_kind.lower()}s", place, binding.role))
+        assert allows(GRANTS, ApiRequest("bind", RBAC, f"{binding.role_kind.lower()}s", place, binding.role))
 
 
 def test_no_binding_outside_the_namespace_is_created_and_none_is_written_but_those_that_the_chart_names() -> None:

@@ -24,7 +24,7 @@ Run = Callable[[], object]
 
 def guarded(guard: StrategyGuard, compile: Callable[[Any], Any]) -> Callable[[], Filter]:  # noqa: A002 - as of Use
     """Return the compilation of a guarded filter."""
-    use = guard.guarded({"x": Strategy(name="x", filter=Use(PARAMS, compile))})["x"].filter
+    use = guard.guard({"x": Strategy(name="x", filter=Use(PARAMS, compile))})["x"].filter
     assert use is not None
     return lambda: use.compile(PARAMS())
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairlead.policy.evaluate.scoring import normalized
+from fairlead.policy.evaluate.scoring import normalize_scores
 from fairlead.strategies.builtin.telemetry import STRATEGY, TelemetryFilter, TelemetryScore
 from fairlead.strategies.contract import PASS, Filter, Normalize, Reads, Reject, Score, Unknown, Verdict
 from support.policy import building
@@ -176,7 +176,7 @@ def test_scores(
     raw = [rule.for_pod(Pod())(node, 0) for node in nodes]
     assert [isinstance(one, Unknown) for one in raw] == [value is None for value in values]
     known = [one if isinstance(one, float) else None for one in raw]
-    assert normalized(known, normalize or rule.normalize) == pytest.approx(want, abs=1e-9)
+    assert normalize_scores(known, normalize or rule.normalize) == pytest.approx(want, abs=1e-9)
 
 
 @given(st.lists(st.floats(-1e18, 1e18), min_size=2, max_size=6), st.sampled_from(["None", "MinMax", "Rank"]))
@@ -184,7 +184,7 @@ def test_a_better_value_never_scores_less(values: list[float], normalize: Normal
     for params in ({}, {"range": {"from": -10, "to": 10}}):
         rule = scores(**params).for_pod(Pod())
         raw = [rule(Node(values={"heat": value}), 0) for value in sorted(values)]
-        found = normalized([one for one in raw if isinstance(one, float)], normalize)
+        found = normalize_scores([one for one in raw if isinstance(one, float)], normalize)
         assert found == sorted(found or [], reverse=True)
         assert len(found) == len(values)
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.api.parse import parse_params
-from fairlead.suites.objects import CaseInputs, case_inputs, patched
+from fairlead.suites.objects import CaseInputs, apply_patch, case_inputs
 from fairlead.suites.suite import Suite
 
 # RFC 7386, appendix A, as far as it is about maps.
@@ -24,7 +24,7 @@ PATCHES: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize(("under", "over", "want"), PATCHES.values(), ids=PATCHES)
 def test_objects_are_laid_over_each_other_as_kubectl_does_it(under: Any, over: Any, want: Any) -> None:
-    assert patched(under, over) == want
+    assert apply_patch(under, over) == want
 
 
 def of(case: dict[str, Any] | None = None, **suite: Any) -> CaseInputs:

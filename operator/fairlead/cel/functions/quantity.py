@@ -101,7 +101,7 @@ def difference(first: float, second: float) -> float:
     return left if left.is_integer() else round(left, 9)
 
 
-def rounded(value: float, step: float) -> float:
+def round_to_step(value: float, step: float) -> float:
     """Return the nearest multiple of a step, half up; of the decimal that one would write for the value."""
     if abs(value) >= step * _EXACT:
         return float(f"{value:.15g}")

@@ -184,7 +184,7 @@ class Rewrite:
         return b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in self._parts)
 
 
-def compiled(text: str) -> Pattern:
+def compile_pattern(text: str) -> Pattern:
     """Compile a pattern, or return it from the cache. Raises CelError for an invalid one."""
     found = _compiled(text)
     if isinstance(found, Pattern):
@@ -203,7 +203,7 @@ def _compiled(text: str) -> Pattern | str:
 def pattern_search_units(text: str) -> float:
     """Estimate the cost per byte of a search with a literal pattern; 1 for an invalid one, which only raises."""
     try:
-        return compiled(text).units
+        return compile_pattern(text).units
     except CelError:
         return 1
 
@@ -211,7 +211,7 @@ def pattern_search_units(text: str) -> float:
 def pattern_units(text: str) -> float:
     """Estimate the cost of compiling a pattern in each evaluation; infinite beyond the limits."""
     try:
-        compiled(text)
+        compile_pattern(text)
     except CelError as error:
         return inf if error.message.startswith(_TOO_LARGE) else COMPILE_UNITS
     return compile_units(text)

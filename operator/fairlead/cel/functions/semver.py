@@ -59,7 +59,7 @@ def parse_semver(text: str) -> Semver | None:
     return Semver(major, minor, patch, tuple(identifiers))
 
 
-def normalized(text: str) -> str:
+def normalize_version(text: str) -> str:
     """Write a text as a version is written: without a leading `v` and leading zeros, and with all three numbers."""
     if len(text) > VERSION_MAX:
         return text
@@ -78,7 +78,7 @@ def string_to_semver(text: str) -> Semver:
 
 def string_bool_to_semver(text: str, normalize: bool) -> Semver:  # noqa: FBT001
     """Read a version that may be written with a `v`, leading zeros, or fewer numbers."""
-    return string_to_semver(normalized(text) if normalize else text)
+    return string_to_semver(normalize_version(text) if normalize else text)
 
 
 def is_semver_string(text: str) -> bool:
@@ -88,7 +88,7 @@ def is_semver_string(text: str) -> bool:
 
 def is_semver_string_bool(text: str, normalize: bool) -> bool:  # noqa: FBT001
     """Return whether a text is a version that may be written with a `v`, leading zeros, or fewer numbers."""
-    return parse_semver(normalized(text) if normalize else text) is not None
+    return parse_semver(normalize_version(text) if normalize else text) is not None
 
 
 def semver_text(value: Semver) -> str:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cel.functions.overloads import FUNCTIONS, PATTERN_METHODS
-from fairlead.cel.functions.regex import compiled
-from fairlead.cel.hints.rewrites import substituted
+from fairlead.cel.functions.regex import compile_pattern
+from fairlead.cel.hints.rewrites import substitute
 from fairlead.cel.hints.time_hints import in_hours
 from fairlead.cel.syntax.ast import Call, Checked, Const, Ident, Node, Select, walk
 from fairlead.cel.syntax.diagnostics import Diagnostic, place
@@ -17,7 +17,7 @@ from fairlead.cel.syntax.source_refs import code
 from fairlead.cel.syntax.unparse import text as unparsed
 from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import PACKAGE
-from fairlead.cooperative import NODES, Steps, gathered
+from fairlead.cooperative import NODES, Steps, gather_items
 
 NO_RESOURCE: Final = "no pod can request a resource"
 """Beginning of a fault that was there before a hint was followed: types are looked at first."""
@@ -42,7 +42,7 @@ _WRITE_A_ZONE: Final = "write one such as 'Europe/Berlin', or an offset such as 
 
 def likely_mistakes_steps(text: str, checked: Checked) -> Steps[list[Diagnostic]]:
     """Return all such mistakes in an expression, with pauses."""
-    return gathered(_likely_mistakes(text, checked))
+    return gather_items(_likely_mistakes(text, checked))
 
 
 def _likely_mistakes(text: str, checked: Checked) -> Iterator[Diagnostic | None]:
@@ -65,7 +65,7 @@ def _likely_mistakes(text: str, checked: Checked) -> Iterator[Diagnostic | None]
             case Call(function="semver", args=(Select(field="kubeletVersion" | "kubeProxyVersion") as version,)):
                 fault = "this always raises an error: versions of nodes begin with v"
                 made = f"semver({unparsed(version)}, true)"
-                followed = substituted(checked.root, node, made)
+                followed = substitute(checked.root, node, made)
                 yield Diagnostic(*_place(text, checked, node), fault, f"write `{made}`", followed)
             case Call(args=args):
                 yield from _always_raises(text, checked, node, args)
@@ -114,13 +114,13 @@ def _always_raises(text: str, checked: Checked, node: Call, args: tuple[Node, ..
             FUNCTIONS[overload](literal.value)
         else:
             yield None
-            compiled(literal.value)
+            compile_pattern(literal.value)
     except CelError as error:
         fault = f"this always raises an error: {error.message}"
         hint, hours = _LITERALS.get(overload, _RE2), in_hours(literal.value)
         if overload == "string_to_duration" and hours != literal.value:
             made = f"duration('{hours}')"
-            followed = substituted(checked.root, node, made)
+            followed = substitute(checked.root, node, made)
             yield Diagnostic(*_place(text, checked, literal), fault, f"there are no days: write `{made}`", followed)
             return
         yield Diagnostic(*_place(text, checked, literal), fault, hint)

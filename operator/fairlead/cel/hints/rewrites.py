@@ -56,7 +56,7 @@ def write(code: str, part: Node, more: str = "", *, before: str = "", shown: str
         yield Rewriting(f"{before}write `{made if len(made) <= _LONGEST else '...'}`{more}", code, part)
 
 
-def substituted(root: Node, part: Node, code: str) -> str:
+def substitute(root: Node, part: Node, code: str) -> str:
     """Return the text of an expression with one part written another way."""
     return text(_substituted(root, part.id, Ident(part.id, code if code.isalnum() else f"({code})")))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.cel.hints.rewrites import Hints, Rewriting, substituted
+from fairlead.cel.hints.rewrites import Hints, Rewriting, substitute
 from fairlead.cel.syntax.ast import Checked
 from fairlead.cooperative import Steps
 
@@ -48,19 +48,19 @@ class Verifier:
                 continue
             self.left -= 1
             yield
-            rewritten = self.followed(hint)
+            rewritten = self.follow(hint)
             if self._helps(hint, (yield from self.remaining(rewritten))):
                 return hint.hint, rewritten
         return "", ""
 
-    def followed(self, hint: Rewriting) -> str:
+    def follow(self, hint: Rewriting) -> str:
         """Return the expression with a hint followed."""
         if isinstance(hint.part, tuple):
             start, end = hint.part
             return f"{self.source[:start]}{hint.code}{self.source[end:]}"
         if self.tree is None:
             raise ValueError("no tree")
-        return substituted(self.tree.root, hint.part, hint.code)
+        return substitute(self.tree.root, hint.part, hint.code)
 
     def _helps(self, hint: Rewriting, after: Remaining) -> bool:
         if self.before.syntax_at == after.syntax_at == 0 and after.causes < self.before.causes:

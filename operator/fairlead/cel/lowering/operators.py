@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fairlead.cel.functions import maths, metered
 from fairlead.cel.functions.overloads import FUNCTIONS, LEFT_TO_THE_ENGINE, PATTERN_METHODS
-from fairlead.cel.functions.regex import compile_units, compiled
+from fairlead.cel.functions.regex import compile_pattern, compile_units
 from fairlead.cel.lowering import field_access, optional_access
 from fairlead.cel.lowering.context import Context
 from fairlead.cel.lowering.pyast import (
@@ -57,7 +57,7 @@ def _computed(method: str) -> Callable[..., object]:
         if method == _COUNTED and rest[-1] == 0:
             return text
         meter.once(pattern, compile_units(pattern))
-        return getattr(compiled(pattern), method)(text, *rest, meter=meter)
+        return getattr(compile_pattern(pattern), method)(text, *rest, meter=meter)
 
     return call
 
@@ -65,7 +65,7 @@ def _computed(method: str) -> Callable[..., object]:
 def _method(text: str, method: str) -> Callable[..., object]:
     """Return the method of the compiled pattern; one that raises if it is no pattern."""
     try:
-        function: Callable[..., object] = getattr(compiled(text), method)
+        function: Callable[..., object] = getattr(compile_pattern(text), method)
     except CelError as error:
         kind, message = error.kind, error.message
 

@@ -96,7 +96,7 @@ class Program:
             try:
                 return tracing(facts, trace.record, trace.enter)(v, now), trace
             except Exception as error:  # noqa: BLE001  also unforeseen errors
-                return error if isinstance(error, Abort) else translated(error), trace
+                return error if isinstance(error, Abort) else translate_error(error), trace
 
         return one
 
@@ -237,7 +237,7 @@ def _place(module: ast.Module) -> None:
                 left.append(part)
 
 
-def translated(error: Exception) -> CelError:
+def translate_error(error: Exception) -> CelError:
     """Return an error as one of the language; one that is not foreseen becomes an internal error."""
     if isinstance(error, CelError):
         return error

@@ -125,9 +125,9 @@ def _values(
         return _starting(((str(one), "") for one in action.choices), last), NO_FILES
     if action.dest in _OBJECTS:
         # Imported here: the client takes longer to load than everything else.
-        from fairlead.cli.completions.cluster_names import offered
+        from fairlead.cli.completions.cluster_names import offer_names
 
-        return _starting(((one, "") for one in offered(action.dest, values, placed, last)), last), NO_FILES
+        return _starting(((one, "") for one in offer_names(action.dest, values, placed, last)), last), NO_FILES
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     is_file = action.type is not None and action.type is not int and _is_path(action.type)
     return [], FILES if is_file or any(word in metavar.upper() for word in ("FILE", "DIR", "VALUES")) else NO_FILES

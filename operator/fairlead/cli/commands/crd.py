@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from fairlead.cli.console.output import add_output, dumped, output
+from fairlead.cli.console.output import add_output, output, serialize
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -27,5 +27,5 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.strategies.registry import installed_policy
 
     made = custom_resource_definition(installed_policy())
-    output().write(as_yaml(made) if options.output == "yaml" else dumped(made, "json"))
+    output().write(as_yaml(made) if options.output == "yaml" else serialize(made, "json"))
     return 0

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig
-from fairlead.cli.console.output import TABLE, add_output, dumped, output
+from fairlead.cli.console.output import TABLE, add_output, output, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         if options.output == TABLE:
             out.writelines(f"{line}\n" for line in list_lines(listed, now))
         else:
-            out.write(dumped({"policies": listed}, options.output))
+            out.write(serialize({"policies": listed}, options.output))
         return exits.FAILED if any(one["ready"] is False for one in listed) else exits.DONE
     found = asyncio.run(_read(options))
     if found["entries"]:
@@ -58,12 +58,12 @@ def run(options: argparse.Namespace) -> int:
     if options.output == TABLE:
         out.writelines(f"{line}\n" for line in data_lines(found, now))
     else:
-        out.write(dumped(found, options.output))
+        out.write(serialize(found, options.output))
     return exits.FAILED if found["ready"] is False else exits.DONE
 
 
 async def _list(options: argparse.Namespace) -> "list[dict[str, Any]]":
-    from fairlead.cli.inputs.operator_survey import measured
+    from fairlead.cli.inputs.operator_survey import select_measured
     from fairlead.cli.reports.data_text import data_of
     from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.kube.access.login import log_in
@@ -77,12 +77,14 @@ async def _list(options: argparse.Namespace) -> "list[dict[str, Any]]":
             policies = await ObjectClient(client).all(POLICIES)
         except NotFoundError:
             raise exits.CommandError(exits.NO_POLICIES) from None
-    return [data_of(one) for one in sorted(policies, key=lambda one: str(one["metadata"]["name"])) if measured(one)]
+    return [
+        data_of(one) for one in sorted(policies, key=lambda one: str(one["metadata"]["name"])) if select_measured(one)
+    ]
 
 
 async def _read(options: argparse.Namespace) -> "dict[str, Any]":
     from fairlead.api.closest_name import closest_name
-    from fairlead.cli.inputs.operator_survey import measured
+    from fairlead.cli.inputs.operator_survey import select_measured
     from fairlead.cli.reports.data_text import data_of
     from fairlead.kube.access.login import log_in
     from fairlead.kube.errors import NotFoundError
@@ -97,7 +99,7 @@ async def _read(options: argparse.Namespace) -> "dict[str, Any]":
             raise exits.CommandError(f"there is no policy {options.policy!r}; `kubectl get sep` lists them") from None
     found = data_of(policy)
     if options.entry:
-        names = [str(entry["name"]) for entry in measured(policy)]
+        names = [str(entry["name"]) for entry in select_measured(policy)]
         if options.entry not in names:
             near = closest_name(options.entry, names)
             cure = f"did you mean {near}?" if near else f"it measures {', '.join(names) or 'nothing'}"

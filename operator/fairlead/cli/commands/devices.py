@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_cluster, add_policies
-from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output
+from fairlead.cli.console.output import TABLE, add_output, complain, output, serialize
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         complain(_NAME, note)
     out = output()
     if options.output != TABLE:
-        out.write(dumped(found, options.output))
+        out.write(serialize(found, options.output))
         return exits.DONE
     lines = cluster_lines(found, shares=bool(simulation.shares)) if not options.node else node_lines(found)
     out.writelines(f"{line}\n" for line in lines)

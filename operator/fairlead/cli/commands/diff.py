@@ -52,14 +52,14 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
-    from fairlead.simulation.placement_diff import changed
+    from fairlead.simulation.placement_diff import diff_placement
 
     cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
     pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
     others = notes_on_schedulers((pod.scheduler for pod in pods), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]
     notes = [*cluster.notes(), *others, *dict.fromkeys(notes_on_skipped(skipped))]
-    found = (changed(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
+    found = (diff_placement(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
     out = output()
     count = 0
     if options.output == TABLE:

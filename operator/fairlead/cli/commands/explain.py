@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_cluster, add_policies
-from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, dumped, output, wants_colour, with_progress
+from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, output, serialize, wants_colour, with_progress
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -86,7 +86,7 @@ def _explain_pending(options: argparse.Namespace, namespace: str, explained: "Ex
         lines = pending_lines(groups, namespace, notes, colour=wants_colour(out))
         out.writelines(f"{line}\n" for line in lines)
     else:
-        out.write(dumped(pending_data(groups, namespace, explained.cluster.now, notes), options.output))
+        out.write(serialize(pending_data(groups, namespace, explained.cluster.now, notes), options.output))
     return exits.FAILED if unevaluated else exits.DONE
 
 
@@ -125,14 +125,14 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
         if is_text:
             out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=colour))
         else:
-            out.write(dumped(explain_data.node_data(about, one) | of_workload, options.output))
+            out.write(serialize(explain_data.node_data(about, one) | of_workload, options.output))
         return done
     explained = explanation(simulation, pod.raw, judged)
     if is_text:
         lines = explain_text.explanation_text(about, explained, wide=options.output == WIDE, colour=colour)
         out.writelines(f"{line}\n" for line in lines)
     else:
-        out.write(dumped(explain_data.explanation_data(about, explained) | of_workload, options.output))
+        out.write(serialize(explain_data.explanation_data(about, explained) | of_workload, options.output))
     return done
 
 

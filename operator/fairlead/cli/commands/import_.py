@@ -32,7 +32,7 @@ def add_to(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Import the objects."""
-    from fairlead.cli.imports.commented_yaml import written_drafts
+    from fairlead.cli.imports.commented_yaml import write_drafts
     from fairlead.cli.imports.foreign_documents import VERSIONS, ForeignDocuments
     from fairlead.cli.inputs.files import files
     from fairlead.cli.reports.lint_text import finding_lines
@@ -52,5 +52,5 @@ def run(options: argparse.Namespace) -> int:
     if found.is_empty:
         complain(_NAME, f"no {', '.join(sorted(VERSIONS))} found in {', '.join(options.files)}")
         return exits.FAILED
-    output().write(written_drafts(drafts))
+    output().write(write_drafts(drafts))
     return exits.DONE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_files
-from fairlead.cli.console.output import TABLE, add_output, complain, dumped, output, wants_colour
+from fairlead.cli.console.output import TABLE, add_output, complain, output, serialize, wants_colour
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         for line in report_text(report, colour=wants_colour(out), verbose=options.verbose):
             print(line, file=out)
     else:
-        out.write(dumped(report_data(report), options.output))
+        out.write(serialize(report_data(report), options.output))
     if unreadable:
         return exits.USAGE
     is_empty = options.require_policies and not report.policies

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_files
-from fairlead.cli.console.output import add_output, clean, complain, counted, dumped, errors, output
+from fairlead.cli.console.output import add_output, clean, complain, errors, output, pluralize, serialize
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -135,14 +135,14 @@ def _print(preview: "Preview", policies: int, form: str) -> None:
         for line in head:
             complain(_NAME, line)
         listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": list(preview.objects)}
-        output().write(dumped(listed, form))
+        output().write(serialize(listed, form))
         return
     output().write("".join(f"# {clean(line)}\n" for line in head) + written(preview.objects))
 
 
 def _head(preview: "Preview", policies: int) -> Iterator[str]:
     schedulers = f": {', '.join(preview.schedulers)}" if preview.schedulers else ""
-    what = f"{counted(policies, 'policy', 'policies')}, {counted(len(preview.schedulers), 'scheduler')}{schedulers}"
+    what = f"{pluralize(policies, 'policy', 'policies')}, {pluralize(len(preview.schedulers), 'scheduler')}{schedulers}"
     yield f"Objects that the Fairlead operator would create for {what}."
     yield _LEFT_OUT
     if preview.placeholders:

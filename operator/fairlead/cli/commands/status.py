@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
 from fairlead.cli.console.options import add_kubeconfig
-from fairlead.cli.console.output import TABLE, add_output, dumped, output, wants_colour
+from fairlead.cli.console.output import TABLE, add_output, output, serialize, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == TABLE:
         out.writelines(f"{line}\n" for line in status_text(found, colour=wants_colour(out)))
     else:
-        out.write(dumped(status_as_data(found), options.output))
+        out.write(serialize(status_as_data(found), options.output))
     return exits.DONE if found.ready else exits.FAILED
 
 

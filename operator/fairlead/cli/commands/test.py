@@ -14,10 +14,10 @@ from fairlead.cli.console.output import (
     TABLE,
     add_output,
     complain,
-    counted,
-    dumped,
     errors,
     output,
+    pluralize,
+    serialize,
     wants_colour,
     with_progress,
 )
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         code = _once(options, suites)
         if not options.watch:
             return code
-        complain("fairlead test", f"waiting for changes in {counted(len(seen), 'file')}; Ctrl-C stops")
+        complain("fairlead test", f"waiting for changes in {pluralize(len(seen), 'file')}; Ctrl-C stops")
         while stamp(watched) == seen:
             time.sleep(_LOOK_S)
 
@@ -91,7 +91,7 @@ def _once(options: argparse.Namespace, suites: "Suites") -> int:
             print("\n".join(finding_lines(finding, colour=wants_colour(errors()))), file=errors())
         print("\n".join(suite_text(report, colour=wants_colour(out))), file=out, flush=True)
     else:
-        out.write(dumped(suite_data(report), options.output))
+        out.write(serialize(suite_data(report), options.output))
     unwritten = options.junit and not _write_junit(options.junit, report)
     if report.findings or unwritten:
         return exits.USAGE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.console.exits import DONE, FAILED, CommandError
 from fairlead.cli.console.options import add_kubeconfig
-from fairlead.cli.console.output import complain, counted, errors
+from fairlead.cli.console.output import complain, errors, pluralize
 from fairlead.pki.identities import REPLICAS
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _would_delete(installation: "Installation") -> "Iterator[str]":
         where = f" in {metadata['namespace']}" if metadata.get("namespace") else ""
         said.append(f"would delete {one['kind']} {metadata['name']}{where}")
     yield from dict.fromkeys(said)  # what a scheduler shares with others is found twice
-    yield f"{counted(len(installation.policies), 'policy', 'policies')} and the CustomResourceDefinition would remain"
+    yield f"{pluralize(len(installation.policies), 'policy', 'policies')} and the CustomResourceDefinition would remain"
 
 
 def _confirmed(namespace: str, installation: "Installation") -> bool:
@@ -152,7 +152,7 @@ def _confirmed(namespace: str, installation: "Installation") -> bool:
     from fairlead.render.object_names import SCHEDULER_LABEL
 
     names = [one["metadata"]["labels"][SCHEDULER_LABEL] for one in installation.schedulers]
-    schedulers = f" and {counted(len(names), 'scheduler')} ({', '.join(sorted(names))})" if names else ""
+    schedulers = f" and {pluralize(len(names), 'scheduler')} ({', '.join(sorted(names))})" if names else ""
     waits = f": pods that name {'it' if len(names) == 1 else 'them'} wait" if names else ""
     question = f"This deletes the operator in {namespace}{schedulers}{waits}. Continue? [y/N] "
     print(question, end="", file=errors(), flush=True)

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
-from fairlead.cli.console.output import TABLE, add_output, dumped, output
+from fairlead.cli.console.output import TABLE, add_output, output, serialize
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -30,5 +30,5 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.api.names import API_VERSION
 
     python = ".".join(map(str, sys.version_info[:3]))
-    output().write(dumped({"version": __version__, "resource": API_VERSION, "python": python}, options.output))
+    output().write(serialize({"version": __version__, "resource": API_VERSION, "python": python}, options.output))
     return 0

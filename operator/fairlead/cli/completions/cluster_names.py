@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cli.inputs.explain_arguments import POD_KINDS
-from fairlead.cli.inputs.operator_survey import measured
+from fairlead.cli.inputs.operator_survey import select_measured
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object
@@ -23,7 +23,7 @@ Given = Mapping[str, str]
 Reader = Callable[[Client, Given, Sequence[str]], AsyncIterator[str]]
 
 
-def offered(what: str, options: Given, placed: Sequence[str], last: str) -> list[str]:
+def offer_names(what: str, options: Given, placed: Sequence[str], last: str) -> list[str]:
     """Return names of objects for an argument or an option, after these options and arguments; [] if it takes none."""
     if what not in _READERS or options.get("snapshot", "live") != "live":
         return []
@@ -84,13 +84,13 @@ async def _measuring(client: Client, _: Given, __: Sequence[str]) -> AsyncIterat
     """Yield the policies that measure something."""
     async for page in client.pages(POLICIES, _policies):
         for one in page.items or ():
-            if measured(one):
+            if select_measured(one):
                 yield one["metadata"]["name"]
 
 
 async def _entries(client: Client, _: Given, placed: Sequence[str]) -> AsyncIterator[str]:
     policy = await client.get(POLICIES.named("", placed[0]), decode_object)
-    for entry in measured(policy):
+    for entry in select_measured(policy):
         yield entry["name"]
 
 

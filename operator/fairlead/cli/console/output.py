@@ -33,7 +33,7 @@ def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
     )
 
 
-def dumped(value: Any, output: str) -> str:
+def serialize(value: Any, output: str) -> str:
     """Return plain data as JSON or YAML, the same bytes for the same data."""
     if output == "json":
         return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
@@ -54,12 +54,12 @@ def clean(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
-def painted(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - it is about the text
+def paint(text: str, colour: str, is_wanted: bool) -> str:  # noqa: FBT001 - it is about the text
     """Return a text in a colour, if wanted."""
     return f"{colour}{text}{_RESET}" if is_wanted else text
 
 
-def counted(count: int, text: str, more: str = "") -> str:
+def pluralize(count: int, text: str, more: str = "") -> str:
     """Return a number with its noun: `1 node`, `2 nodes`."""
     return f"{count:,} {text if count == 1 else more or f'{text}s'}"
 

@@ -13,18 +13,18 @@ from fairlead.cli.yaml.source import SourceText
 from fairlead.yaml_output import WIDTH, to_yaml
 
 
-def written_drafts(drafts: Iterable[PolicyDraft]) -> str:
+def write_drafts(drafts: Iterable[PolicyDraft]) -> str:
     """Return the policies as one text. Comments of which there is no policy come first."""
     alone, policies = [], []
     for one in drafts:
         if one.has_rules:
-            policies.append(_comment(one.notes) + commented_yaml(one.policy, one.comments))
+            policies.append(_comment(one.notes) + add_comments(one.policy, one.comments))
         else:
             alone.append(_comment(one.notes))
     return "\n".join([*alone, *["---\n".join(policies)] * bool(policies)])
 
 
-def commented_yaml(value: Mapping[str, Any], comments: Mapping[FieldPath, Iterable[str]]) -> str:
+def add_comments(value: Mapping[str, Any], comments: Mapping[FieldPath, Iterable[str]]) -> str:
     """Return plain data as YAML with comments above fields and items."""
     source = SourceText(to_yaml(value))
     [root] = documents(source)

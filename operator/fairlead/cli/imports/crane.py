@@ -20,7 +20,7 @@ from fairlead.cli.imports.foreign import (
     ObjectHead,
     duration_text,
     go_duration_s,
-    listed,
+    join_names,
     one_error,
     plain_number,
 )
@@ -176,7 +176,7 @@ class _Reading:
             self._draft.add("scores", name, {"weight": weights[name], "telemetry": rule})
         self._add_hot_spots(sum(whole))
         if not is_exact:
-            given = listed(str(plain_number(float(one))) for one in counted.values())
+            given = join_names(str(plain_number(float(one))) for one in counted.values())
             self._draft.comment(("scores", 0), f"The weights in crane are {given}; whole numbers here.")
         self._draft.comment(
             ("scores", 0),
@@ -206,11 +206,11 @@ class _Reading:
         """Name what no rule reads."""
         unused = [one.name for one in self._spec.sync_policy if one.name not in self._used]
         if unused:
-            self._draft.note(f"Not imported: {listed(dict.fromkeys(unused))} of syncPolicy, which no rule reads.")
+            self._draft.note(f"Not imported: {join_names(dict.fromkeys(unused))} of syncPolicy, which no rule reads.")
         parts = (*self._spec.sync_policy, *self._spec.predicate, *self._spec.priority, *self._spec.hot_value)
         unread = {name for part in (self._spec, *parts) for name in part.unread}
         if unread:
-            self._draft.note(f"Not imported: the fields {listed(sorted(unread))}, which crane does not know.")
+            self._draft.note(f"Not imported: the fields {join_names(sorted(unread))}, which crane does not know.")
 
     def _is_written(self, name: str, part: str) -> bool:
         if name in self._periods:

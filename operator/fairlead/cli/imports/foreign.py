@@ -114,6 +114,6 @@ def plain_number(value: float) -> int | float:
     return int(value) if math.isfinite(value) and value.is_integer() else value
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Return names in one phrase."""
     return ", ".join(names)

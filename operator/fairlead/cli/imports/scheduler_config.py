@@ -12,7 +12,7 @@ from fairlead.api.params import Listed
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Name
 from fairlead.cli.imports.draft import PolicyDraft, PolicyNames
-from fairlead.cli.imports.foreign import Foreign, ObjectHead, below, listed
+from fairlead.cli.imports.foreign import Foreign, ObjectHead, below, join_names
 from fairlead.cli.imports.trimaran import IMPORTERS, LoadSources
 
 CRANE: Final = "Dynamic"
@@ -149,7 +149,7 @@ def _notes(profile: SchedulerProfile, draft: PolicyDraft, *, has_crane_policy: b
     has_crane = CRANE in profile.enabled
     uncalled = [one for one in (*IMPORTERS, CRANE) if one in profile.named and not _is_called(profile, one)]
     if uncalled:
-        yield f"Not imported: {listed(uncalled)}, because the profile does not enable it at score."
+        yield f"Not imported: {join_names(uncalled)}, because the profile does not enable it at score."
     if _EXTENDERS in profile.unread:
         yield f"Not imported: {_EXTENDERS} of the profile. Write {REPLACING_EXTENDERS}."
     if not draft.has_rules and not has_crane:
@@ -169,7 +169,7 @@ def _notes(profile: SchedulerProfile, draft: PolicyDraft, *, has_crane_policy: b
         )
     unread = [one for one in profile.unread if one != _EXTENDERS]
     if unread:
-        yield f"Not imported: {listed(unread)} of the profile."
+        yield f"Not imported: {join_names(unread)} of the profile."
 
 
 def _is_called(profile: SchedulerProfile, plugin: str) -> bool:
@@ -184,12 +184,12 @@ def _kept(profile: SchedulerProfile) -> Iterator[str]:
         enabled = [one.name for one in plugins.enabled if one.name not in ours]
         disabled = [one.name for one in plugins.disabled]
         if enabled:
-            yield f"{listed(enabled)} in plugins.{point}.enabled"
+            yield f"{join_names(enabled)} in plugins.{point}.enabled"
         if disabled:
-            yield f"{listed(disabled)} in plugins.{point}.disabled"
+            yield f"{join_names(disabled)} in plugins.{point}.disabled"
     others = [one.name for one in profile.plugin_config if one.name not in ours]
     if others:
-        yield f"pluginConfig of {listed(others)}"
+        yield f"pluginConfig of {join_names(others)}"
 
 
 def _note_settings(configuration: SchedulerConfiguration, draft: PolicyDraft) -> None:
@@ -200,4 +200,4 @@ def _note_settings(configuration: SchedulerConfiguration, draft: PolicyDraft) ->
             draft.note(f"Not imported: {name}. Write {place}.")
     others = [name for name in sorted(extra) if name not in _ELSEWHERE]
     if others:
-        draft.note(f"Not imported: {listed(others)}. The operator sets these for the schedulers that it manages.")
+        draft.note(f"Not imported: {join_names(others)}. The operator sets these for the schedulers that it manages.")

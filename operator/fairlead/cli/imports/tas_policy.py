@@ -15,7 +15,7 @@ from fairlead.api.params import Listed
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Name, ObjectName, Shape
 from fairlead.cli.imports.draft import BURST, LOAD_WEIGHT, PolicyDraft, PolicyNames
-from fairlead.cli.imports.foreign import Foreign, ObjectHead, listed, one_error
+from fairlead.cli.imports.foreign import Foreign, ObjectHead, join_names, one_error
 
 _Metric = Annotated[
     str,
@@ -46,7 +46,7 @@ class TasRule(Foreign):
 
     def __str__(self) -> str:
         target = "" if self.target is None else f" {self.target}"
-        labels = f" with the labels {listed(self.labels)}" if self.labels else ""
+        labels = f" with the labels {join_names(self.labels)}" if self.labels else ""
         return f"{self.metricname} {self.operator}{target}{labels}"
 
 
@@ -93,7 +93,9 @@ def import_tas_policy(data: object, where: str, names: PolicyNames) -> PolicyDra
             _leave_out(draft, path, strategies[strategy])
         for part in (strategies[strategy], *strategies[strategy].rules):
             if part.unread:
-                draft.note(f"Not imported: the fields {listed(part.unread)} of {strategy}, which TAS does not know.")
+                draft.note(
+                    f"Not imported: the fields {join_names(part.unread)} of {strategy}, which TAS does not know."
+                )
     if "dontschedule" in strategies:
         _dont_schedule(draft, strategies["dontschedule"])
     if "scheduleonmetric" in strategies:
@@ -160,7 +162,7 @@ def _dont_schedule(draft: PolicyDraft, strategy: TasStrategy) -> None:
     )
     unset = [str(one) for one in strategy.rules if one.target is None]
     if unset:
-        draft.comment(("filters", 0), f"Rules without a target, which TAS takes for 0: {listed(unset)}.")
+        draft.comment(("filters", 0), f"Rules without a target, which TAS takes for 0: {join_names(unset)}.")
 
 
 def _telemetry(draft: PolicyDraft, path: FieldPath, rules: Sequence[TasRule]) -> Iterator[dict[str, Any]]:

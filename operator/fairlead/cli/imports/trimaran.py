@@ -19,7 +19,7 @@ from fairlead.cli.imports.foreign import (
     NumberOrText,
     ObjectHead,
     QuantityOrNumber,
-    listed,
+    join_names,
     plain_number,
     quantity_text,
 )
@@ -148,7 +148,7 @@ class LoadSources:
             )
         unread = [*arguments.unread, *(f"metricProvider.{name}" for name in provider.unread)]
         if unread:
-            self.draft.note(f"Not imported: {listed(unread)} of {plugin}, which it does not know.")
+            self.draft.note(f"Not imported: {join_names(unread)} of {plugin}, which it does not know.")
 
 
 def _is_latest(arguments: TrimaranArguments) -> bool:
@@ -185,7 +185,7 @@ def _target_load(args: Mapping[str, Any], weight: int | None, sources: LoadSourc
     }
     others = [name for name in found.default_requests if name != "cpu"]
     if others:
-        comments.append(f"Not imported: {listed(others)} of defaultRequests, which {plugin} does not read.")
+        comments.append(f"Not imported: {join_names(others)} of defaultRequests, which {plugin} does not read.")
     _add(sources, plugin, "target-load-packing", weight, {"targetLoad": rule}, comments)
     sources.note(plugin, found)
 
@@ -237,7 +237,7 @@ def _low_risk(args: Mapping[str, Any], weight: int | None, sources: LoadSources)
         resources.append({**sources.measured(resource, found), "limitWeightPercent": percent})
     others = [name for name in found.risk_limit_weights if name not in _RESOURCES]
     if others:
-        comments.append(f"Not imported: {listed(others)} of riskLimitWeights, which {plugin} does not read.")
+        comments.append(f"Not imported: {join_names(others)} of riskLimitWeights, which {plugin} does not read.")
     comments.append(
         "A load beyond the limits of a node's pods counts as impossible, as in Trimaran; where a pod has no limit it "
         "counts, unlike in Trimaran."

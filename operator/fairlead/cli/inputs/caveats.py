@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from fairlead.cli.console.output import counted
+from fairlead.cli.console.output import pluralize
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.snapshot import GET, Key, Snapshot
@@ -32,7 +32,7 @@ def notes_on_ledgers(snapshot: Snapshot) -> Iterator[str]:
     times = Counter(name for _, name in snapshot.ledgers)
     if several := sorted(name for name, count in times.items() if count > 1):
         where = ", ".join(sorted(namespace for namespace, name in snapshot.ledgers if name == several[0]))
-        said = f"{counted(len(several), 'node')} {'has' if len(several) == 1 else 'have'} several ledgers of devices"
+        said = f"{pluralize(len(several), 'node')} {'has' if len(several) == 1 else 'have'} several ledgers of devices"
         cure = "keep the ledgers of everything that grants the same devices in one namespace"
         yield f"{said} ({several[0]} in {where}), and all of them count here: {cure}"
 
@@ -58,7 +58,7 @@ def notes_on_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]
     named = sorted({one.scheduler_name for one in policies})
     others = Counter(one for one in names if one not in named)
     if count := others.total():
-        said = f"{counted(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
+        said = f"{pluralize(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
         cure = f"to simulate them, set schedulerName to {' or '.join(named)}"
         yield f"{said}, for which there is no policy here: {cure}"
 

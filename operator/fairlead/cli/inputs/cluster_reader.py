@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.last_good import with_last_good
-from fairlead.cli.inputs.live_policies import LivePolicy, StoredPolicy, compiled
+from fairlead.cli.inputs.live_policies import LivePolicy, StoredPolicy, compile_policies
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
@@ -127,7 +127,7 @@ async def read_policies(client: Client, live: LiveObjects) -> None:
         raise CommandError(
             f"you may not list policies: {error.message}; get that permission, or give --policies FILE"
         ) from None
-    live.policies += await with_last_good(client, [*compiled(found, custom_strategies())])
+    live.policies += await with_last_good(client, [*compile_policies(found, custom_strategies())])
 
 
 async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) -> None:

@@ -12,7 +12,7 @@ from fairlead.cli.yaml.documents import YamlNode, YamlScalar
 from fairlead.cli.yaml.plain_values import find, text_at
 from fairlead.cli.yaml.scalar_positions import index_in_file
 from fairlead.cli.yaml.source import SourceText
-from fairlead.plain_data import resolved
+from fairlead.plain_data import resolve_scalar
 from fairlead.policy.lint.acceptances import Acceptance, unused
 from fairlead.policy.lint.codes import LintWarning
 
@@ -101,7 +101,7 @@ class PolicyLocation:
     def _word(self, path: FieldPath) -> str:
         """Return the hint for a value that must be a text: YAML takes some words for true and false."""
         _, node, there = find(self.root, path)
-        if there and isinstance(node, YamlScalar) and isinstance(truth := resolved(node.value), bool):
+        if there and isinstance(node, YamlScalar) and isinstance(truth := resolve_scalar(node.value), bool):
             word = str(truth).lower()
             if node.value.lower() != word:
                 return f"YAML reads {node.value} as {word}: {_IN_QUOTES}"

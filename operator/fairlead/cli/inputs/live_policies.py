@@ -91,7 +91,7 @@ class LivePolicy:
         return f"{self.name}: generation {self.generation}, which replicas serve"
 
 
-def compiled(written: Sequence[StoredPolicy], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
+def compile_policies(written: Sequence[StoredPolicy], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
     """Compile policies, with any prefix of annotations: the operator's settings may allow more than the defaults."""
     builtin = installed()
     model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)

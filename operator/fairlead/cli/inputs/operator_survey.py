@@ -132,7 +132,7 @@ def _listed(settings: Obj) -> list[str]:
         return []
 
 
-def measured(policy: Obj) -> list[Obj]:
+def select_measured(policy: Obj) -> list[Obj]:
     """Return the entries of a policy that are measured; others are read from annotations and labels of nodes."""
     entries: Sequence[Obj] = (policy.get("spec") or {}).get("data") or ()
     return [entry for entry in entries if any(source in entry for source in _MEASURED)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from fairlead.cli.console.output import clean, columns, counted
+from fairlead.cli.console.output import clean, columns, pluralize
 from fairlead.mirror.device_report import ANNOTATIONS, Data
 
 _TOTAL: Final = ("DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST FREE")
@@ -88,7 +88,7 @@ def _remarks_on(node: Data) -> Iterator[str]:
         cure = "nothing is granted here until that pod has ended or is gone, or all replicas run that version"
         yield f"the entry of pod {uid} was written by a newer version of Fairlead (format {version}): {cure}"
     if count := node["endedEntries"]:
-        yield f"{counted(count, 'entry', 'entries')} of pods that ended or are gone, which the next write removes"
+        yield f"{pluralize(count, 'entry', 'entries')} of pods that ended or are gone, which the next write removes"
     if node["source"] == ANNOTATIONS and node["pods"]:
         yield "without a ledger; this is what annotations of its pods say"
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from fairlead.cli.console.output import clean, counted, painted
+from fairlead.cli.console.output import clean, paint, pluralize
 from fairlead.cli.reports.rows import alike, some
 from fairlead.simulation.placement_diff import LostOrGainedNode, PlacementChange
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
@@ -68,7 +68,7 @@ def diff_lines(changes: Sequence[PlacementChange], pods: int, notes: Sequence[st
     """Yield the lines of the text."""
     found = sorted(alike((one.after.pod, _row(one)) for one in changes), key=lambda one: not one[1].is_stranded)
     for name, row in found:
-        yield painted(clean(name), _RED if row.is_stranded else _BOLD, colour)
+        yield paint(clean(name), _RED if row.is_stranded else _BOLD, colour)
         yield from (f"    {clean(line)}" for line in row.lines)
     if found:
         yield ""
@@ -108,5 +108,5 @@ def _summary(changes: Sequence[PlacementChange], pods: int) -> str:
     if not changes:
         return f"Nothing changes for {'the pod' if pods == 1 else f'any of {pods:,} pods'}."
     stranded = sum(1 for one in changes if one.before.left and not one.after.left)
-    said = f"{len(changes):,} of {counted(pods, 'pod')} {'changes' if len(changes) == 1 else 'change'}"
+    said = f"{len(changes):,} of {pluralize(pods, 'pod')} {'changes' if len(changes) == 1 else 'change'}"
     return said + (f", {stranded:,} of them {'has' if stranded == 1 else 'have'} no node left." if stranded else ".")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from fairlead.cli.console.output import clean, counted, painted
+from fairlead.cli.console.output import clean, paint, pluralize
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
 from fairlead.time_units import SECOND_NS, age_text
@@ -62,9 +62,9 @@ def _alive(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT
         exists = not context.scheduling.is_new
         again = "schedulerName cannot be changed, create the pod again" if exists else "correct schedulerName"
         meant = f": did you mean {state.meant}? {again}" if state.meant else ""
-        yield painted(clean(f"scheduler {state.name}: {state.message}{meant}."), RED, colour)
+        yield paint(clean(f"scheduler {state.name}: {state.message}{meant}."), RED, colour)
     elif state.ready is False:
-        yield painted(clean(f"scheduler {state.name}: NOT READY: {state.message}"), RED, colour)
+        yield paint(clean(f"scheduler {state.name}: NOT READY: {state.message}"), RED, colour)
     else:
         yield clean(f"scheduler {state.name}: {'ready' if state.ready else 'not known'}: {state.message}")
     if operator is None or not state.ours:
@@ -73,19 +73,19 @@ def _alive(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT
         yield clean(f"operator: not known: {operator.unread}")
     elif operator.is_silent:
         there = (
-            f"none of {counted(operator.replicas, 'replica')} is ready" if operator.replicas else "it has no replicas"
+            f"none of {pluralize(operator.replicas, 'replica')} is ready" if operator.replicas else "it has no replicas"
         )
-        yield painted(clean(f"operator: NO ANSWER: {there} in {operator.namespace}"), RED, colour)
+        yield paint(clean(f"operator: NO ANSWER: {there} in {operator.namespace}"), RED, colour)
     else:
         yield clean(
-            f"operator: {operator.ready} of {counted(operator.replicas, 'replica')} ready in {operator.namespace}"
+            f"operator: {operator.ready} of {pluralize(operator.replicas, 'replica')} ready in {operator.namespace}"
         )
 
 
 def summary(context: ExplainContext, *, colour: bool) -> Iterator[str]:
     """Yield how many nodes are possible, or why the pod waits although some might be."""
     left = [node.name for node in context.judged.left]
-    of = f"{len(left):,} of {counted(context.nodes, 'node')}"
+    of = f"{len(left):,} of {pluralize(context.nodes, 'node')}"
     would = f"Otherwise {of} would be {'possible' if not context.judged.is_open else 'unknown'}"
     is_good = False
     if not context.nodes:
@@ -97,7 +97,7 @@ def summary(context: ExplainContext, *, colour: bool) -> Iterator[str]:
     elif context.unplaceable:
         said = f"NOT SCHEDULED: {context.unplaceable}. {would}"
     elif not left:
-        said = f"UNSCHEDULABLE: none of {counted(context.nodes, 'node')} is possible"
+        said = f"UNSCHEDULABLE: none of {pluralize(context.nodes, 'node')} is possible"
     elif context.judged.is_open:
         rules = ", ".join(one.name for one in context.judged.unevaluated if one.filters)
         said = f"UNKNOWN: {of} cannot be judged, as {rules} {_was(rules)} not evaluated; the others are not possible"
@@ -111,7 +111,7 @@ def summary(context: ExplainContext, *, colour: bool) -> Iterator[str]:
             said += f"; preferred ones are not known, as {scores} {_was(scores)} not evaluated"
         if context.scheduling.is_unanswered:
             said += ": no replica answers, and all policies of this scheduler have failurePolicy Ignore"
-    yield painted(clean(said), GREEN if is_good else RED, colour)
+    yield paint(clean(said), GREEN if is_good else RED, colour)
     if is_good and context.scheduling.last is not None:
         yield _LAST_TRY
 

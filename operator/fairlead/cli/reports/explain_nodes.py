@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fairlead.cli.console.output import columns, counted
+from fairlead.cli.console.output import columns, pluralize
 from fairlead.cli.reports.rows import score_text, some
 from fairlead.simulation.evictions import Eviction
 from fairlead.simulation.explain_pod import Group, Verdict
@@ -39,7 +39,7 @@ def eviction_lines(evictions: Sequence[Eviction]) -> Iterator[str]:
     rows = [(one.node, f"{one.lower:,}", some(one.victims) or "-", _outcome(one)) for one in ordered[:EVICTIONS_MAX]]
     yield from columns([("NODE", "LOWER PRIORITY", "WOULD BE EVICTED", "OUTCOME"), *rows])
     if len(evictions) > EVICTIONS_MAX:
-        yield f"and {counted(len(evictions) - EVICTIONS_MAX, 'node')} more: -o json lists them"
+        yield f"and {pluralize(len(evictions) - EVICTIONS_MAX, 'node')} more: -o json lists them"
     protected: dict[str, list[str]] = defaultdict(list)
     for one in evictions:
         for each in one.protected:

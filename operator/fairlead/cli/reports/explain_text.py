@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.explain_head import GREEN, RED, head, summary
 from fairlead.cli.reports.explain_nodes import eviction_lines, node_rows
 from fairlead.cli.reports.rows import score_text, some
-from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
+from fairlead.cli.reports.rule_text import indent_rows, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.mismatch import Unmatched
@@ -75,28 +75,28 @@ def explanation_text(
 def _groups(context: ExplainContext, explanation: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
     rows = [_row(context, group) for group in explanation.groups[:_GROUPS_MAX]]
     title, *rest = columns([("NODES", "VERDICT", "WHICH", "WHY"), *rows])
-    yield painted(title, _BOLD, colour)
+    yield paint(title, _BOLD, colour)
     for line, group in zip(rest, explanation.groups, strict=False):
-        yield painted(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
+        yield paint(line, _COLOURS[group.verdict], colour and bool(_COLOURS[group.verdict]))
     if len(explanation.groups) > _GROUPS_MAX:
         rest_ = sum(len(group.nodes) for group in explanation.groups[_GROUPS_MAX:])
-        yield f"and {counted(rest_, 'node')} for other reasons: -o wide lists all"
+        yield f"and {pluralize(rest_, 'node')} for other reasons: -o wide lists all"
 
 
 def _nodes(context: ExplainContext, explanation: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
     rows = [*node_rows(context.judged, explanation.groups)]
     cells = [(name, _WORDS[verdict], score, why) for name, verdict, score, why in rows]
     title, *lines = columns([("NODE", "VERDICT", "SCORE", "REASON"), *cells])
-    yield painted(title, _BOLD, colour)
+    yield paint(title, _BOLD, colour)
     for line, (_, verdict, *_rest) in zip(lines, rows, strict=True):
-        yield painted(line, _COLOURS[verdict], colour and bool(_COLOURS[verdict]))
+        yield paint(line, _COLOURS[verdict], colour and bool(_COLOURS[verdict]))
 
 
 def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -> Iterator[str]:
     """Yield the lines of the text."""
     yield from head(context, colour=colour)
     good = node.verdict in ("Preferred", "Possible")
-    yield painted(clean(f"node {node.node.name}: {_WORDS[node.verdict]}"), GREEN if good else RED, colour)
+    yield paint(clean(f"node {node.node.name}: {_WORDS[node.verdict]}"), GREEN if good else RED, colour)
     for why in node.node.unfit:
         yield f"    the scheduler: {clean(str(why))}"
     for title, rules in (("FILTERS", node.explained.filters), ("SCORES", node.explained.scores)):
@@ -144,7 +144,9 @@ def _reasons(node: NodeResult) -> Iterator[str]:
 
 def _rejecting(rejecting: RejectingRule) -> Iterator[str]:
     explained = rejecting.explained
-    which = rejecting.node if rejecting.count == 1 else f"{counted(rejecting.count, 'node')}, such as {rejecting.node}"
+    which = (
+        rejecting.node if rejecting.count == 1 else f"{pluralize(rejecting.count, 'node')}, such as {rejecting.node}"
+    )
     yield clean(f"{_rule(explained)}: {_reason(explained)}, on {which}")
     yield from _compared(of_rejection(explained), f"VALUE ON {rejecting.node}")
 
@@ -185,12 +187,12 @@ def _noted(rule: RuleExplained) -> Iterable[tuple[str, str]]:
 
 
 def _compared(rows: Sequence[tuple[str, str]], title: str) -> Iterator[str]:
-    return (clean(line) for line in indented(rows, title, _STEPS_MAX))
+    return (clean(line) for line in indent_rows(rows, title, _STEPS_MAX))
 
 
 def _titled(title: str, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
     yield ""
-    yield painted(title, _BOLD, colour)
+    yield paint(title, _BOLD, colour)
 
 
 def _tail(
@@ -201,11 +203,11 @@ def _tail(
     for one in others[:_OTHERS_MAX]:
         yield clean(f"No match: {of_unmatched(one)}")
     if more := len(others[_OTHERS_MAX:]):
-        yield f"No match: {counted(more, 'more policy', 'more policies')} for similar reasons"
+        yield f"No match: {pluralize(more, 'more policy', 'more policies')} for similar reasons"
     if foreign:
         names = sorted({*foreign})
         which = f"the scheduler{'s' if len(names) > 1 else ''} {some(names)}"
-        yield clean(f"No match: {counted(len(foreign), 'policy', 'policies')} of {which}")
+        yield clean(f"No match: {pluralize(len(foreign), 'policy', 'policies')} of {which}")
     answered = not context.scheduling.is_unanswered
     for served in context.served:
         yield clean(f"Serving: {served.describe_serving(answered=answered)}")

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from fairlead.cel.syntax.diagnostics import Diagnostic
-from fairlead.cli.console.output import clean, counted, painted
+from fairlead.cli.console.output import clean, paint, pluralize
 from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport
 
 _COLOURS: Final = {
@@ -63,7 +63,7 @@ def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
     if finding.accepted:
         said, more = f"{finding.field}: {finding.reason}: {finding.accepted}", ""
     yield (
-        f"{painted(clean(where), _BOLD, colour)} {painted(finding.severity, _COLOURS[finding.severity], colour)}: "
+        f"{paint(clean(where), _BOLD, colour)} {paint(finding.severity, _COLOURS[finding.severity], colour)}: "
         + (clean(said))
     )
     for line in more.splitlines():
@@ -72,7 +72,7 @@ def finding_lines(finding: Finding, *, colour: bool) -> Iterator[str]:
         text = "".join(one if one.isprintable() or one == "\t" else "\ufffd" for one in finding.shown)
         line, caret = Diagnostic(1, finding.column, "").pointing(text).split("\n")
         yield f"    {line}"
-        yield f"    {painted(caret, _COLOURS['caret'], colour)}"
+        yield f"    {paint(caret, _COLOURS['caret'], colour)}"
 
 
 def _on_engine(rules: list[LintedRule]) -> Iterator[str]:
@@ -87,19 +87,19 @@ def _on_engine(rules: list[LintedRule]) -> Iterator[str]:
     ]
     more = [f"{len(slow) - len(each)} more"] if len(slow) > len(each) else []
     verb = "runs" if len(slow) == 1 else "run"
-    said = f"{len(slow)} of {counted(len(expressions), 'expression')} {verb} on the slow engine"
+    said = f"{len(slow)} of {pluralize(len(expressions), 'expression')} {verb} on the slow engine"
     yield clean(f"{said}: {', '.join(each + more)}")
 
 
 def _summary(report: LintReport) -> str:
     parts = [
-        counted(report.policies, "policy", "policies"),
-        counted(report.count("error"), "error"),
-        counted(report.count("warning"), "warning"),
-        counted(report.count("note"), "note"),
+        pluralize(report.policies, "policy", "policies"),
+        pluralize(report.count("error"), "error"),
+        pluralize(report.count("warning"), "warning"),
+        pluralize(report.count("note"), "note"),
     ]
     if accepted := report.count("accepted"):
-        parts.append(f"{counted(accepted, 'warning')} accepted")
+        parts.append(f"{pluralize(accepted, 'warning')} accepted")
     if report.ignored:
-        parts.append(f"{counted(report.ignored, 'object')} of other kinds ignored")
+        parts.append(f"{pluralize(report.ignored, 'object')} of other kinds ignored")
     return ", ".join(parts)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from fairlead.cel.functions.time_text import timestamp_to_string
-from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
 from fairlead.cli.reports.simulate_text import reasons_of_nodes
@@ -65,7 +65,7 @@ def pending_lines(
     if not total:
         yield clean(f"No pod waits for a node in {where}.")
     else:
-        yield clean(f"{counted(total, 'pod')} {'waits' if total == 1 else 'wait'} for a node in {where}")
+        yield clean(f"{pluralize(total, 'pod')} {'waits' if total == 1 else 'wait'} for a node in {where}")
         yield ""
         yield from group_rows(groups, colour=colour)
         yield ""
@@ -80,9 +80,9 @@ def group_rows(groups: Sequence[PendingGroup], *, colour: bool) -> Iterator[str]
     """Yield a table with a row for each group."""
     rows = [(f"{len(one.pods):,}", clean(some(one.names)), clean(one.why)) for one in groups]
     title, *lines = columns([("PODS", "WHICH", "WHY"), *rows])
-    yield painted(title, _BOLD, colour)
+    yield paint(title, _BOLD, colour)
     for line, one in zip(lines, groups, strict=True):
-        yield painted(line, _RED, colour and one.verdict in _WITHOUT_NODE)
+        yield paint(line, _RED, colour and one.verdict in _WITHOUT_NODE)
 
 
 def pending_data(groups: Sequence[PendingGroup], namespace: str, now: int, notes: Sequence[str]) -> dict[str, Any]:

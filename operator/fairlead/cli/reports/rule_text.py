@@ -98,7 +98,7 @@ def value_of(value: object, unit: Unit = "") -> str:
     return str(value)
 
 
-def indented(rows: Sequence[tuple[str, str]], title: str = "", most: int = 0) -> Iterator[str]:
+def indent_rows(rows: Sequence[tuple[str, str]], title: str = "", most: int = 0) -> Iterator[str]:
     """Yield indented lines with the values in a column, which may have a title, and at most so many of them."""
     shown = rows[:most] if most else rows
     whole = [(_HEAD, title), *shown] if title and shown else shown

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.rows import alike, score_text, some
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
@@ -72,9 +72,9 @@ def simulate_lines(
     found = sorted(alike(rows), key=lambda one: one[1].left > 0)
     if found:
         head, *rest = columns([_HEAD, *(_cells(name, one, nodes) for name, one in found)])
-        yield painted(head, _BOLD, colour)
+        yield paint(head, _BOLD, colour)
         for line, (_, one) in zip(rest, found, strict=True):
-            yield painted(line, _RED, colour and not one.left)
+            yield paint(line, _RED, colour and not one.left)
         yield ""
     yield _summary([one for _, one in rows], nodes)
     yield "Each pod is simulated by itself: none is placed, and none takes capacity from another."
@@ -98,7 +98,7 @@ def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:
     none = sum(1 for one in rows if not one.left)
     if not rows:
         return "No pod waits for a scheduler that these policies name."
-    said = f"{counted(len(rows), 'pod')} on {counted(nodes, 'node')}: "
+    said = f"{pluralize(len(rows), 'pod')} on {pluralize(nodes, 'node')}: "
     if is_open := sum(1 for one in rows if one.left and one.is_open):
         parts = {"can be placed": len(rows) - none - is_open, "cannot": none, "cannot be judged": is_open}
         return f"{said}{', '.join(f'{count:,} {what}' for what, count in parts.items() if count)}."
@@ -109,7 +109,7 @@ def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:
 
 def _asking(rows: Sequence[tuple[PodView, SimulateRow]]) -> str:
     counts = Counter(what for _, one in rows for what in one.beyond)
-    said = ", ".join(f"{what} by {counted(count, 'pod')}" for what, count in counts.items())
+    said = ", ".join(f"{what} by {pluralize(count, 'pod')}" for what, count in counts.items())
     return f" (used: {said})" if said else ""
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.status_data import STALE_S, Overview, ProblemRow, RuleRow, Stray
 
 _RED: Final = "\x1b[1;31m"
@@ -16,7 +16,7 @@ _TEXT_MAX: Final = 70
 
 def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
     """Yield the lines of the text."""
-    yield painted(_headline(what), _GREEN if what.ready else _RED, colour)
+    yield paint(_headline(what), _GREEN if what.ready else _RED, colour)
     for wrong in what.wrong[:_SHOWN]:
         yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
         if wrong.cure:
@@ -32,20 +32,20 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
     for title, rows in tables.items():
         if rows:
             yield ""
-            yield painted(title, _BOLD, colour)
+            yield paint(title, _BOLD, colour)
             yield from (f"  {line}" for line in columns(rows[: _SHOWN + 1]))
             yield from _more(len(rows) - _SHOWN - 1)
         if title == "SCHEDULERS":
             yield from _ending(what)
     if what.strays:
         yield ""
-        yield painted("PODS OF NO SCHEDULER", _BOLD, colour)
+        yield paint("PODS OF NO SCHEDULER", _BOLD, colour)
         for stray in what.strays[:_SHOWN]:
             yield from _stray(stray)
         yield from _more(len(what.strays) - _SHOWN)
     if what.not_read:
         yield ""
-        yield painted("NOT READ", _BOLD, colour)
+        yield paint("NOT READ", _BOLD, colour)
         for one in what.not_read:
             yield clean(f"  {one.what}: {one.why}")
 
@@ -58,11 +58,11 @@ def _headline(what: Overview) -> str:
     known = [one for one in staying if one.ready is not None]
     unknown = len(staying) - len(known)
     parts = [
-        f"{sum(1 for one in what.policies if one.ready)} of {counted(len(what.policies), 'policy', 'policies')}",
-        f"{sum(1 for one in known if one.ready)} of {counted(len(known), 'scheduler')}",
-        f"{sum(1 for one in what.replicas if one.ready)} of {counted(len(what.replicas), 'replica')}",
+        f"{sum(1 for one in what.policies if one.ready)} of {pluralize(len(what.policies), 'policy', 'policies')}",
+        f"{sum(1 for one in known if one.ready)} of {pluralize(len(known), 'scheduler')}",
+        f"{sum(1 for one in what.replicas if one.ready)} of {pluralize(len(what.replicas), 'replica')}",
     ]
-    rest = f"; {counted(unknown, 'scheduler')} unknown" if unknown else ""
+    rest = f"; {pluralize(unknown, 'scheduler')} unknown" if unknown else ""
     counts = f"{', '.join(parts)} ready in {what.namespace}{rest}"
     return f"READY: {counts}" if what.ready else f"NOT READY: {', '.join(_causes(what.wrong))}; {counts}"
 
@@ -94,11 +94,11 @@ def _causes(wrong: Sequence[ProblemRow]) -> Iterator[str]:
             yield _OF_ALL[reason]
         elif reason in _OF_EACH:
             text, one, more = _OF_EACH[reason]
-            yield text.format(counted(count, one, more))
+            yield text.format(pluralize(count, one, more))
         elif kind == "policy":
-            yield f"{counted(count, 'policy is', 'policies are')} not ready"
+            yield f"{pluralize(count, 'policy is', 'policies are')} not ready"
         else:
-            yield f"{counted(count, f'{kind} is', f'{kind}s are')} not ready"
+            yield f"{pluralize(count, f'{kind} is', f'{kind}s are')} not ready"
 
 
 def _ending(what: Overview) -> Iterator[str]:
@@ -185,7 +185,7 @@ def _warnings(what: Overview) -> list[Sequence[str]]:
 def _stray(stray: Stray) -> Iterator[str]:
     verb, such = ("waits", f": {stray.pod}") if stray.pods == 1 else ("wait", f", such as {stray.pod}")
     where = ", as far as can be seen" if stray.unseen else ""
-    said = f"{counted(stray.pods, 'pod')} {verb} for {stray.scheduler}, and no policy and no scheduler has this name"
+    said = f"{pluralize(stray.pods, 'pod')} {verb} for {stray.scheduler}, and no policy and no scheduler has this name"
     yield clean(f"  {said}{where}{such}")
     if stray.meant:
         yield clean(f"    -> Did you mean {stray.meant}? schedulerName cannot be changed: create the pods again.")

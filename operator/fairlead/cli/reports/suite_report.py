@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from fairlead.api.errors import render_path
-from fairlead.cli.console.output import clean, columns, counted, painted
+from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
-from fairlead.cli.reports.rule_text import indented, of_items, of_rejection, of_step, of_unmatched
+from fairlead.cli.reports.rule_text import indent_rows, of_items, of_rejection, of_step, of_unmatched
 from fairlead.suites.compare import Difference, number
 from fairlead.suites.coverage import RuleCoverage
 
@@ -74,14 +74,14 @@ def _details(difference: Difference) -> Iterator[str]:
     yield from map(of_unmatched, difference.others)
     for one in difference.protections:
         yield f"{one.policy}/{one.rule}: {'protects' if one.protects else 'does not protect'}"
-        yield from indented([*map(of_step, one.steps)][:_ROWS_MAX])
+        yield from indent_rows([*map(of_step, one.steps)][:_ROWS_MAX])
     for rule in difference.rules:
         points = "" if rule.value is None else f" {number(rule.value)}"
         yield f"{rule.policy}/{rule.rule}: {rule.outcome.lower()}{points}"
         rows = of_rejection(rule) if rule.outcome == "Rejected" else [of_step(step) for step in rule.steps]
         if rule.noted is not None and rule.outcome != "Rejected":
             rows += of_items(rule.noted)
-        yield from indented(rows[:_ROWS_MAX])
+        yield from indent_rows(rows[:_ROWS_MAX])
 
 
 def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
@@ -90,12 +90,12 @@ def suite_text(report: SuiteReport, *, colour: bool = False) -> Iterator[str]:
     if rows:
         head, *lines = columns([("SUITE", "CASE", "RESULT"), *rows])
         yield head
-        yield from (painted(line, _RED, colour and row[-1] != "ok") for line, row in zip(lines, rows, strict=True))
+        yield from (paint(line, _RED, colour and row[-1] != "ok") for line, row in zip(lines, rows, strict=True))
     for suite in report.suites:
         for case in suite.cases:
             if case.result != "passed":
                 yield ""
-                yield painted(clean(f"{suite.file}:{case.line}: {case.name}"), _BOLD, colour)
+                yield paint(clean(f"{suite.file}:{case.line}: {case.name}"), _BOLD, colour)
                 yield from (f"  {clean(line)}" for line in case.details)
     if unseen := [(one.policy, one.kind, one.rule, ", ".join(one.missing)) for one in report.coverage if one.missing]:
         yield ""
@@ -159,10 +159,10 @@ def _summary(report: SuiteReport) -> str:
     if failed := report.count("failed"):
         parts.append(f"{failed} failed")
     if errors := report.count("error") or len(report.findings):
-        parts.append(counted(errors, "error"))
+        parts.append(pluralize(errors, "error"))
     seen, all_ = report.outcomes
-    said = f"{counted(cases, 'case')} in {counted(len(report.suites), 'suite')}: {', '.join(parts)}"
-    return f"{said}; {seen} of {counted(all_, 'outcome')} of rules covered" if all_ else said
+    said = f"{pluralize(cases, 'case')} in {pluralize(len(report.suites), 'suite')}: {', '.join(parts)}"
+    return f"{said}; {seen} of {pluralize(all_, 'outcome')} of rules covered" if all_ else said
 
 
 def as_junit(report: SuiteReport) -> bytes:

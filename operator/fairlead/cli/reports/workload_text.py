@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.cli.console.output import clean, counted
+from fairlead.cli.console.output import clean, pluralize
 from fairlead.cli.reports.pending_text import PendingGroup, group_data, group_rows
 from fairlead.simulation.workloads import WorkloadRef
 
@@ -46,7 +46,7 @@ def workload_lines(workload: ExplainedWorkload, *, colour: bool) -> Iterator[str
         yield clean(f"{workload.ref}: {count}, none waits; this explains {workload.pod}.")
     elif len(workload.groups) == 1:
         alike = workload.waiting - 1
-        more = f", as {counted(alike, 'more waits', 'more wait')} for the same reason" if alike else ""
+        more = f", as {pluralize(alike, 'more waits', 'more wait')} for the same reason" if alike else ""
         yield clean(f"{workload.ref}: {count}, {workload.waiting:,} waiting; this explains {workload.pod}{more}.")
     else:
         yield clean(f"{workload.ref}: {count}, {workload.waiting:,} waiting; this explains {workload.pod}.")

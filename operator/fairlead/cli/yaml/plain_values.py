@@ -11,7 +11,7 @@ from fairlead.api.errors import FieldPath
 from fairlead.cli.yaml.documents import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from fairlead.cli.yaml.parse_errors import TEMPLATE
 from fairlead.cli.yaml.source import SourceText
-from fairlead.plain_data import key_text, resolved
+from fairlead.plain_data import key_text, resolve_scalar
 
 VALUES_MAX: Final = 200_000
 
@@ -66,10 +66,10 @@ class _Reader:
 
     def _scalar(self, node: YamlScalar, path: FieldPath) -> object:
         if not node.tag:
-            return resolved(node.value) if not node.style else node.value
+            return resolve_scalar(node.value) if not node.style else node.value
         if node.tag in _TEXT_TAGS:
             return node.value
-        value = resolved(node.value)
+        value = resolve_scalar(node.value)
         wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(node.tag.removeprefix(_TAG))
         if wanted is None:
             hint = "quote a string that begins with '!'"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from fairlead.replica_state import DataEntryState, ReplicaState
 
 
-def asked_to_step_aside(states: Mapping[str, ReplicaState | str], ready: Collection[str]) -> frozenset[str]:
+def replicas_to_exclude(states: Mapping[str, ReplicaState | str], ready: Collection[str]) -> frozenset[str]:
     """Return the replicas that lack all values of an entry which another replica has.
 
     That one has to be ready and to lack nothing, so that a replica stays which answers every call.

@@ -137,7 +137,7 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderCont
                 await ca_bundle.set(authorities.read(kept.data))
         controller = _controller(operator, client, objects, secrets, certificates, ca_bundle, uninstall_hook)
         crd_fields = controller.queue.statuses.crd_fields
-        with operator.metrics.leading(controller.queue.registry, controller.queue.depth, crd_fields):
+        with operator.metrics.export_gauges(controller.queue.registry, controller.queue.depth, crd_fields):
             await controller.informer.resync()
             yield controller
 

@@ -75,7 +75,9 @@ class LeaderMetrics:
         )
 
     @contextmanager
-    def leading(self, registry: SchedulerRegistry, depth: Callable[[], int], crd_fields: CrdFields) -> Iterator[None]:
+    def export_gauges(
+        self, registry: SchedulerRegistry, depth: Callable[[], int], crd_fields: CrdFields
+    ) -> Iterator[None]:
         """Export the gauges of these schedulers while the context is open."""
         self._transitions.add()
         self._registry, self._depth, self._crd_fields = registry, depth, crd_fields
@@ -84,7 +86,7 @@ class LeaderMetrics:
         finally:
             self._registry = self._crd_fields = None
 
-    def reconciled(self, scheduler: str, result: ReconcileResult | None, seconds: float) -> None:
+    def count_reconcile(self, scheduler: str, result: ReconcileResult | None, seconds: float) -> None:
         """Count a reconcile; None means that it ended with an internal error."""
         for each in ROLLOUT_RESULTS:
             self._rollout.begin(scheduler, each)

@@ -86,7 +86,7 @@ class SchedulerQueue:
             self.enqueue(name)
         unused = [
             one
-            for one in registry.managed.expired(self.now())
+            for one in registry.managed.find_expired(self.now())
             if not (registry.policy_index.policies_of(one) or registry.is_listed(one))
         ]
         for name in random.sample(unused, min(len(unused), _CHECKED_MAX)):
@@ -132,7 +132,7 @@ class SchedulerQueue:
             self.registry.results[scheduler] = replace(before, missing_permission="", failed=failed)
             return _RETRY_MAX_S
         finally:
-            self.metrics.reconciled(scheduler, result, monotonic() - begun)
+            self.metrics.count_reconcile(scheduler, result, monotonic() - begun)
         for one in result.drifts:
             self.metrics.drift.add(one.kind)
             for policy in self.registry.policy_index.policies_of(scheduler)[:1]:

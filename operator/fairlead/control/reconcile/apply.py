@@ -91,7 +91,7 @@ class Applier:
         return True
 
 
-def forged(names: ObjectNames, observed: ObservedObjects) -> Sequence[Drift]:
+def find_forged_configurations(names: ObjectNames, observed: ObservedObjects) -> Sequence[Drift]:
     """Return the drift of ConfigMaps that pose as configurations."""
     if not observed.forged:
         return ()

@@ -146,7 +146,7 @@ class ManagedSchedulers:
         value = self._held.get(scheduler, "")
         return _when(value) if is_gone(value) else None
 
-    def expired(self, now: datetime) -> Sequence[str]:
+    def find_expired(self, now: datetime) -> Sequence[str]:
         """Return the schedulers that are gone for long enough, or whose time is unreadable."""
         return [name for name, value in self._held.items() if is_gone(value) and not _is_new(value, now)]
 

@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.control.decide.decide import DesiredScheduler, ReconcileDecision, decide, decide_lifecycle
 from fairlead.control.decide.rollout_observation import RolloutObservation
-from fairlead.control.reconcile.apply import Applier, forged
+from fairlead.control.reconcile.apply import Applier, find_forged_configurations
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.object_client import ObjectClient, resource
@@ -98,7 +98,7 @@ class Reconciler:
         observed = await observe(self.objects, names, counts=not (desired.exists or desired.denied))
         if not (desired.exists or desired.listed or observed.objects or observed.pods):
             return ReconcileResult(gone=True)
-        drifts += forged(names, observed)
+        drifts += find_forged_configurations(names, observed)
         observed = await self._verify(names, observed)
 
         decision, facts = decide_lifecycle(desired, observed.scheduler, now), None

@@ -13,7 +13,7 @@ import msgspec
 from fairlead import replica_state
 from fairlead.api.errors import InvalidObjectError
 from fairlead.control.decide.rollout_observation import find_condition, is_ready
-from fairlead.control.decide.step_aside import asked_to_step_aside
+from fairlead.control.decide.step_aside import replicas_to_exclude
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.replica_state import ReplicaState
@@ -64,7 +64,7 @@ class ReplicaClient:
                 *(self._poll_one(session, address, name in self.aside) for name, address in living.items())
             )
         self.states = dict(zip(living, states, strict=True))
-        self.aside = asked_to_step_aside(self.states, {one["metadata"]["name"] for one in pods if is_ready(one)})
+        self.aside = replicas_to_exclude(self.states, {one["metadata"]["name"] for one in pods if is_ready(one)})
         return self.states
 
     async def _poll_one(self, session: aiohttp.ClientSession, address: str, aside: bool) -> ReplicaState | str:  # noqa: FBT001

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fairlead.api.errors import render_path
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cooperative import Share, paid
+from fairlead.cooperative import Share, run_within_share
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.acceptances import ACCEPT
 from fairlead.policy.lint.codes import LintWarning
@@ -81,7 +81,7 @@ class LintCache:
     def _pauses(self, run: _LintRun, policy: Mapping[str, Any]) -> Generator[float, None, None]:
         """Run lint; yield after each piece for how long to pause."""
         try:
-            inspected = yield from paid(inspect_steps(policy, self.model, run.rules), self.share)
+            inspected = yield from run_within_share(inspect_steps(policy, self.model, run.rules), self.share)
         except Exception:  # it has no warnings then, and is not linted again
             LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
             run.warnings = []

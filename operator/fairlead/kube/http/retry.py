@@ -12,7 +12,7 @@ HEALTHY_S: Final = 60.0
 _PASSING: Final = frozenset({500, 502, 503, 504})
 
 
-def jittered(attempt: int, random: Callable[[], float]) -> float:
+def jitter(attempt: int, random: Callable[[], float]) -> float:
     """Return a random delay whose limit doubles at each attempt, so that clients do not return together."""
     return random() * min(LONGEST_S, FIRST_S * 2.0 ** min(attempt, 10))
 
@@ -26,7 +26,7 @@ def wait_s(error: RequestError, attempt: int, random: Callable[[], float], *, id
         again = idempotent or error.not_sent
     else:
         again = error.status == 429 or (idempotent and error.status in _PASSING and not error.is_invalid)
-    return max(error.retry_after_s or 0.0, jittered(attempt, random)) if again else None
+    return max(error.retry_after_s or 0.0, jitter(attempt, random)) if again else None
 
 
 @dataclass(slots=True)
@@ -42,10 +42,10 @@ class Backoff:
         if self._well_since is None:
             self._well_since = now
 
-    def failed(self, now: float) -> float:
+    def record_failure(self, now: float) -> float:
         """Record a failure, and return how long to wait."""
         if self._well_since is not None and now - self._well_since >= HEALTHY_S:
             self.failures = 0
         self._well_since = None
         self.failures += 1
-        return jittered(self.failures - 1, self.random)
+        return jitter(self.failures - 1, self.random)

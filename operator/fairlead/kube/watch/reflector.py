@@ -278,7 +278,7 @@ class Reflector(Generic[T]):
         self._record_failure(str(error))
         self.state.missing_permission = str(error) if isinstance(error, ForbiddenError) else ""
         # A proxy may ask for an hour, and recovery would go unnoticed until then.
-        return max(self._backoff.failed(self._clock.now()), min(retry_after_s, LONGEST_S))
+        return max(self._backoff.record_failure(self._clock.now()), min(retry_after_s, LONGEST_S))
 
     def _consequence(self, error: ClusterError) -> Relist | None:
         """Return the list that a failed watch requires, or None."""

@@ -13,7 +13,7 @@ from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
-from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, finish, released, within
+from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, drop_references, finish, within
 from fairlead.policy.compile.device_rules import device_filters, device_shares
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
@@ -83,7 +83,7 @@ def compile_steps(
     if not faults:
         return compiler.result()
     del compiler
-    yield from released(expressions)
+    yield from drop_references(expressions)
     raise PolicyError(faults)
 
 
@@ -176,7 +176,7 @@ class _Compiler:
     def _bool(
         self, path: FieldPath, rule: written.MatchCondition | written.Protection, scope: Scope, kind: RuleKind
     ) -> Steps[list[ExpressionRule]]:
-        made = yield from self.expressions.compiled((*path, "expression"), rule.expression, scope, BOOL)
+        made = yield from self.expressions.compile((*path, "expression"), rule.expression, scope, BOOL)
         if made is None:
             return []
         self._report(rule.name, kind, made)
@@ -191,7 +191,7 @@ class _Compiler:
                 return
             made: Filter = by_strategy
         else:
-            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, BOOL)
+            compiled = yield from self.expressions.compile((*path, "expression"), rule.expression, RULE, BOOL)
             if compiled is None:
                 return
             expression = compiled
@@ -220,7 +220,7 @@ class _Compiler:
                 return
             made: Score = by_strategy
         else:
-            compiled = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, NUMBER)
+            compiled = yield from self.expressions.compile((*path, "expression"), rule.expression, RULE, NUMBER)
             if compiled is None:
                 return
             expression = compiled
@@ -241,7 +241,7 @@ class _Compiler:
             allowed = " or ".join(self.rules.annotation_prefixes)
             hint = f"it must begin with {allowed}" if allowed else "the operator's settings allow no annotations"
             self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", hint))
-        made = yield from self.expressions.compiled((*path, "expression"), rule.expression, RULE, STRING)
+        made = yield from self.expressions.compile((*path, "expression"), rule.expression, RULE, STRING)
         if made is not None:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
             self._report(rule.key, "Annotation", made)

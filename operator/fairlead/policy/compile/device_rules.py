@@ -31,7 +31,7 @@ def device_shares(entries: Sequence[DeviceShare], expressions: ExpressionCompile
             made.append(DeviceShareRule(CompiledShare(entry=entry, cards=lambda _: 1, reads=Reads())))
             continue
         path = ("spec", "binding", "deviceShare", at, "cards")
-        cards = yield from expressions.compiled(path, entry.cards, CARDS, INT)
+        cards = yield from expressions.compile(path, entry.cards, CARDS, INT)
         if cards is not None:
             number, reads = _number_of(entry.name, cards), as_reads(cards.paths)
             made.append(DeviceShareRule(CompiledShare(entry=entry, cards=number, reads=reads), cards))

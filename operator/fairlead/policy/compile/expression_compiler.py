@@ -54,7 +54,7 @@ class ExpressionCompiler:
                 return
             for name in ready:
                 at, text = waiting.pop(name)
-                made = yield from self.compiled(("spec", "variables", at, "expression"), text, PROTECTION, VALUE)
+                made = yield from self.compile(("spec", "variables", at, "expression"), text, PROTECTION, VALUE)
                 if made is None:
                     self.broken.add(name)
                 else:
@@ -62,7 +62,7 @@ class ExpressionCompiler:
                     self._parts[name] = self._parts_of(made.expression.checked)
             self._environments.clear()
 
-    def compiled(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
+    def compile(self, path: FieldPath, text: str, scope: Scope, want: Want) -> Steps[CompiledExpression | None]:
         """Check an expression and lower it; if it has faults, record them and return None."""
         return at_path(path, self._compiled(path, text, scope, want))
 

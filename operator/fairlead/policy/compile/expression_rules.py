@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.cel.analysis.expiry import ExpiryTracker
 from fairlead.cel.engine.safe_messages import stable
-from fairlead.cel.lowering.program import translated
+from fairlead.cel.lowering.program import translate_error
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.values.errors import Abort, Kind
 from fairlead.policy.compile.expression import CompiledExpression, as_reads, finite
@@ -33,7 +33,7 @@ def error_verdict(
     """
     if not isinstance(error, _EXPECTED):
         return internal_error(error, rule, until)
-    found = translated(error)
+    found = translate_error(error)
     if isinstance(found, MissingDataError):
         return _missing(found.unknown, until, written)
     detail = stable(found)
@@ -52,7 +52,7 @@ def _missing(unknown: Unknown, until: int | None, written: Collection[object]) -
 
 def with_values(error: Exception) -> str:
     """Return the message of an exception with its values, for a user whose own rights were used to read them."""
-    return translated(error).message
+    return translate_error(error).message
 
 
 def bind_rule(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ Values = Sequence[float | None]
 """Values of a rule, one for each node; None, NaN and infinities mean no value."""
 
 
-def normalized(values: Values, how: Normalize) -> list[float] | None:
+def normalize_scores(values: Values, how: Normalize) -> list[float] | None:
     """Return scores from 0 to 100, one for each value; None if there is no value at all."""
     distinct = {*values}
     if 0 < len(distinct) <= len(values) // _FEW:
@@ -64,15 +64,15 @@ def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
     return [TOP * ((value - low) / span) for value in values]
 
 
-def weighted(scores: list[float], weight: int) -> list[float]:
+def weigh(scores: list[float], weight: int) -> list[float]:
     """Return the points of a rule, which are its scores times its weight."""
     return scores if weight == 1 else [weight * score for score in scores]
 
 
 def totals(rules: Sequence[tuple[Values, Normalize, int]], size: int) -> list[float]:
     """Return the sum of all rules for each node, independent of the order of the rules."""
-    scored = ((normalized(values, how), weight) for values, how, weight in rules)
-    return sums([weighted(scores, weight) for scores, weight in scored if scores is not None], size)
+    scored = ((normalize_scores(values, how), weight) for values, how, weight in rules)
+    return sums([weigh(scores, weight) for scores, weight in scored if scores is not None], size)
 
 
 def sums(columns: Sequence[list[float]], size: int) -> list[float]:

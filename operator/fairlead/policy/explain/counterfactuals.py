@@ -17,7 +17,7 @@ from fairlead.cel.syntax.ast import Call, Checked, Comprehension, Const, Ident, 
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.explain.explanation import Counterfactual, Element
-from fairlead.policy.explain.trace_steps import At, ExpressionTrace, tested
+from fairlead.policy.explain.trace_steps import At, ExpressionTrace, trace_loop
 from fairlead.policy.explain.units import compared_unit
 
 _LOGIC: Final = frozenset({"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"})
@@ -127,7 +127,7 @@ class _Everything:
                     first = self._call("_&&_", first, other)
                 return first
             case Comprehension(step=Call(function=function, args=args) as step) if is_loop(node):
-                body, _ = tested(node)
+                body, _ = trace_loop(node)
                 every = self.evaluated(body)
                 if function != "_&&_":  # `all` stops at the first false, the others go on
                     every = self._call("!_", every)
@@ -184,7 +184,7 @@ class _Search:
         return _NEVER
 
     def _of_loop(self, loop: Comprehension, places: Sequence[At], *, want: bool) -> Ways:
-        body, _ = tested(loop)
+        body, _ = trace_loop(loop)
         ways = [self.ways(body, at, want=True) for at in places]
         against = [self.ways(body, at, want=False) for at in places]
         match loop.step:

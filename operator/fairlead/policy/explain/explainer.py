@@ -12,7 +12,7 @@ from fairlead.policy.compile.expression_rules import verdict_of, with_values
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, undecided
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.scoring import normalized, on_the_wire, sums, weighted
+from fairlead.policy.evaluate.scoring import normalize_scores, on_the_wire, sums, weigh
 from fairlead.policy.explain.counterfactuals import all_changes, lowered_values
 from fairlead.policy.explain.explanation import (
     Counterfactual,
@@ -51,7 +51,7 @@ class StrategyTrace:
         """Note values of one of several items."""
         self.items.append((name, values))
 
-    def taken(self) -> Items | None:
+    def take(self) -> Items | None:
         """Return the notes; None if there are none."""
         return Items(self.values, self.items) if self.values or self.items else None
 
@@ -105,8 +105,8 @@ def explain_scores(
                 for view in seen
             ]
             values = [_number(value) for value in verdicts]
-            scores = normalized(values, rule.normalize)
-            points = [0.0] * len(names) if scores is None else weighted(scores, rule.weight)
+            scores = normalize_scores(values, rule.normalize)
+            points = [0.0] * len(names) if scores is None else weigh(scores, rule.weight)
             columns.append(points)
             for at, row in enumerate(rows):
                 score = None if scores is None else scores[at]
@@ -179,7 +179,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
         steps=parts,
         changes=ways[0] if ways else (),
         alternatives=ways[1:],
-        noted=notes.taken(),
+        noted=notes.take(),
         raised=next((str(step.value) for step in parts if step.text == RAISED_STEP), ""),
     )
 
@@ -197,7 +197,7 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
         value=_number(value),
         unit="" if rule.expression is None else unit_of(rule.expression.expression.checked.root, rule.expression),
         steps=parts,
-        noted=notes.taken(),
+        noted=notes.take(),
         raised=next((str(step.value) for step in parts if step.text == RAISED_STEP), ""),
     )
 

@@ -20,7 +20,7 @@ class Unmatched:
     """Each way in which comparisons would have to come out otherwise for the condition to be true."""
 
 
-def unmatched(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
+def explain_mismatch(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
     """Return why a policy does not apply to a pod, the simplest reason first; None if it does or may."""
     if not policy.enforced:
         return Unmatched(policy.name, f"its mode is {policy.mode}")

@@ -107,14 +107,14 @@ class ExpressionTrace:
     def _deciding(self, loop: Comprehension, at: At) -> int | None:
         """Return the element that decided a loop's result, else the last one; None if there is none."""
         positions = range(self.length(loop, at))
-        body, wanted = tested(loop)
+        body, wanted = trace_loop(loop)
         if self.raw_value(loop, at) is _NOTHING:  # it raised
             wanted = _NOTHING
         found = [one for one in positions if self.raw_value(body, {**at, loop.id: one}) is wanted]
         return found[-1] if found else positions[-1] if positions else None
 
 
-def tested(loop: Comprehension) -> tuple[Node, object]:
+def trace_loop(loop: Comprehension) -> tuple[Node, object]:
     """Return what a loop evaluates for each element, and the value that decides."""
     match loop.step:
         case Call(function="_||_", args=(_, test)):

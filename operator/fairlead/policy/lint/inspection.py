@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cooperative import Steps, TooLongError, finish, released, within
+from fairlead.cooperative import Steps, TooLongError, drop_references, finish, within
 from fairlead.policy.compile.compiler import CompileOptions, compile_steps, too_long
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
@@ -49,7 +49,7 @@ def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Comp
         return (yield from within(_inspected(obj, model, rules, made), rules.clock))
     except TooLongError as error:
         fault = too_long(error)
-    yield from released(made)
+    yield from drop_references(made)
     return Inspected(None, None, (fault,))
 
 
@@ -117,7 +117,7 @@ def _other_faults(
     unknown = {variable.name for at, variable in enumerate(policy.spec.variables) if ("spec", "variables", at) in wrong}
     try:
         yield from compile_steps(policy, rules, unknown=unknown, expressions=expressions)
-        yield from released(expressions)
+        yield from drop_references(expressions)
     except PolicyError as error:
         return [fault for fault in error.faults if fault.path not in faulty]
     except Exception as error:

@@ -64,12 +64,12 @@ EVERY: Final[Terms] = ({},)
 
 def either(first: Terms, second: Terms) -> Terms:
     """Return the union."""
-    return simplified([*first, *second])
+    return simplify([*first, *second])
 
 
 def both(first: Terms, second: Terms) -> Terms:
     """Return the intersection."""
-    return simplified([_both(a, b) for a in first for b in second])
+    return simplify([_both(a, b) for a in first for b in second])
 
 
 def _both(first: Requirements, second: Requirements) -> Requirements:
@@ -80,11 +80,11 @@ def complement(terms: Terms) -> Terms:
     """Return the set of all other nodes."""
     result = EVERY
     for term in terms:
-        result = both(result, simplified([{key: ~values} for key, values in term.items()]))
+        result = both(result, simplify([{key: ~values} for key, values in term.items()]))
     return result
 
 
-def simplified(terms: list[Requirements]) -> Terms:
+def simplify(terms: list[Requirements]) -> Terms:
     """Return fewer terms that select the same nodes. Raises TooManyTermsError."""
     left: list[Requirements] = []
     for term in terms:

@@ -21,7 +21,7 @@ from fairlead.policy.lint.label_sets import (
     both,
     complement,
     either,
-    simplified,
+    simplify,
 )
 from fairlead.policy.lint.symbolic import (
     TURNED,
@@ -133,7 +133,7 @@ def _sets(term: Term) -> tuple[Terms, Terms]:
 
 def _atom(term: Term) -> tuple[Terms, Terms]:
     if (key := _tested_for(term)) is not None:
-        return simplified([{key: _THERE}]), simplified([{key: ~_THERE}])
+        return simplify([{key: _THERE}]), simplify([{key: ~_THERE}])
     if not (sides := term.args("_==_", "_!=_", "@in")):
         raise _NoAffinityError
     what, values = sides
@@ -147,7 +147,7 @@ def _atom(term: Term) -> tuple[Terms, Terms]:
     false = ~true
     if default is None:  # reading an absent label raises an error
         true, false = Values(absent=False, values=wanted), Values(absent=False, values=wanted, others=True)
-    sets = simplified([{key: true}]), simplified([{key: false}])
+    sets = simplify([{key: true}]), simplify([{key: false}])
     return sets[::-1] if term.function == "_!=_" else sets
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from fairlead.api.errors import FieldPath
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
-from fairlead.cooperative import Steps, at_path, finish, gathered
+from fairlead.cooperative import Steps, at_path, finish, gather_items
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule
 from fairlead.policy.lint.amount_checks import check_amounts
@@ -38,10 +38,10 @@ def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) ->
     yield
     found += check_measured_values(compiled, policy)
     yield
-    found += yield from at_path(("spec", "match"), gathered(check_match(compiled, spec.match)))
+    found += yield from at_path(("spec", "match"), gather_items(check_match(compiled, spec.match)))
     for path, checks in _of_each(compiled, policy, expressions):
         yield path
-        found += yield from at_path(path, gathered(checks))
+        found += yield from at_path(path, gather_items(checks))
     return sorted(found, key=_position)
 
 

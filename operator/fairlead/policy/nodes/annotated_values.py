@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fairlead.api.data import DataEntry, NodeAnnotation
 from fairlead.api.values import parse_duration
-from fairlead.cel.functions.quantity import rounded, to_float
+from fairlead.cel.functions.quantity import round_to_step, to_float
 from fairlead.policy.nodes.measured_table import AHEAD_NS, FUTURE, MISSING, NO_NUMBER, STALE
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, internal_error
@@ -117,7 +117,7 @@ def _entry(entry: DataEntry) -> Callable[[Any, int], HeldValue]:
         number = _number(text, form)
         if number is None or not _is_finite(value := number * factor):
             return unread
-        value = value if step is None else rounded(value, step)
+        value = value if step is None else round_to_step(value, step)
         written = None if annotation is None else _written(annotation, held)
         if written is not None and written < (node.metadata.creationTimestamp or 0):
             return nothing  # of an earlier node of this name

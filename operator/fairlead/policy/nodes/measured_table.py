@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Final, NamedTuple
 
 from fairlead.api.data import DataEntry
-from fairlead.cel.functions.quantity import rounded
+from fairlead.cel.functions.quantity import round_to_step
 from fairlead.cooperative import Steps, finish
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.strategies.facts import Unknown
@@ -44,7 +44,7 @@ class TableKey(NamedTuple):
     def changed(self, measured: float) -> float:
         """Return a value as it is stored; an infinite one is no number."""
         value = measured * self.factor
-        return rounded(value, self.round) if self.round is not None and isfinite(value) else value
+        return round_to_step(value, self.round) if self.round is not None and isfinite(value) else value
 
 
 Source = tuple[TableKey, int | None]

@@ -21,7 +21,7 @@ from fairlead.strategies.builtin.measured_load import (
     Notes,
     RateResource,
     compile_load,
-    fitted,
+    fit_beta,
     lowest_of,
     reads_of,
     shape_notes,
@@ -93,7 +93,7 @@ def _rating(resource: CommittedResource, root: float) -> Callable[[float, float]
             unlimited = node.unlimited.get(name, 0)
             after = limits + limit
             over = 0.0 if at_most(after, total) else (after - total) / (after - min(requested + request, total))
-            mu, shape = load[0], fitted(load[0], load[1] * root)
+            mu, shape = load[0], fit_beta(load[0], load[1] * root)
             within = 1.0  # without pods nothing is used that was not requested
             if requested or limits or unlimited:
                 within = _probability(mu, shape, requested / total)

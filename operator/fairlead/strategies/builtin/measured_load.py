@@ -183,7 +183,7 @@ def lowest_of(ratings: Iterable[tuple[str, RateResource]]) -> NodeScorer[NodeFac
     return one
 
 
-def fitted(mu: float, sigma: float) -> tuple[float, float] | None:
+def fit_beta(mu: float, sigma: float) -> tuple[float, float] | None:
     """Return alpha and beta of the beta distribution with a mean and deviation; None if it is all at the mean."""
     spread = mu * (1.0 - mu)
     variance = sigma * sigma

@@ -24,7 +24,7 @@ from fairlead.strategies.builtin.measured_load import (
     ReadLoad,
     compile_load,
     compile_low_and_steady,
-    fitted,
+    fit_beta,
     lag_s_of,
     lowest_of,
     reads_of,
@@ -168,7 +168,7 @@ def _risk(params: SafeFilter, resource: ForecastResource, *, is_rated: bool) -> 
                         return 1.0
                 elif tail < surely_below and not is_rated:
                     return 0.0
-            shape = fitted(mu, sigma)
+            shape = fit_beta(mu, sigma)
             if shape is None:
                 risk = 0.0 if at_most(mu, limit) else 1.0
             else:

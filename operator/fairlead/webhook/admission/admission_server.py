@@ -19,7 +19,7 @@ from typing import Final
 
 from aiohttp import web
 
-from fairlead.cooperative import Pauses, Share, Steps, paid
+from fairlead.cooperative import Pauses, Share, Steps, run_within_share
 from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, ConnectionLimits
@@ -224,7 +224,7 @@ class AdmissionServer:
 
     async def _run(self, body: bytes) -> bytes:
         """Return the answer to a review, sleeping after each stretch so that schedulers are answered meanwhile."""
-        for pause in (pauses := Pauses(paid(self.review(body), self.share))):
+        for pause in (pauses := Pauses(run_within_share(self.review(body), self.share))):
             await asyncio.sleep(pause)
         return pauses.result
 

@@ -15,7 +15,7 @@ from fairlead.api.mode import mode_of
 from fairlead.api.names import GROUP, KIND
 from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cooperative import Steps, finish, released
+from fairlead.cooperative import Steps, drop_references, finish
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.acceptances import ACCEPT, ACROSS_POLICIES, LENGTH_MAX
@@ -140,7 +140,7 @@ def review_steps(
         answer = _answer(request.uid, _message(found), _limited([*_warnings(found.warnings), *across]))
     expressions = found.compiled.expressions if found.compiled is not None else []
     del found
-    yield from released(expressions)
+    yield from drop_references(expressions)
     return answer
 
 

@@ -48,7 +48,7 @@ class Binder:
         elif decided.devices is None:
             reply = await self._post(decided, poster, when)
         elif self._granter is None:
-            reply = bind.refused(request.uid, "this process grants no devices")
+            reply = bind.refuse(request.uid, "this process grants no devices")
         else:
             reply = await self._granter.bind(decided, decided.devices, poster, when)
         node = (request.node,)
@@ -84,36 +84,36 @@ class Binder:
         # After a conflict or no reply, an earlier call may have bound the pod.
         pod = await self._read(request, when)
         if isinstance(pod, VerbReply):
-            return bind.refused(request.uid, f"{outcome.why}; it is unknown whether the pod is bound")
-        return _settled(request, pod) or bind.refused(request.uid, outcome.why)
+            return bind.refuse(request.uid, f"{outcome.why}; it is unknown whether the pod is bound")
+        return _settled(request, pod) or bind.refuse(request.uid, outcome.why)
 
     async def _read(self, request: BindArgs, when: CallClock) -> Any | VerbReply:
         left = _left_s(when)
         if left < LEAST_S:
-            return bind.refused(request.uid, "no time is left to read the pod before the scheduler gives up")
+            return bind.refuse(request.uid, "no time is left to read the pod before the scheduler gives up")
         body = await self._api.read_body(request.namespace, request.name, left)
         if isinstance(body, Missing | Failed):
             return _refused(request, body)
         try:
             return requests.decode_pod(body)
         except MalformedError as error:
-            return bind.refused(request.uid, str(error))
+            return bind.refuse(request.uid, str(error))
 
 
 def _refused(request: BindArgs, outcome: Missing | Failed) -> VerbReply:
-    return bind.refused(request.uid, bind.POD_GONE if isinstance(outcome, Missing) else outcome.why)
+    return bind.refuse(request.uid, bind.POD_GONE if isinstance(outcome, Missing) else outcome.why)
 
 
 def _settled(request: BindArgs, pod: Any) -> VerbReply | None:
     """Return the reply if the pod is bound, or another pod has its name; None if it is still to be bound."""
     if pod.metadata.uid != request.uid:
-        return bind.refused(request.uid, bind.NAME_TAKEN)
+        return bind.refuse(request.uid, bind.NAME_TAKEN)
     node = pod.spec.nodeName
     if not node:
         return None
     if node == request.node:
         return BindDecision(request, {}).bound
-    return bind.refused(request.uid, bind.bound_elsewhere(node))
+    return bind.refuse(request.uid, bind.bound_elsewhere(node))
 
 
 def _left_s(when: CallClock) -> float:

@@ -43,7 +43,7 @@ class DeviceGrants(Capability):
         self._counters = GrantCounters()
         writer = LedgerWriter(self._ledger_client, views)
         self.granter: Final = Granter(mirror, self._ledger_client, writer, views)
-        self.granter.on_bind = self._counters.bound
+        self.granter.on_bind = self._counters.count_bind
         self._ledger_client.on_write = self._counters.wrote
         self._ledgers.sink.on_removed = writer.forget
 

@@ -39,7 +39,7 @@ class GrantCounters:
         """Register the counters."""
         metrics.add(self._binds, self._writes, self._conflicts)
 
-    def bound(self, granted: bool) -> None:  # noqa: FBT001 - it is a callback's one argument
+    def count_bind(self, granted: bool) -> None:  # noqa: FBT001 - it is a callback's one argument
         """Count a bind."""
         self._binds.add("granted" if granted else "refused")
 

@@ -46,7 +46,7 @@ class Granter:
             reply = decision.bound
             reply.considered = Considered(request, grant=None if result.entry is None else result.entry.grant)
             return reply
-        return bind.refused(request.uid, _unlike_before(result, when.now))
+        return bind.refuse(request.uid, _unlike_before(result, when.now))
 
 
 def _unlike_before(result: NotBound, now: int) -> str:

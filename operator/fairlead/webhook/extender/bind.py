@@ -64,7 +64,7 @@ def decide_bind(
     try:
         request = requests.decode_bind_args(body)
     except MalformedError as error:
-        return refused("", str(error))
+        return refuse("", str(error))
     pod = state.mirror.unplaced(request.namespace, request.name)
     return (
         request
@@ -82,17 +82,17 @@ def decide_bind_for(
     try:
         computed, devices = _computed(request, pod, state, when)
     except MalformedError as error:
-        return refused(request.uid, str(error))
+        return refuse(request.uid, str(error))
     except TooSlowError as error:
-        answer = refused(request.uid, str(error))
+        answer = refuse(request.uid, str(error))
         switched = (
             state.record_timeout(error.policy, "annotations", pod, when.clock()) if when.had_enough_time else None
         )
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if computed.refusal is not None:
-        return refused(request.uid, computed.refusal)
+        return refuse(request.uid, computed.refusal)
     if isinstance(devices, Refused):
-        return refused(request.uid, devices.why)
+        return refuse(request.uid, devices.why)
     return BindDecision(request, computed.values, tuple(computed.conflicts), devices)
 
 
@@ -135,12 +135,12 @@ def _computed(
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:
     """Return a refusal if this is not the requested pod, or the caller may not place it; else None."""
     if pod.metadata.uid != request.uid:
-        return refused(request.uid, NAME_TAKEN)
+        return refuse(request.uid, NAME_TAKEN)
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in caller.schedulers:
-        return refused(request.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
+        return refuse(request.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
     if (why := exclusion_reason(caller, request.namespace)) is not None:
-        return refused(request.uid, why)
+        return refuse(request.uid, why)
     return None
 
 
@@ -149,7 +149,7 @@ def bound_elsewhere(node: str) -> str:
     return f"the pod is already bound to node {node}"
 
 
-def refused(pod: str, why: str) -> VerbReply:
+def refuse(pod: str, why: str) -> VerbReply:
     """Return the reply that leaves the pod unbound; the scheduler tries again."""
     return VerbReply(
         replies.encode_error(why), outcome=Outcome(verb="bind", entry="Fail", result="error", pod=pod, error=why)

@@ -15,7 +15,7 @@ from fairlead.api.mode import Mode, mode_of, weaker
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cooperative import Steps, released
+from fairlead.cooperative import Steps, drop_references
 from fairlead.policy.compile.compiler import CompileOptions, compile_steps
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, in_mode
@@ -190,7 +190,7 @@ class PolicyStore:
         try:
             while True:
                 if self._requeue and not only:
-                    for _ in released(self._fill(queue)):
+                    for _ in drop_references(self._fill(queue)):
                         yield 0.0
                 if not queue:
                     return

@@ -14,7 +14,7 @@ from differential.outcomes import Outcome, describe, error_outcome, on_lowered
 from differential.world import env, variable
 from fairlead.cel.analysis.expiry import ExpiryTracker
 from fairlead.cel.analysis.time_dependence import unit_of_fields
-from fairlead.cel.lowering.program import Program, translated
+from fairlead.cel.lowering.program import Program, translate_error
 from fairlead.cel.lowering.pyast import CAUGHT
 from fairlead.cel.syntax.ast_decode import decode
 from fairlead.cel.values.errors import Abort
@@ -36,7 +36,7 @@ def asked(program: Program, now: int, index: int = 0) -> tuple[Outcome, int | No
     try:
         outcome = Outcome(describe(program.noting(facts.of_pod, ends.note)(facts.of_node, now)))
     except (*CAUGHT, Abort) as error:
-        outcome = error_outcome(error if isinstance(error, Abort) else translated(error))
+        outcome = error_outcome(error if isinstance(error, Abort) else translate_error(error))
     return outcome, ends.until(now)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.cel.functions.quantity import rounded
+from fairlead.cel.functions.quantity import round_to_step
 
 STEPS = (0.1, 0.01, 0.3, 0.5, 1.0, 7.0, 1e3, 1e-9)
 
@@ -27,11 +27,11 @@ STEPS = (0.1, 0.01, 0.3, 0.5, 1.0, 7.0, 1e3, 1e-9)
     ],
 )
 def test_the_nearest_multiple_half_up(value: float, step: float, want: float) -> None:
-    assert rounded(value, step) == want
+    assert round_to_step(value, step) == want
 
 
 @given(whole=st.integers(-(10**8), 10**8), digits=st.integers(0, 4), step=st.sampled_from(STEPS))
 def test_it_is_that_of_the_decimal_that_one_would_write(whole: int, digits: int, step: float) -> None:
     value, exact = whole / 10**digits, Fraction(repr(step))
     multiple = floor(Fraction(whole, 10**digits) / exact + Fraction(1, 2)) * exact
-    assert rounded(value, step) == float(f"{float(multiple):.15g}")
+    assert round_to_step(value, step) == float(f"{float(multiple):.15g}")

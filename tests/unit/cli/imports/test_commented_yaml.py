@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.cli.imports.commented_yaml import commented_yaml, written_drafts
+from fairlead.cli.imports.commented_yaml import add_comments, write_drafts
 from fairlead.cli.imports.draft import PolicyDraft
 
 _TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -32,7 +32,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
 def test_what_it_says_stays_the_same(value: dict[str, Any], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(places(value)), unique=True))
     comments = {path: [data.draw(_TEXTS)] for path in chosen}
-    text = commented_yaml(value, comments)
+    text = add_comments(value, comments)
     assert yaml.safe_load(text) == value
     assert text.count("# ") >= sum(bool(one.strip()) for [one] in comments.values() if one.isprintable())
 
@@ -40,18 +40,18 @@ def test_what_it_says_stays_the_same(value: dict[str, Any], data: st.DataObject)
 def test_a_comment_is_above_its_field_in_its_column() -> None:
     value = {"a": {"b": [{"name": "x", "c": 1}, {"name": "z"}]}}
     comments = {("a",): ["on a"], ("a", "b"): ["on b"], ("a", "b", 1): ["on y", "again"], ("a", "b", 0, "c"): ["on c"]}
-    assert commented_yaml(value, comments) == (
+    assert add_comments(value, comments) == (
         "# on a\na:\n  # on b\n  b:\n  - name: x\n    # on c\n    c: 1\n  # on y\n  # again\n  - name: z\n"
     )
 
 
 def test_a_field_that_does_not_exist_is_a_fault() -> None:
     with pytest.raises(KeyError):
-        commented_yaml({"a": 1}, {("b",): ["on b"]})
+        add_comments({"a": 1}, {("b",): ["on b"]})
 
 
 def test_long_comments_are_wrapped_and_control_characters_shown() -> None:
-    text = commented_yaml({"a": 1}, {("a",): ["word " * 60 + "\x1b[31m\nb: 2"]})
+    text = add_comments({"a": 1}, {("a",): ["word " * 60 + "\x1b[31m\nb: 2"]})
     assert yaml.safe_load(text) == {"a": 1}
     assert max(map(len, text.splitlines())) <= 120
     assert re.findall(r"\\x1b\[31m\\nb:\s+#\s+2|\\x1b\[31m\\nb: 2", text)
@@ -62,8 +62,8 @@ def test_what_has_no_policy_comes_first() -> None:
     full.add("scores", "x", {"weight": 1})
     other = PolicyDraft("b", ["on b"])
     other.add("scores", "x", {"weight": 1})
-    text = written_drafts([full, PolicyDraft("", ["nothing"]), other])
+    text = write_drafts([full, PolicyDraft("", ["nothing"]), other])
     assert text.startswith("# nothing\n\n# on a\napiVersion: ")
     assert "---\n# on b\napiVersion: " in text
     assert [one["metadata"]["name"] for one in yaml.safe_load_all(text)] == ["a", "b"]
-    assert written_drafts([PolicyDraft("", ["nothing"])]) == "# nothing\n"
+    assert write_drafts([PolicyDraft("", ["nothing"])]) == "# nothing\n"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fairlead.control.decide.step_aside import asked_to_step_aside
+from fairlead.control.decide.step_aside import replicas_to_exclude
 from fairlead.replica_state import DataEntryState, FaultState, PolicyState, ReplicaState
 
 
@@ -65,4 +65,4 @@ def replica(*entries: DataEntryState, serving: str = "1") -> ReplicaState:
     ],
 )
 def test_who_is_asked(states: Mapping[str, ReplicaState | str], ready: str, asked: str) -> None:
-    assert asked_to_step_aside(states, {*ready}) == {*asked}
+    assert replicas_to_exclude(states, {*ready}) == {*asked}

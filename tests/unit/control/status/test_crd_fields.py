@@ -126,7 +126,7 @@ def test_the_metric_is_there_while_it_is_known_and_this_replica_leads() -> None:
     assert value() == ""
     registry: Any = type("Registry", (SchedulerRegistry,), {})(policy_index=None, managed=None, settings=None, now=None)
     registry.policy_index = type("Index", (), {"policies": {}})
-    with leader.leading(registry, lambda: 0, crd_fields):
+    with leader.export_gauges(registry, lambda: 0, crd_fields):
         assert value() == ""
         for rules, want in ((OWN, 0.0), (OWN | {"scores": ["expression"]}, 1.0), (OWN, 0.0)):
             crd_fields.compare(document(rules))

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.kube.errors import RequestError, UnreachableError, refusal
-from fairlead.kube.http.retry import Backoff, jittered, wait_s
+from fairlead.kube.http.retry import Backoff, jitter, wait_s
 from fairlead.kube.resources import PODS
 
 
@@ -40,16 +40,16 @@ def test_a_request_is_made_again(error: RequestError, idempotent: bool, want: fl
 
 
 def test_waits_double_up_to_half_a_minute() -> None:
-    assert [jittered(n, lambda: 1.0) for n in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
-    assert jittered(10_000, lambda: 1.0) == 30
-    assert jittered(5, lambda: 0.0) == 0
+    assert [jitter(n, lambda: 1.0) for n in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert jitter(10_000, lambda: 1.0) == 30
+    assert jitter(5, lambda: 0.0) == 0
 
 
 def test_a_healthy_minute_forgives() -> None:
     backoff = Backoff(lambda: 1.0)
-    assert [backoff.failed(0), backoff.failed(1)] == [0.5, 1]
+    assert [backoff.record_failure(0), backoff.record_failure(1)] == [0.5, 1]
     backoff.well(2)
     backoff.well(50)
-    assert backoff.failed(61) == 2, "not quite a minute"
+    assert backoff.record_failure(61) == 2, "not quite a minute"
     backoff.well(70)
-    assert backoff.failed(130) == 0.5
+    assert backoff.record_failure(130) == 0.5

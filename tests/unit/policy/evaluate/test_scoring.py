@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.policy.evaluate.scoring import normalized, on_the_wire, totals
+from fairlead.policy.evaluate.scoring import normalize_scores, on_the_wire, totals
 from fairlead.strategies.contract import Normalize
 from support.policy import Evaluation, node, pod, policy
 
@@ -39,7 +39,7 @@ NORMALIZED: dict[str, tuple[list[float | None], Normalize, list[float] | None]] 
 @pytest.mark.parametrize("name", NORMALIZED)
 def test_raw_values_become_scores(name: str) -> None:
     values, how, want = NORMALIZED[name]
-    found = normalized(values, how)
+    found = normalize_scores(values, how)
     assert found == (want if want is None else pytest.approx(want))
 
 
@@ -48,7 +48,7 @@ ANY = st.lists(st.none() | st.floats(allow_nan=True, allow_infinity=True), min_s
 
 @given(values=ANY, how=st.sampled_from(["None", "MinMax", "Rank"]))
 def test_scores_never_leave_0_to_100_and_keep_the_order(values: list[float | None], how: Normalize) -> None:
-    found = normalized(values, how)
+    found = normalize_scores(values, how)
     known = [value for value in values if value is not None and math.isfinite(value)]
     assert (found is None) == (not known)
     if found is not None:
@@ -84,8 +84,8 @@ WIRE: dict[str, tuple[list[float], list[int]]] = {
 
 @given(values=ANY, how=st.sampled_from(["None", "MinMax", "Rank"]))
 def test_many_nodes_that_share_values_have_the_same_scores(values: list[float | None], how: Normalize) -> None:
-    found = normalized(values, how)
-    assert normalized(values * 5, how) == (found and pytest.approx(found * 5))
+    found = normalize_scores(values, how)
+    assert normalize_scores(values * 5, how) == (found and pytest.approx(found * 5))
 
 
 @pytest.mark.parametrize("name", WIRE)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.explain.mismatch import unmatched
+from fairlead.policy.explain.mismatch import explain_mismatch
 from support.policy import NOW, pod, policy
 
 LABELS = {"tier": "gold", "app": "web"}
@@ -37,12 +37,12 @@ IMPORTANT = {"important": "pod.spec.priority > 100"}
 )
 def test_the_reason_is_said(spec: dict[str, Any], want: str | None) -> None:
     subject = pod(labels=LABELS, of_namespace={"team": "y"})
-    found = unmatched(policy(**spec), subject, "fairlead", NOW)
+    found = explain_mismatch(policy(**spec), subject, "fairlead", NOW)
     assert (found and found.why) == want
 
 
 def test_a_condition_says_what_it_compared() -> None:
-    found = unmatched(policy(match={"conditions": IMPORTANT}), pod(priority=7), "fairlead", NOW)
+    found = explain_mismatch(policy(match={"conditions": IMPORTANT}), pod(priority=7), "fairlead", NOW)
     assert found is not None
     assert [[(change.text, change.left) for change in way] for way in found.ways] == [[("pod.spec.priority > 100", 7)]]
 
@@ -62,4 +62,4 @@ def test_there_is_a_reason_exactly_where_the_policy_is_not_for_the_pod(
     match["conditions"] = {f"c{at}": text for at, text in enumerate(conditions)}
     one, subject = policy(match=match), pod(labels={"team": "x"}, of_namespace=labels)
     is_for = bool(policy_set([one]).matching(subject, "fairlead", NOW))
-    assert (unmatched(one, subject, "fairlead", NOW) is None) is is_for
+    assert (explain_mismatch(one, subject, "fairlead", NOW) is None) is is_for

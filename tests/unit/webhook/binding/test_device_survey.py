@@ -142,7 +142,7 @@ def test_binds_and_writes_are_counted() -> None:
     counters = GrantCounters()
     counters.register(metrics)
     for granted in (True, True, False):
-        counters.bound(granted)
+        counters.count_bind(granted)
     for outcome in (ledger(), Conflicting(), Failed("no")):
         counters.wrote(outcome)
     assert lines(metrics) == {
