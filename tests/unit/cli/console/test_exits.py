@@ -206,9 +206,10 @@ CANNOT: dict[str, tuple[list[str], int, str]] = {
     "uninstall, no such kubeconfig": (["uninstall", "--kubeconfig", "nothing"], 2, r"fairlead uninstall: nothing: .*"),
     "uninstall, nobody there": (
         ["uninstall", "--kubeconfig", "kubeconfig", "--within", "1s"],
-        1,
-        r"fairlead uninstall: .*",
+        2,
+        r"fairlead uninstall: .*127.0.0.1.*; check that the cluster is up, and that --kubeconfig and .*",
     ),
+    "uninstall, a time that is none": (["uninstall", "--within", "soon"], 2, r"fairlead uninstall: --within 'soon'.*"),
     "certs, a file where a folder is to be": (["certs", "--out", "a.yaml"], 1, r"fairlead certs: a.yaml: File exists"),
     "an argument that there is not": (
         ["lint", "a.yaml", "--nothing"],
