@@ -1,7 +1,7 @@
 """Documents: state that Fairlead keeps in ConfigMaps, Secrets and ControllerRevisions, and reads in later versions.
 
 A document says the version of its format. One that cannot be read, or that a newer version wrote, is left alone: it is
-neither changed nor deleted, and its reader reports the fault. `kube.http.documents` writes them. Pure.
+neither changed nor deleted, and its reader reports the fault. `kube.http.document_writer` writes them. Pure.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -44,6 +44,14 @@ DEFINED_TWICE: Final = {
     "Quantity": "the field's word for the text in the API and for the value in CEL",
 }
 """Types of the product that are defined twice all the same."""
+NAMED_TWICE: Final = {
+    "data": "a command has the name of what it shows, here of the model of that field",
+    "devices": "a command has the name of what it shows, here of the model of that field",
+    "errors": "the errors of their own folder, in three that do not import each other",
+    "last_good": "one store: a replica writes it, and commands read it with the rights of the user",
+    "status": "a command has the name of what it shows, here of the model of that field",
+}
+"""Names of modules that two folders of the product have all the same, with the reason."""
 MODULES: Final = sorted(ROOT.rglob("*.py"))
 NAMES_NOTHING: Final = re.compile(
     r"(?:What|Who|Whose|Whom|How|Why|Where|When|Whether|It|They|Those|That|(?:Some|Every|Any|No)(?:body|one|thing))\b"
@@ -100,6 +108,15 @@ def test_a_type_means_one_thing(root: Path) -> None:
 
 def test_each_type_that_may_be_defined_twice_is() -> None:
     assert DEFINED_TWICE.keys() <= _defined_twice(_definitions(ROOT)).keys()
+
+
+def test_a_module_means_one_thing() -> None:
+    """A traceback, an import and a reading path are read by the module's name; a second one of that name misleads."""
+    assert {name for name, count in _module_names().items() if count > 1} == NAMED_TWICE.keys()
+
+
+def _module_names() -> Counter[str]:
+    return Counter(one.stem for one in MODULES if not one.stem.startswith("__"))
 
 
 def test_a_name_that_is_defined_twice_is_found() -> None:

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead.cli.yaml.documents import documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import SourceText
+from fairlead.cli.yaml.yaml_tree import documents
 from fairlead.plain_data import DEPTH_MAX, MERGED_MAX, Loader, expanded_size, explain_error, is_deep
 from support.bombs import merging_maps
 

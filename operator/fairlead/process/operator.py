@@ -23,7 +23,7 @@ from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink,
 from fairlead.kube.access.login import log_in
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
-from fairlead.kube.http.documents import write_document
+from fairlead.kube.http.document_writer import write_document
 from fairlead.kube.watch.secrets import SECRETS, Secrets
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions

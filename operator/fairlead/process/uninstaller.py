@@ -15,10 +15,10 @@ from fairlead.control.decide.decide import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.controller import AUTHORITY, LEASE
 from fairlead.control.loop.waker import CAPACITIES
+from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.control.reconcile.scheduler_bindings import bindings_of_earlier_versions
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.uninstalled import uninstalled_status
 from fairlead.control.status.writer import STATUS_MANAGER

@@ -72,13 +72,13 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest(verb, "", "secrets", "own") for verb in ("get", "list", "watch", "create", "update")
     ],
     "control/reconcile/object_client": [*of_objects()],
-    "kube/http/documents": [ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
+    "kube/http/document_writer": [ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "patch")],
     "control/reconcile/verify_rollout": [ApiRequest("get", "", "pods/log", "own")],
     "control/loop/kopf_runtime": [
         *(ApiRequest(verb, GROUP, PLURAL, "cluster") for verb in ("list", "watch")),
         *(ApiRequest(verb, group, plural, "own") for group, _, plural in CHILDREN for verb in ("list", "watch")),
     ],
-    "control/reconcile/scheduler_bindings": [
+    "control/reconcile/binding_subjects": [
         ApiRequest(verb, RBAC, plural, place, name)
         for plural, place, name in BOUND
         for verb in ("get", "list", "watch", "patch")

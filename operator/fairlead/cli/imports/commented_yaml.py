@@ -7,9 +7,9 @@ from typing import Any
 from fairlead.api.errors import FieldPath
 from fairlead.cli.console.output import clean
 from fairlead.cli.imports.draft import PolicyDraft
-from fairlead.cli.yaml.documents import YamlNode, documents
 from fairlead.cli.yaml.plain_values import find
 from fairlead.cli.yaml.source import SourceText
+from fairlead.cli.yaml.yaml_tree import YamlNode, documents
 from fairlead.yaml_output import WIDTH, to_yaml
 
 

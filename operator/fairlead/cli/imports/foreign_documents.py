@@ -15,7 +15,7 @@ from fairlead.cli.imports.scheduler_config import REPLACING_EXTENDERS, import_sc
 from fairlead.cli.imports.tas_policy import import_tas_policy
 from fairlead.cli.inputs.files import BYTES_MAX, File
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
-from fairlead.cli.yaml import documents as yaml_documents
+from fairlead.cli.yaml import yaml_tree as yaml_documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
 from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
 

@@ -9,16 +9,16 @@ from fairlead.api.names import KIND
 from fairlead.api.parse import shown
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation, with_accepted
-from fairlead.cli.yaml.documents import YamlMapping, YamlNode, YamlScalar, YamlSequence, documents
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
 from fairlead.cli.yaml.scalar_positions import cut_off
 from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
+from fairlead.cli.yaml.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, documents
 from fairlead.cooperative import Clock
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.policy.compile.device_rules import FILTER_PREFIX
 from fairlead.policy.compile.entry_limits import EntryLimits
 from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
 from fairlead.policy.compile.policy_errors import Fault
+from fairlead.policy.compile.share_compiler import FILTER_PREFIX
 from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
 from fairlead.policy.lint.codes import LintCode
 from fairlead.policy.lint.inspection import inspect

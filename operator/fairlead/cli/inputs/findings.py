@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from fairlead.api.errors import FieldPath, render_path
-from fairlead.cli.yaml.documents import YamlNode, YamlScalar
 from fairlead.cli.yaml.plain_values import find, text_at
 from fairlead.cli.yaml.scalar_positions import index_in_file
 from fairlead.cli.yaml.source import SourceText
+from fairlead.cli.yaml.yaml_tree import YamlNode, YamlScalar
 from fairlead.plain_data import resolve_scalar
 from fairlead.policy.lint.acceptances import Acceptance, unused
 from fairlead.policy.lint.codes import LintWarning

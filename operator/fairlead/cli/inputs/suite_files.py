@@ -14,9 +14,9 @@ from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, STDIN, File, Trees, files
 from fairlead.cli.inputs.findings import Finding, PolicyLocation
 from fairlead.cli.inputs.strategy_folder import custom_strategies
-from fairlead.cli.yaml.documents import YamlNode, YamlScalar, documents
 from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
+from fairlead.cli.yaml.yaml_tree import YamlNode, YamlScalar, documents
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.suites.node_values import entry_errors
 from fairlead.suites.suite import Suite

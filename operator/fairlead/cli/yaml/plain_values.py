@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.errors import FieldPath
-from fairlead.cli.yaml.documents import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from fairlead.cli.yaml.parse_errors import TEMPLATE
 from fairlead.cli.yaml.source import SourceText
+from fairlead.cli.yaml.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from fairlead.plain_data import key_text, resolve_scalar
 
 VALUES_MAX: Final = 200_000

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.cli.yaml.documents import YamlScalar
+from fairlead.cli.yaml.yaml_tree import YamlScalar
 
 _COMMENT: Final = re.compile(r"[ \t]+#([^\r\n]*)")
 # Messages of `cel.hints` about an expression that is cut short, and about one whose result has another type.

@@ -17,11 +17,12 @@ from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.leader_metrics import LeaderMetrics
-from fairlead.control.loop.poller import ReplicaPoller
 from fairlead.control.loop.queue import SchedulerQueue
+from fairlead.control.loop.replica_poller import ReplicaPoller
 from fairlead.control.loop.uninstall_hook import UninstallHook
 from fairlead.control.loop.waker import Waker
 from fairlead.control.reconcile.apply import Applier
+from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
@@ -29,9 +30,8 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
-from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.replicas import ReplicaClient
-from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings

@@ -11,10 +11,10 @@ from typing import Any, Final
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.queue import SchedulerQueue
+from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.owner_references import NamespaceOwner
-from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.resources import POLICIES, ObjectRef
 from fairlead.render.object_names import SCHEDULER_LABEL

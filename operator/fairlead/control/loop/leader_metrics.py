@@ -7,8 +7,8 @@ replica that does not lead has no gauges of schedulers and policies.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import ROLLOUT_RESULTS, ReconcileResult
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.kube.errors import ConflictError
 from fairlead.metrics import LONG_BUCKETS, Labels, Metrics

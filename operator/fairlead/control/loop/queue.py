@@ -11,8 +11,8 @@ from typing import Final
 
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.reconciler import Reconciler
-from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import NOTHING, ReconcileResult
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError, ConflictError, ForbiddenError

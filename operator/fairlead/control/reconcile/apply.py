@@ -7,11 +7,11 @@ from typing import Final
 
 from fairlead.control.decide.decide import ReconcileDecision, deletion_order, objects_to_prune
 from fairlead.control.decide.persisted_state import STATE, to_config_map
+from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.object_client import ObjectClient, ref_of
 from fairlead.control.reconcile.observe import ObservedObjects
 from fairlead.control.reconcile.result import Drift
-from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
-from fairlead.kube.http.documents import write_document
+from fairlead.kube.http.document_writer import write_document
 from fairlead.render.object_names import ObjectNames
 
 LOG: Final = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.documents import Document, Format
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
-from fairlead.kube.http.documents import DocumentFaultError, write_document
+from fairlead.kube.http.document_writer import DocumentFaultError, write_document
 from fairlead.kube.resources import ObjectRef, Resource
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, Meta

@@ -17,9 +17,9 @@ from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.observe import ObservedObjects, observe
-from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.result import Drift, FinishedRollout, ReconcileResult
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.reconcile.verify_rollout import probe_extender_urls, recent_scheduler_errors
 from fairlead.kube.errors import ClusterError, RequestError
 from fairlead.kube.watch.secrets import Secrets

@@ -12,8 +12,8 @@ import msgspec
 
 from fairlead import replica_state
 from fairlead.api.errors import InvalidObjectError
+from fairlead.control.decide.replicas_to_exclude import replicas_to_exclude
 from fairlead.control.decide.rollout_observation import find_condition, is_ready
-from fairlead.control.decide.step_aside import replicas_to_exclude
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.replica_state import ReplicaState

@@ -14,7 +14,6 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
 from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, drop_references, finish, within
-from fairlead.policy.compile.device_rules import device_filters, device_shares
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
@@ -31,6 +30,7 @@ from fairlead.policy.compile.model import (
     Selector,
 )
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.compile.share_compiler import device_filters, device_shares
 from fairlead.policy.compile.strategy_rules import StrategyRules
 from fairlead.strategies.contract import Filter, Score, Strategy
 from fairlead.strategies.reads import EVERY

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from fairlead.api.params import DeviceShareName, Params
 from fairlead.strategies.contract import CompiledShares, Filter, Score, Strategy, Use
-from fairlead.strategies.devices.rules import DeviceObjective, device_filter, device_score
+from fairlead.strategies.devices.device_rules import DeviceObjective, device_filter, device_score
 
 
 class DeviceShareFilter(Params):

@@ -8,7 +8,7 @@ from fairlead.grants.device_usage import Ask, DeviceUsage
 from fairlead.grants.entry import Grant, LedgerEntry
 from fairlead.grants.entry_state import PodState
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.evaluate.device_grants import RequestedDevices, choose_devices
+from fairlead.policy.evaluate.requested_devices import RequestedDevices, choose_devices
 from fairlead.strategies.devices.layout import size_of
 from fairlead.strategies.devices.record import gpushare_annotations
 from fairlead.time_units import SECOND_NS

@@ -8,7 +8,7 @@ from fairlead.grants.commit import Refused
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.annotations import Annotations, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.device_grants import RequestedDevices, requested_devices
+from fairlead.policy.evaluate.requested_devices import RequestedDevices, requested_devices
 from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError

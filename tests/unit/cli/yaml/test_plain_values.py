@@ -2,9 +2,9 @@
 
 import pytest
 
-from fairlead.cli.yaml.documents import documents
 from fairlead.cli.yaml.plain_values import find, text_at, to_data
 from fairlead.cli.yaml.source import SourceText
+from fairlead.cli.yaml.yaml_tree import documents
 
 READ = {
     "yes": True, "y": True, "On": True, "true": True, "no": False, "N": False, "off": False, "False": False,

@@ -8,10 +8,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.cli.yaml.documents import YamlNode, YamlScalar, documents
 from fairlead.cli.yaml.plain_values import find
 from fairlead.cli.yaml.scalar_positions import index_in_file, offsets
 from fairlead.cli.yaml.source import BrokenError, SourceText
+from fairlead.cli.yaml.yaml_tree import YamlNode, YamlScalar, documents
 from support.examples import MANY
 
 
@@ -201,7 +201,7 @@ def test_whatever_was_written_is_found(
 
 
 def test_every_case_is_found_by_the_parser_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.cli.yaml.documents._LOADER", yaml.SafeLoader)
+    monkeypatch.setattr("fairlead.cli.yaml.yaml_tree._LOADER", yaml.SafeLoader)
     refused = set()
     for sentence, text in CASES.items():
         try:

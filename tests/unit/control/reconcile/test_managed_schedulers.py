@@ -15,7 +15,7 @@ from fairlead.control.reconcile.managed_schedulers import (
 )
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.documents import FORMAT
-from fairlead.kube.http.documents import DocumentFaultError
+from fairlead.kube.http.document_writer import DocumentFaultError
 from scripted.loop import in_loop
 from support.faults.api import Api
 from support.faults.faults import Wire

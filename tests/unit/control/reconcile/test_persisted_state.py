@@ -8,14 +8,14 @@ from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.decide.persisted_state import PersistedState, to_config_map
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.control.reconcile.apply import Applier
+from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.observe import observe
 from fairlead.control.reconcile.owner_references import NamespaceOwner
-from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
 from fairlead.documents import FORMAT
 from fairlead.kube.errors import ConflictError
 from fairlead.kube.http.client import Client
-from fairlead.kube.http.documents import DocumentFaultError
+from fairlead.kube.http.document_writer import DocumentFaultError
 from fairlead.render.object_names import ObjectNames
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from scripted.loop import in_loop

@@ -10,12 +10,12 @@ from generate.crds import installed_policy
 
 from fairlead.control.decide.desired import PolicyIndex
 from fairlead.control.reconcile.apply import Applier
+from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
-from fairlead.control.reconcile.registry import SchedulerRegistry
 from fairlead.control.reconcile.result import Drift, ReconcileResult
-from fairlead.control.reconcile.scheduler_bindings import SchedulerBindings
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM
 from fairlead.render.shipped_templates import templates

@@ -11,7 +11,7 @@ from generate.crds import installed_policy
 from fairlead.api.crdgen import custom_resource_definition
 from fairlead.api.v1alpha1 import deciding_fields
 from fairlead.control.loop.leader_metrics import LeaderMetrics
-from fairlead.control.reconcile.registry import SchedulerRegistry
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields, OpenApiDocument, decode_document
 from fairlead.metrics import Metrics
 from support.faults.api import described

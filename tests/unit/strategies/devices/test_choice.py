@@ -38,8 +38,8 @@ from fairlead.strategies.devices.choice import (
     need_of,
     usage_for,
 )
+from fairlead.strategies.devices.device_rules import device_filter, device_score
 from fairlead.strategies.devices.layout import layout_of
-from fairlead.strategies.devices.rules import device_filter, device_score
 from support.examples import MANY
 from support.strategies.facts import Node, Notes, OnNode, Pod
 from support.strategies.samples import device_share

@@ -14,7 +14,7 @@ from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import DeviceShareRule, FilterRule
 from fairlead.policy.views.faults import RAISED
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.rules import device_filter
+from fairlead.strategies.devices.device_rules import device_filter
 from fairlead.strategies.facts import PodFacts, Unknown
 from fairlead.strategies.reads import Reads
 

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.documents import FORMAT, Document, Format
 from fairlead.kube.errors import ConflictError, RequestError
-from fairlead.kube.http.documents import DocumentFaultError, write_document
+from fairlead.kube.http.document_writer import DocumentFaultError, write_document
 from fairlead.kube.resources import ObjectRef, Resource
 from scripted.loop import in_loop
 from support.faults.api import Api

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fairlead.control.decide.step_aside import replicas_to_exclude
+from fairlead.control.decide.replicas_to_exclude import replicas_to_exclude
 from fairlead.replica_state import DataEntryState, FaultState, PolicyState, ReplicaState
 
 
