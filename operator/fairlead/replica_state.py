@@ -104,6 +104,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Calls in which it rejected all nodes of the sample although another node would have passed."""
     data: tuple[DataEntryState, ...] = ()
     """Its measured entries."""
+    reviewed: int = 0
+    """Newest generation that the API server had this replica review; 0: none since it started."""
 
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +124,8 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Reasons of recently refused connections, by address."""
     missing_permission: str = ""
     """Missing permission, with the RBAC rule to add; "" if none is missing."""
+    reviews: bool = False
+    """Whether it has an admission check and says which generations it reviewed; older replicas do not."""
     schedulable_again: bool = False
     """Whether pods that it rejected may be schedulable again, so that the scheduler must be woken."""
 

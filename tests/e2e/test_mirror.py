@@ -1,5 +1,6 @@
 """A cluster behind a mirror of images whose API server reaches only the nodes' own network, at one port."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender import Stage
+from fairlead.cli.main import main
+from support.chart.chart import NAMESPACE
 from support.chart.release import (
     DEPLOYMENT,
     HOOKS,
@@ -18,8 +21,10 @@ from support.chart.release import (
     refused,
     released,
 )
+from support.kube.crd import POLICIES
 from support.kube.registry import registry
 from testbed import build, images, operator_image
+from testbed.api import wait_for
 from testbed.fixtures import Cluster
 from testbed.versions import program
 
@@ -95,3 +100,41 @@ def test_policies_are_checked_at_the_port_of_the_nodes_network(release: Release,
     listening = {port["name"]: port["hostPort"] for port in pod["spec"]["containers"][0]["ports"]}
     assert listening == {"webhook": 8443, "admission": ADMISSION, "probes": PROBES}
     assert release.api.text(f"{PODS}/{pod['metadata']['name']}:{PROBES}/proxy/readyz")
+
+
+def test_a_check_that_the_api_server_does_not_reach_is_not_silent(
+    release: Release, pods: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = f"/api/v1/namespaces/{NAMESPACE}/services/fairlead"
+    before = release.api.get(service)["spec"]["ports"]
+    blocked = [{**one, "targetPort": 9} if one["port"] == ADMISSION else one for one in before]
+    path = f"{POLICIES}/bad"
+    bad = document("bad", filters=[{"name": "pool", "expression": "node.metadata.nam == 'a'"}])
+    release.api.patch(service, {"spec": {"ports": blocked}})
+    try:
+        wait_for("the port to be blocked", lambda: not refused(lambda: _apply(release, bad, "--dry-run=server")))
+        _apply(release, bad)
+        (message,) = wait_for("a warning", lambda: _unreviewed(release.api.get(path)), timeout_s=60)
+        assert f"let it reach port {ADMISSION}" in message
+        assert "hostNetwork: true" in message
+        (pod,) = release.pods(OPERATOR)
+        metrics = release.api.text(f"{PODS}/{pod['metadata']['name']}:{PROBES}/proxy/metrics")
+        assert 'fairlead_policy_unreviewed{policy="bad"} 1' in metrics
+        assert main(["status", "--kubeconfig", str(release.cluster.kubeconfig), "-o", "json"]) == 1
+        (problem,) = [one for one in json.loads(capsys.readouterr().out)["wrong"] if one["reason"] == "NotReviewed"]
+        assert problem["message"].endswith("so policies were not reviewed: bad")
+        assert all(cure in problem["cure"] for cure in ("ports.admission", "hostNetwork"))
+    finally:
+        release.api.patch(service, {"spec": {"ports": before}})
+    wait_for("the port to be open", lambda: refused(lambda: _apply(release, bad, "--dry-run=server")))
+    release.put("bad", filters=_FILTERS)
+    wait_for("the warning to go", lambda: not _unreviewed(release.api.get(path)), timeout_s=60)
+
+
+def _apply(release: Release, policy: str, *more: str) -> str:
+    return release.kubectl("apply", "-f", "-", *more, stdin=policy)
+
+
+def _unreviewed(policy: "Object") -> list[str]:
+    warnings = policy.get("status", {}).get("warnings", ())
+    return [one["message"] for one in warnings if one["reason"] == "NotReviewed"]

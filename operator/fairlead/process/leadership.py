@@ -40,6 +40,7 @@ class Leadership:
             namespace=settings.namespace,
             service=settings.service,
             port=settings.listen.port,
+            admission_port=settings.admission.port if settings.admission is not None else 0,
             url=f"https://{settings.service}.{settings.namespace}.svc:{settings.listen.port}",
             selector=settings.selector,
             instance=me,

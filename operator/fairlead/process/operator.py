@@ -36,6 +36,7 @@ from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsRel
 from fairlead.process.tasks import do_nothing, every, listen, told_to_stop
 from fairlead.replica_state import DataEntryState
 from fairlead.webhook.admission.admission_server import AdmissionServer
+from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.extender.callers import Callers, callers, expected
@@ -139,9 +140,12 @@ class OperatorReplica:
         core.reloader.stays = callers.stays
         policies = WatchedPolicies(client, core.reloader, core.last_good)
         self.rejected = RejectedPods()
+        self.received = ReceivedReviews()
         self.admission = AdmissionServer(
             certificates.tls,
-            lambda body: review_steps(body, core.model, core.policies.options, core.policies.serving.policies),
+            lambda body: review_steps(
+                body, core.model, core.policies.options, core.policies.serving.policies, self.received
+            ),
             core.refuse,
             lambda: file.settings.admission.client_ca,
             observe=core.metrics.histogram(
@@ -268,6 +272,8 @@ class OperatorReplica:
                 issuer=trust.issuer if trust is not None else "",
                 missing_permissions=self._missing_permission(),
                 schedulable_again=self.rejected.schedulable_again,
+                reviewed=self.received.generation,
+                reviews=self.settings.admission is not None,
             )
         )
         self.rejected.schedulable_again = False

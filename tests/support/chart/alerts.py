@@ -54,6 +54,9 @@ CASES = {
         {_total("policy_state", policy="p", reason="Compiled"): "1x60"},
         {"policy": "p", "reason": "LastGoodServes"},
     ),
+    "FairleadPoliciesNotReviewed": AlertCase(
+        {_total("policy_unreviewed", policy="p"): "1x60"}, {_total("policy_unreviewed", policy="p"): "0x60"}
+    ),
     "FairleadRolledBack": AlertCase(
         {_total("rollout_duration_seconds_count", scheduler="s", result="rolled_back"): "0x25 1x35"},
         {_total("rollout_duration_seconds_count", scheduler="s", result="verified"): "0x25 1x35"},

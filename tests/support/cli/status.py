@@ -110,6 +110,11 @@ _WARNING = {
     "count": 2,
     "message": "pods wait that only it refuses",
 }
+_UNREVIEWED = {
+    "reason": "NotReviewed",
+    "count": 1,
+    "message": "generation 4 was stored without a review",
+}
 _WAITING: Object = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
 _NO_METRICS: Mapping[str, object] = {f"{PODS}/fairlead-{one}:8080/proxy/metrics": 403 for one in "ab"}
 _SCHEDULER_PODS = [pod("kube-scheduler-gpu-1", scheduler="gpu"), pod("kube-scheduler-gpu-2", scheduler="gpu")]
@@ -191,6 +196,17 @@ SCENES: dict[str, tuple[Answers, int]] = {
             PODS=_WELL,
             POLICIES=items(
                 policy("cool", conditions=[*policy("cool")["status"]["conditions"], _NO_VALUES]), policy("gpu-class")
+            ),
+        ),
+        1,
+    ),
+    "not-reviewed": (
+        cluster(
+            PODS=_WELL,
+            POLICIES=items(
+                policy("gpu-mark", warnings=[_UNREVIEWED]),
+                policy("gpu-class", warnings=[_UNREVIEWED]),
+                policy("seen", warnings=[_WARNING]),
             ),
         ),
         1,

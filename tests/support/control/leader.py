@@ -176,6 +176,7 @@ def ground(
             model=installed_policy(),
             settings=lambda: ground.settings,
             namespace=namespace,
+            admission_port=9443,
             service=SERVICE,
             port=stub.port,
             url=url or f"https://127.0.0.1:{stub.port}",

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,7 +47,12 @@ class FakeCluster:
     material: ReplicaCertificates | None = None
     counted: Callable[[], int] = lambda: 0
     """How often its rule could not decide, and how many pods it alone refuses."""
+    admission: Literal["off", "reached", "blocked"] = "off"
+    """Whether its replica is to review policies, and the API server reaches it."""
+    process: str = ""
+    """Its replica's process."""
     api: Api = field(init=False)
+    _reviewed: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.api = Api(lambda: f"{self.now():%Y-%m-%dT%H:%M:%SZ}")
@@ -85,12 +90,17 @@ class FakeCluster:
         """State of the replica, which serves at once all that there is."""
         assert self.material is not None
         taken = self.material.state
-        policies = {key[3]: _served(one, self.counted()) for key, one in self.api.of("schedulerextenderpolicies")}
+        policies = {
+            key[3]: _served(one, self.counted(), self._reviewed)
+            for key, one in self.api.of("schedulerextenderpolicies")
+        }
         state = ReplicaState(
             policy_set="-".join(f"{name}/{one.generation}/{one.serving}" for name, one in policies.items()) or "none",
             policies=policies,
             authorities=taken.trusts if taken else "",
             issuer=taken.issuer if taken else "",
+            process=self.process,
+            reviews=self.admission != "off",
         )
         return {"fairlead-1": state}
 
@@ -99,6 +109,8 @@ class FakeCluster:
             self._authority(happened.obj)
         if happened.key in (DEPLOYMENT, LEASE):
             self._soon()
+        if happened.key[1] == "schedulerextenderpolicies" and self.admission == "reached":
+            self._reviewed[happened.obj["metadata"]["uid"]] = happened.obj["metadata"]["generation"]
 
     def _soon(self) -> None:
         asyncio.get_running_loop().call_later(SOON_S, self.run)
@@ -150,7 +162,7 @@ class FakeCluster:
         api.put(PLACED, {**api.objects.get(PLACED, {"metadata": {}}), **pod})
 
 
-def _served(policy: Object, counted: int) -> PolicyState:
+def _served(policy: Object, counted: int, reviewed: Mapping[str, int]) -> PolicyState:
     metadata, spec = policy["metadata"], policy["spec"]
     generation = str(metadata["generation"])
     leaves = "deletionTimestamp" in metadata
@@ -165,4 +177,5 @@ def _served(policy: Object, counted: int) -> PolicyState:
         binds=not leaves and "binding" in spec,
         rules=(RuleState(kind="Filter", name="f", errors=counted, last_error="no such key" if counted else ""),),
         rejected_pods=counted // 10 % 2,
+        reviewed=reviewed.get(metadata["uid"], 0),
     )

@@ -41,6 +41,7 @@ def _operator(cluster: FakeCluster, wire: Wire) -> LeaderContext:
         model=MODEL,
         settings=lambda: SETTINGS,
         namespace=NAMESPACE,
+        admission_port=9443,
         service="fairlead",
         port=8443,
         url="https://fairlead:8443",

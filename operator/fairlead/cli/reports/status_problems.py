@@ -7,6 +7,7 @@ from fairlead.cli.inputs.metrics_text import Samples
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.reports.status_data import STALE_S, PolicyRow, ProblemRow, ReplicaRow, SchedulerRow
 from fairlead.control.decide.rollout_observation import find_condition
+from fairlead.control.status.build import NOT_REVIEWED
 from fairlead.control.status.reasons import REASONS
 
 LEASE: Final = "fairlead"
@@ -24,6 +25,7 @@ def problems(
 ) -> Iterator[ProblemRow]:
     """Yield all problems."""
     yield from _wrong_operator(survey, replicas)
+    yield from _wrong_admission(survey.policies)
     yield from _wrong_leader(survey, replicas)
     yield from _wrong_cluster(survey, samples)
     yield from _wrong_schedulers(schedulers)
@@ -59,6 +61,25 @@ def _wrong_operator(survey: Survey, replicas: Sequence[ReplicaRow]) -> Iterator[
         yield ProblemRow(
             kind="operator", name=LEASE, reason="SetsDiffer", message=what, cure="This resolves itself within seconds."
         )
+
+
+def _wrong_admission(policies: Iterable[Obj]) -> Iterator[ProblemRow]:
+    """Yield a problem if no replica reviewed some policies."""
+    unreviewed = sorted(
+        policy["metadata"]["name"]
+        for policy in policies
+        if any(one["reason"] == NOT_REVIEWED for one in policy.get("status", {}).get("warnings", ()))
+    )
+    if unreviewed:
+        what = (
+            f"the API server does not reach the admission check, so policies were not reviewed: {', '.join(unreviewed)}"
+        )
+        cure = (
+            "Let the API server reach the admission port of the operator's pods, set the chart's ports.admission to a "
+            "port that it reaches (10250 on private GKE), or its hostNetwork: true (EKS with an overlay network); then "
+            "apply the policies again."
+        )
+        yield ProblemRow(kind="operator", name=LEASE, reason=NOT_REVIEWED, message=what, cure=cure)
 
 
 def uninstalled_at(survey: Survey) -> str | None:

@@ -35,6 +35,7 @@ from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings
+from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
@@ -63,6 +64,8 @@ class LeaderContext:
     service: str
     port: int
     """Port of the webhook, in the Service and in the pods."""
+    admission_port: int
+    """Port of the admission check."""
     url: str
     """URL at which schedulers call the operator."""
     selector: str
@@ -137,7 +140,8 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderCont
                 await ca_bundle.set(authorities.read(kept.data))
         controller = _controller(operator, client, objects, secrets, certificates, ca_bundle, uninstall_hook)
         crd_fields = controller.queue.statuses.crd_fields
-        with operator.metrics.export_gauges(controller.queue.registry, controller.queue.depth, crd_fields):
+        unreviewed = controller.informer.unreviewed
+        with operator.metrics.export_gauges(controller.queue.registry, controller.queue.depth, crd_fields, unreviewed):
             await controller.informer.resync()
             yield controller
 
@@ -174,6 +178,8 @@ def _controller(
         nodes=operator.nodes,
         now=now,
     )
+    time = asyncio.get_running_loop().time
+    unreviewed = UnreviewedGenerations(time)
     statuses = StatusWriter(
         policy_index=policy_index,
         replicas=replicas,
@@ -182,6 +188,8 @@ def _controller(
         is_leader=is_leader,
         warnings=operator.warnings,
         crd_fields=CrdFields(deciding_fields(operator.model)),
+        unreviewed=unreviewed,
+        admission_port=operator.admission_port,
         poll_requested=poll_requested,
         now=now,
     )
@@ -218,6 +226,7 @@ def _controller(
         queue=queue,
         poll_requested=poll_requested,
         missing_permissions=missing,
+        unreviewed=unreviewed,
     )
     poller = ReplicaPoller(
         policy_index=policy_index,
@@ -225,7 +234,8 @@ def _controller(
         queue=queue,
         statuses=statuses,
         replicas=replicas,
-        waker=Waker(client, namespace, now, asyncio.get_running_loop().time, missing, operator.metrics.wakeups),
+        waker=Waker(client, namespace, now, time, missing, operator.metrics.wakeups),
+        unreviewed=unreviewed,
         events=events,
         missing_permissions=missing,
         facts=facts,

@@ -15,6 +15,7 @@ from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.resources import POLICIES, ObjectRef
 from fairlead.render.object_names import SCHEDULER_LABEL
@@ -37,14 +38,24 @@ class PolicyInformer:
     poll_requested: asyncio.Event
     """Set when the replicas are to be polled at once."""
     missing_permissions: MissingPermissions
+    unreviewed: UnreviewedGenerations
 
     def on_policy_event(self, kind: str | None, policy: Obj) -> None:
         """Handle an event of a policy."""
         before = self.policy_index.policies.get(policy["metadata"]["name"])
         scheduler = self.policy_index.apply_event(kind, policy)
+        self._note_stored(kind, before, policy)
         if before is None or kind == "DELETED" or _edit(before) != _edit(policy):
             self.queue.enqueue(scheduler)
             self.poll_requested.set()
+
+    def _note_stored(self, kind: str | None, before: Obj | None, policy: Obj) -> None:
+        """Note a generation that is new; without a kind of event it is from a list."""
+        metadata, known = policy["metadata"], (before or {}).get("metadata", {})
+        if kind == "DELETED":
+            self.unreviewed.forget(metadata["name"])
+        elif any(known.get(key) != metadata[key] for key in ("uid", "generation")):
+            self.unreviewed.add_stored(policy) if kind else self.unreviewed.add_listed(policy)
 
     async def resync(self) -> None:
         """List all policies and schedulers, and handle what no event reported.

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from fairlead.control.reconcile.result import ROLLOUT_RESULTS, ReconcileResult
 from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields
+from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.kube.errors import ConflictError
 from fairlead.metrics import LONG_BUCKETS, Labels, Metrics
 
@@ -21,6 +22,7 @@ class LeaderMetrics:
         self._registry: SchedulerRegistry | None = None
         self._depth: Callable[[], int] = lambda: 0
         self._crd_fields: CrdFields | None = None
+        self._unreviewed: UnreviewedGenerations | None = None
         self._reconcile = metrics.histogram(
             "fairlead_reconcile_duration_seconds",
             "Time that a reconcile of a scheduler took, by the result: success, refused, conflict, error or fault.",
@@ -46,6 +48,13 @@ class LeaderMetrics:
             "fairlead_reconcile_queue_depth",
             "Schedulers that wait for a reconcile.",
             ask=lambda: {(): self._depth()} if self._registry else {},
+        )
+        metrics.gauge(
+            "fairlead_policy_unreviewed",
+            "1 for a policy whose current generation no replica reviewed, because the API server does not reach the "
+            "admission check.",
+            "policy",
+            ask=self._unreviewed_policies,
         )
         metrics.gauge(
             "fairlead_crd_outdated",
@@ -76,15 +85,20 @@ class LeaderMetrics:
 
     @contextmanager
     def export_gauges(
-        self, registry: SchedulerRegistry, depth: Callable[[], int], crd_fields: CrdFields
+        self,
+        registry: SchedulerRegistry,
+        depth: Callable[[], int],
+        crd_fields: CrdFields,
+        unreviewed: UnreviewedGenerations,
     ) -> Iterator[None]:
         """Export the gauges of these schedulers while the context is open."""
         self._transitions.add()
         self._registry, self._depth, self._crd_fields = registry, depth, crd_fields
+        self._unreviewed = unreviewed
         try:
             yield
         finally:
-            self._registry = self._crd_fields = None
+            self._registry = self._crd_fields = self._unreviewed = None
 
     def count_reconcile(self, scheduler: str, result: ReconcileResult | None, seconds: float) -> None:
         """Count a reconcile; None means that it ended with an internal error."""
@@ -96,6 +110,9 @@ class LeaderMetrics:
 
     def _results(self) -> Mapping[str, ReconcileResult]:
         return {} if self._registry is None else dict(self._registry.results)
+
+    def _unreviewed_policies(self) -> Mapping[Labels, float]:
+        return {} if self._unreviewed is None else {(name,): 1.0 for name in self._unreviewed}
 
     def _crd_outdated(self) -> Mapping[Labels, float]:
         missing = self._crd_fields.missing if self._crd_fields is not None else None

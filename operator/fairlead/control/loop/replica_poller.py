@@ -16,6 +16,7 @@ from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.status.events import EventRecorder
+from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError
 from fairlead.pki.authority import AuthorityError
@@ -41,6 +42,7 @@ class ReplicaPoller:
     statuses: StatusWriter
     replicas: ReplicaClient
     waker: Waker
+    unreviewed: UnreviewedGenerations
     events: EventRecorder
     missing_permissions: MissingPermissions
     facts: FactsGatherer
@@ -94,11 +96,13 @@ class ReplicaPoller:
         if self.replicas.aside - aside:
             self.requested.set()  # it is asked by the next poll
         await self.waker.on_poll(after)
+        changed = self.unreviewed.on_poll(after)
         await self.events.retry_refused()
         if not self.queue.replicas_polled.is_set():
             return
         new = (
-            before != after
+            changed
+            or before != after
             or self.missing_permissions.messages
             or self.missing_permissions.changes != self._reported_missing
         )

@@ -21,6 +21,7 @@ AGES_S: Final = 300.0
 """Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
 _EVALUATIONS: Final = get_args(Evaluation)
+NOT_REVIEWED: Final = "NotReviewed"
 _COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods: they count as counters."""
 
@@ -40,6 +41,8 @@ class StatusInputs:
     invalid: str = ""
     warnings: Sequence[tuple[str, str, str]] = ()
     """Reasons and messages of lint."""
+    unreviewed_by: int | None = None
+    """Port of the admission check, which did not review this generation; None if it did, or if that is unknown."""
 
 
 def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
@@ -157,6 +160,15 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
         by_reason["Conflict"] = [*conflicts]
     for reason, sentences in sorted(by_reason.items()):
         yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
+    if inputs.unreviewed_by is not None:
+        yield {
+            "reason": NOT_REVIEWED,
+            "count": 1,
+            "message": f"generation {inputs.policy['metadata']['generation']} was stored without a review, because the "
+            f"API server does not reach the admission check: let it reach port {inputs.unreviewed_by} of the "
+            "operator's pods, or set the chart's ports.admission to a port that it reaches, or its hostNetwork: true; "
+            "then apply the policy again",
+        }
     if slow := dict.fromkeys(text for one in states for text in one.slow_for):
         yield {
             "reason": "TooSlowForSome",

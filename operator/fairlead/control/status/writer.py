@@ -21,6 +21,7 @@ from fairlead.control.status.build import AGES_S, COUNTERS_S, StatusInputs, buil
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.lint_cache import Warnings
+from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.resources import POLICIES, decode_object
 from fairlead.logs import RateLimiter
@@ -41,6 +42,8 @@ class StatusWriter:
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
     """Returns the warnings of lint; None while it runs, and calls back at its end."""
     crd_fields: CrdFields
+    unreviewed: UnreviewedGenerations
+    admission_port: int
     poll_requested: asyncio.Event
     """Set when a pending status can be written."""
     now: Callable[[], datetime]
@@ -92,6 +95,7 @@ class StatusWriter:
             paused=is_paused(self.policy_index.policies_of(scheduler)),
             crd_outdated=self.crd_fields.describe_loss(policy),
             warnings=warnings or (),
+            unreviewed_by=self.admission_port if policy["metadata"]["name"] in self.unreviewed else None,
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), build_status(about, now)
         differs = status_change(before, after)

@@ -22,6 +22,7 @@ from fairlead.policy.lint.acceptances import ACCEPT, ACROSS_POLICIES, LENGTH_MAX
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps
 from fairlead.policy.lint.policy_set_checks import conflicts_with
+from fairlead.webhook.admission.received import ReceivedReviews
 
 PIECE: Final = 120
 PIECES: Final = 8
@@ -69,6 +70,7 @@ class _Request(msgspec.Struct, frozen=True):
     uid: Annotated[str, msgspec.Meta(max_length=253)]
     kind: _Kind = _Kind()
     operation: str = ""
+    dryRun: bool | None = None  # noqa: N815
     object: _Part = _NOTHING
     oldObject: _Part = _NOTHING  # noqa: N815
 
@@ -101,10 +103,11 @@ def review_steps(
     model: type[SchedulerExtenderPolicy],
     rules: CompileOptions,
     serving: Sequence[CompiledPolicy] = (),
+    received: ReceivedReviews | None = None,
 ) -> Steps[bytes]:
     """Return the answer, pausing so that others are served meanwhile; `serving` are the policies that serve.
 
-    Raises NoReviewError.
+    The review is recorded in `received`, whatever its answer. Raises NoReviewError.
     """
     try:
         request = _decode(body).request
@@ -118,6 +121,11 @@ def review_steps(
     after = _read(request.object)
     if after is None:
         after = _Object()
+    if received is not None:
+        generation = _small(after.metadata.generation)
+        # what a dry run changes is stored by nobody, and another change gets its number
+        if not request.dryRun or (before is not None and _small(before.metadata.generation) == generation):
+            received.record(_small(after.metadata.uid), generation)
     if request.operation == "UPDATE" and before is not None and _written(before) == _written(after):
         return _answer(request.uid)
     yield

@@ -1,6 +1,6 @@
 """Report of this replica to the leader, from the state of its parts. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,6 +38,9 @@ class ReportInputs:
     issuer: str = ""
     missing_permissions: str = ""
     schedulable_again: bool = False
+    reviewed: Callable[[str], int] = lambda _uid: 0
+    """Returns the newest reviewed generation of a policy, by its UID."""
+    reviews: bool = False
 
 
 def report(inputs: ReportInputs) -> ReplicaState:
@@ -57,13 +60,20 @@ def report(inputs: ReportInputs) -> ReplicaState:
         refused_connections=dict(inputs.refused_connections),
         missing_permission=inputs.missing_permissions,
         schedulable_again=inputs.schedulable_again,
+        reviews=inputs.reviews,
     )
 
 
 def _policy(
     inputs: ReportInputs, state: PolicyStatus, policy: CompiledPolicy | None, colliding: Iterable[str]
 ) -> PolicyState:
-    minimal = PolicyState(uid=state.uid, generation=state.generation, reason=state.reason, message=state.message)
+    minimal = PolicyState(
+        uid=state.uid,
+        generation=state.generation,
+        reason=state.reason,
+        message=state.message,
+        reviewed=inputs.reviewed(state.uid),
+    )
     if policy is None or policy.uid != minimal.uid:  # its first generation is not serving yet
         return minimal
     filters = policy.filters or policy.protections
@@ -87,6 +97,7 @@ def _policy(
         conflicts=tuple(colliding),
         rejected_pods=inputs.refused.get(policy.name, 0),
         missed_samples=inputs.missed.get(policy.name, 0),
+        reviewed=minimal.reviewed,
     )
 
 

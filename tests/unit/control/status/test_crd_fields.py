@@ -13,6 +13,7 @@ from fairlead.api.v1alpha1 import deciding_fields
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields, OpenApiDocument, decode_document
+from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.metrics import Metrics
 from support.faults.api import described
 
@@ -126,7 +127,7 @@ def test_the_metric_is_there_while_it_is_known_and_this_replica_leads() -> None:
     assert value() == ""
     registry: Any = type("Registry", (SchedulerRegistry,), {})(policy_index=None, managed=None, settings=None, now=None)
     registry.policy_index = type("Index", (), {"policies": {}})
-    with leader.export_gauges(registry, lambda: 0, crd_fields):
+    with leader.export_gauges(registry, lambda: 0, crd_fields, UnreviewedGenerations(lambda: 0.0)):
         assert value() == ""
         for rules, want in ((OWN, 0.0), (OWN | {"scores": ["expression"]}, 1.0), (OWN, 0.0)):
             crd_fields.compare(document(rules))

@@ -7,10 +7,12 @@ import pytest
 
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import RULES_MAX
+from fairlead.cooperative import finish
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.webhook.admission import review as admission
 from fairlead.webhook.admission.admission_server import MAX_BODY
+from fairlead.webhook.admission.received import KEPT, ReceivedReviews
 from fairlead.webhook.admission.review import MESSAGE_MAX, PIECE, PIECES, NoReviewError, review, review_steps
 from policies.good import device_share
 from support.policy import obj
@@ -301,3 +303,36 @@ def test_layouts_of_devices_that_differ_are_warned_of() -> None:
     other = {"deviceShare": [device_share(layout={"count": "example.com/n"})]}
     said = warned(obj("new", binding=grants), obj("first", binding=other))
     assert "'first' gives aliyun.com/gpu-mem another layout of devices; both grant from the same devices" in said
+
+
+def _stored(generation: int) -> Any:
+    return obj(generation=generation, filters=GOOD)
+
+
+@pytest.mark.parametrize(
+    ("body", "reviewed"),
+    [
+        pytest.param(asked(_stored(1)), 1, id="created"),
+        pytest.param(asked(obj(generation=1, filters=BAD)), 1, id="denied"),
+        pytest.param(asked(_stored(3), _stored(2), "UPDATE"), 3, id="edited"),
+        pytest.param(asked(_stored(3), _stored(3), "UPDATE"), 3, id="applied again"),
+        pytest.param(asked(_stored(1), dryRun=True), 0, id="dry run of what is not stored"),
+        pytest.param(asked(_stored(3), _stored(2), "UPDATE", dryRun=True), 0, id="dry run of an edit"),
+        pytest.param(asked(_stored(3), _stored(3), "UPDATE", dryRun=True), 3, id="dry run of what is stored"),
+        pytest.param(asked({"metadata": {"uid": 7, "generation": "x"}}), 0, id="nonsense"),
+    ],
+)
+def test_generations_that_are_stored_are_known_to_be_reviewed(body: bytes, reviewed: int) -> None:
+    received = ReceivedReviews()
+    finish(review_steps(body, MODEL, CompileOptions(INSTALLED), received=received))
+    assert received.generation(_stored(1)["metadata"]["uid"]) == reviewed
+
+
+def test_the_newest_generation_that_was_reviewed_is_remembered_and_of_others_only_so_many() -> None:
+    received = ReceivedReviews()
+    for generation in (2, 1):
+        received.record("a", generation)
+    assert received.generation("a") == 2
+    for at in range(KEPT):
+        received.record(f"u-{at}", 1)
+    assert (received.generation("a"), received.generation("u-0")) == (0, 1)
