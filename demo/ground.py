@@ -46,7 +46,7 @@ class Ground:
         if isinstance(self.provider, Local) and (why := sandbox.obstacle()):
             raise ClusterError(
                 f"the demo needs a node that runs pods, which is not possible on this machine: {why}",
-                cure="run it as root on Linux, or on a machine where Docker can start privileged containers",
+                cure="run it as root on Debian or Ubuntu, or on a machine where Docker can start privileged containers",
             )
         self.provider.up()
 

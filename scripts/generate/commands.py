@@ -53,7 +53,7 @@ def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
     actions = [one for one in command._actions if one.dest != "help"]  # noqa: SLF001
     options = [one for one in actions if one.option_strings]
     places = [one for one in actions if not one.option_strings]
-    usage = ["fairlead", name, *["[OPTIONS]"] * bool(options), *map(_place, places)]
+    usage = ["fairlead", name, *["[OPTIONS]"] * bool(options), *map(_usage, places)]
     yield f"## fairlead {name}\n"
     yield f"    {' '.join(usage)}\n"
     yield from (f"{text}\n" for text in (command.description, command.epilog) if text)
@@ -63,6 +63,10 @@ def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
         yield from (_row(_place(one), one, command) for one in places)
         yield from (_row(_option(one), one, command) for one in options)
         yield ""
+
+
+def _usage(one: argparse.Action) -> str:
+    return f"[{_place(one)}]" if one.nargs in ("?", "*") else _place(one)
 
 
 def _place(one: argparse.Action) -> str:

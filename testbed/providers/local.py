@@ -92,7 +92,7 @@ class Local:
         if not layout.has_node:
             raise ClusterError(
                 f"{self.cluster} has no real node to load images into",
-                cure="raise it as root on Linux: `python -m testbed down`, then `up`",
+                cure="raise it as root on Debian or Ubuntu: `python -m testbed down`, then `up`",
             )
         self._node(layout, {}).load(archive)
 
