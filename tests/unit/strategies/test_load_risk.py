@@ -166,22 +166,3 @@ def test_no_number_is_too_strange(
         assert 0.0 <= found <= 100.0
     else:
         assert found == NOWHERE
-
-
-_shares = st.floats(0, 1)
-
-
-@settings(derandomize=True, database=None, max_examples=MANY)
-@given(_shares, _shares, _shares, _shares, _factors, _factors)
-def test_less_load_and_less_deviation_never_score_lower(
-    used: float, deviation: float, one: float, other: float, margin: float, sensitivity: float
-) -> None:
-    low, high = sorted((one, other))
-
-    def points(mean: float, spread: float, request: float) -> float:
-        score = a_score(margin=margin, sensitivity=sensitivity).for_pod(asking(request))
-        return float(score(measured(1.0, mean=mean, deviation=spread), NOW))
-
-    assert points(low, deviation, 0.0) >= points(high, deviation, 0.0)
-    assert points(used, deviation, low) >= points(used, deviation, high)
-    assert points(used, low, 0.0) >= points(used, high, 0.0)

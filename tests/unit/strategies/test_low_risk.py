@@ -297,22 +297,3 @@ def test_no_number_is_too_strange(
         assert 0.0 <= found <= 100.0
     else:
         assert found == NOWHERE
-
-
-_shares = st.floats(0, 1)
-
-
-@settings(derandomize=True, database=None, max_examples=MANY)
-@given(_shares, _shares, _shares, _shares, _shares, _shares, _weights)
-def test_larger_requests_and_limits_never_score_higher(
-    mean: float, deviation: float, requested: float, more: float, one: float, other: float, weight: int
-) -> None:
-    node = measured(1.0, requested=requested, limits=requested + more, mean=mean, deviation=deviation)
-    score = a_score(CPU | {"limitWeightPercent": weight})
-    low, high = sorted((one + 1e-3, other + 1e-3))
-
-    def points(request: float, limit: float) -> float:
-        return float(score.for_pod(asking(request, limit))(node, NOW))
-
-    assert points(low, 2.0) >= points(high, 2.0) - 1e-9
-    assert points(1e-3, low) >= points(1e-3, high) - 1e-9

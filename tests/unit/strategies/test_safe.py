@@ -443,29 +443,6 @@ def test_no_number_is_too_strange(node: Node, request: float, resource: Given, p
     assert 0.0 <= balance <= 100.0
 
 
-def overload(used: float, deviation: float, request: float = 0.0, **params: Any) -> float:
-    return float(a_score(**params).for_pod(asking(request))(measured(1.0, mean=used, deviation=deviation), NOW))
-
-
-_shares = st.floats(0, 1)
-
-
-@settings(derandomize=True, database=None, max_examples=MANY)
-@given(_shares, _shares, st.floats(0.0102, 1e5), _rules)
-def test_more_load_of_the_same_shape_never_scores_higher(one: float, other: float, size: float, params: Given) -> None:
-    """Of the same alpha + beta: with the same deviation a load that is pressed against 0 has a longer tail."""
-    low, high = sorted((one, other))
-    points = [overload(used, sqrt(used * (1 - used) / (1 + size)), **params) for used in (low, high)]
-    assert points[0] >= points[1] - 1e-3
-
-
-@settings(derandomize=True, database=None, max_examples=MANY)
-@given(_shares, _shares, _shares, _rules)
-def test_more_requested_never_scores_higher(used: float, one: float, other: float, params: Given) -> None:
-    low, high = sorted((one, other))
-    assert overload(used, 0.0, low, **params) >= overload(used, 0.0, high, **params)
-
-
 @settings(derandomize=True, database=None, max_examples=MANY)
 @given(
     st.integers(0, 160), st.integers(0, 80), st.integers(0, 40), st.integers(1, 100), st.sampled_from([1, 2, 4, 10, 16])
