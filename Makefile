@@ -11,7 +11,7 @@ LASTS ?= 300
 OLDER := 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills dist site lock cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills dist site pictures lock cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ dist: setup ## wheel and source distribution in dist/, checked, and tried in an 
 
 site: setup ## the documents as a site, in build/site/html
 	@cd scripts && ../$(BIN)/python -m website
+
+pictures: setup ## the pictures of the documents, in docs/pictures, by headless Chromium
+	@cd scripts && ../$(BIN)/python -m pictures
 
 lock: setup ## write the lock files anew from pyproject.toml
 	scripts/lock
