@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Final, Literal, TextIO
 
-Format = Literal["json", "console"]
+LogFormat = Literal["json", "console"]
 TRACE: Final = 5
 LEVELS: Final = {
     "TRACE": TRACE,
@@ -39,7 +39,7 @@ def level_of(environment: Mapping[str, str]) -> str:
     return level
 
 
-def set_up(level: str, form: Format, stream: TextIO | None = None) -> None:
+def set_up(level: str, form: LogFormat, stream: TextIO | None = None) -> None:
     """Send all logs of the process to a stream, stderr by default."""
     logging.addLevelName(TRACE, "TRACE")
     handler = logging.StreamHandler(stream or sys.stderr)

@@ -26,7 +26,7 @@ def root() -> Iterator[None]:
         one.handlers[:] = handlers
 
 
-def said(form: logs.Format, level: str = "INFO") -> list[str]:
+def said(form: logs.LogFormat, level: str = "INFO") -> list[str]:
     stream = io.StringIO()
     logs.set_up(level, form, stream)
     log = logging.getLogger("fairlead.test")

@@ -44,6 +44,11 @@ DEFINED_TWICE: Final = {
     "Quantity": "the field's word for the text in the API and for the value in CEL",
 }
 """Types of the product that are defined twice all the same."""
+ALIASES_OF_CLASSES: Final[Mapping[str, str]] = {
+    "Clock": "a function that tells the time, and the client's, which also waits until a time",
+    "Expression": "the field's word for the text in the API and for what it is compiled to",
+}
+"""Names of an alias and of a class all the same."""
 NAMED_TWICE: Final = {
     "data": "a command has the name of what it shows, here of the model of that field",
     "devices": "a command has the name of what it shows, here of the model of that field",
@@ -104,6 +109,27 @@ def test_a_type_means_one_thing(root: Path) -> None:
     """Functions are called with their module in mind; a type is read far from its folder."""
     types = ((name, module) for name, module in _definitions(root) if name[0].isupper())
     assert _defined_twice(types).keys() - DEFINED_TWICE.keys() == set()
+
+
+@pytest.mark.parametrize("root", [ROOT, SUPPORT], ids=["product", "helpers"])
+def test_an_alias_has_not_the_name_of_a_class(root: Path) -> None:
+    modules = [ast.parse(module.read_text()) for module in root.rglob("*.py")]
+    classes = {one.name for tree in modules for one in tree.body if isinstance(one, ast.ClassDef)}
+    aliases = {name for tree in modules for name in _aliases(tree)}
+    assert classes & aliases - ALIASES_OF_CLASSES.keys() == set()
+
+
+def _aliases(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of types that are assigned, such as `Key = tuple[str, str]`."""
+    for one in tree.body:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp()):
+                if re.match("[A-Z][a-z]", name):
+                    yield name
+
+
+def test_aliases_are_found() -> None:
+    assert [*_aliases(ast.parse("Key = tuple[str, str]\nOne = int | None\nMAX = 3 | 4\nn = a[0]"))] == ["Key", "One"]
 
 
 def test_each_type_that_may_be_defined_twice_is() -> None:

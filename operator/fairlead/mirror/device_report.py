@@ -17,7 +17,7 @@ from fairlead.strategies.devices.layout import NO_SUCH_DEVICE, Devices, layout_o
 from fairlead.strategies.devices.record import ShareGrant, differs, ids_in
 from fairlead.strategies.facts import PodGrant, Unknown
 
-Data = dict[str, Any]
+ReportData = dict[str, Any]
 PLACED: Final = "Placed"
 BINDING: Final = "Binding"
 LEDGER: Final = "Ledger"
@@ -26,7 +26,9 @@ NamedShares = Sequence[tuple[str, CompiledShare]]
 """Device shares with the name of their policy."""
 
 
-def node_report(view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | None, shares: NamedShares) -> Data | None:
+def node_report(
+    view: NodeView, placed: Iterable[PodEntry], ledger: Ledger | None, shares: NamedShares
+) -> ReportData | None:
     """Return the devices of a node, who has what of them, and what is wrong; None if the node has none."""
     layouts, unknown = _layouts((share for _, share in shares), view)
     if not layouts and not unknown and (ledger is None or not _entries(ledger)):
@@ -59,9 +61,11 @@ def _entries(ledger: Ledger) -> set[str]:
     return {*ledger.entries, *ledger.unreadable, *ledger.newer}
 
 
-def _layouts(shares: Iterable[CompiledShare], view: NodeView) -> tuple[list[tuple[list[str], Devices]], list[Data]]:
+def _layouts(
+    shares: Iterable[CompiledShare], view: NodeView
+) -> tuple[list[tuple[list[str], Devices]], list[ReportData]]:
     """Return the layout of each resource once, by the first policy that gives it one, and those that are unknown."""
-    found, unknown, seen = list[tuple[list[str], Devices]](), list[Data](), set[str]()
+    found, unknown, seen = list[tuple[list[str], Devices]](), list[ReportData](), set[str]()
     for share in shares:
         new = [one for one in share.entry.resources if one not in seen]
         devices = layout_of(share.entry, view) if new else ()
@@ -81,7 +85,7 @@ def _granted(granted: Iterable[PodGrant], device: str, resource: str) -> int:
 
 def _devices(
     resources: Sequence[str], devices: Devices, usage: DeviceUsage, granted: Sequence[PodGrant]
-) -> Iterator[Data]:
+) -> Iterator[ReportData]:
     for device in devices:
         for resource in resources:
             yield {
@@ -94,7 +98,7 @@ def _devices(
             }
 
 
-def _total(resource: str, devices: Devices, usage: DeviceUsage, granted: Sequence[PodGrant]) -> Data:
+def _total(resource: str, devices: Devices, usage: DeviceUsage, granted: Sequence[PodGrant]) -> ReportData:
     free = [max(0, usage.free(resource, one.id)) for one in devices if one.healthy]
     capacity = sum(one.capacity[resource] for one in devices)
     held = sum(one.amounts.get(resource, 0) for entry in granted for one in entry.grants or ())
@@ -114,9 +118,9 @@ def _percent(part: int, of: int) -> float:
     return round(100.0 * part / of, 1) if of else 0.0
 
 
-def sum_of(totals: Iterable[Data]) -> list[Data]:
+def sum_of(totals: Iterable[ReportData]) -> list[ReportData]:
     """Return what the totals of nodes add up to, by resource."""
-    found: dict[str, Data] = {}
+    found: dict[str, ReportData] = {}
     for one in totals:
         before = found.get(one["resource"])
         if before is None:
@@ -130,7 +134,7 @@ def sum_of(totals: Iterable[Data]) -> list[Data]:
     return [*found.values()]
 
 
-def _pods(granted: Iterable[PodGrant], placed: Mapping[str, PodEntry], ledger: Ledger | None) -> Iterator[Data]:
+def _pods(granted: Iterable[PodGrant], placed: Mapping[str, PodEntry], ledger: Ledger | None) -> Iterator[ReportData]:
     """Yield each device of each grant that counts."""
     entries = {} if ledger is None else ledger.entries
     for one in granted:
@@ -149,14 +153,14 @@ def _pods(granted: Iterable[PodGrant], placed: Mapping[str, PodEntry], ledger: L
             }
 
 
-def _foreign(resources: Iterable[str], view: NodeView, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
+def _foreign(resources: Iterable[str], view: NodeView, placed: Mapping[str, PodEntry]) -> Iterator[ReportData]:
     for resource in resources:
         for one in foreign_pods_on(view, resource):
             at = placed.get(one.uid)
             yield {"pod": "" if at is None else _name(at), "resource": resource, "amount": int(one.amount)}
 
 
-def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntry]) -> Iterator[Data]:
+def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntry]) -> Iterator[ReportData]:
     """Yield the pods on the node whose annotations say something else than the ledger."""
     for uid, at in placed.items():
         if (entry := ledger.entries.get(uid)) is None:
@@ -176,7 +180,7 @@ def _differing(shares: NamedShares, ledger: Ledger, placed: Mapping[str, PodEntr
                 }
 
 
-def _forged(shares: NamedShares, at: PodEntry) -> Iterator[Data]:
+def _forged(shares: NamedShares, at: PodEntry) -> Iterator[ReportData]:
     """Yield what annotations of a pod say that was granted nothing, once."""
     for _, share in shares:
         if (found := ids_in(share, (), at.pod.metadata.annotations)) is not None:

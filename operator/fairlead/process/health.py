@@ -18,7 +18,7 @@ from fairlead.webhook.capability import Capability, ReadinessCheck
 from fairlead.webhook.extender.circuit_breaker import REASON
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.listener import Refused, TlsListener
+from fairlead.webhook.https.listener import NoteRefused, TlsListener
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.last_good import LastGoodStore
@@ -42,7 +42,7 @@ class Probes:
 
     checks: Callable[[], Iterable[ReadinessCheck]]
     metrics: Callable[[], bytes]
-    refused: Refused = lambda _reason, _peer: None
+    refused: NoteRefused = lambda _reason, _peer: None
     limits: ConnectionLimits = PROBES
     idle_s: float = IDLE_S
     clock: Callable[[], float] = monotonic

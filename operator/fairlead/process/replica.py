@@ -38,7 +38,7 @@ from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.pages import pages_for
-from fairlead.webhook.https.server import IdentityCheck, Page, WebhookServer
+from fairlead.webhook.https.server import IdentityCheck, RenderPage, WebhookServer
 from fairlead.webhook.https.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class Replica:
         others: Sequence[Runnable] = (),
         *,
         background: Mapping[str, Reflector[Any]] | None = None,
-        pages: Mapping[str, Page] | None = None,
+        pages: Mapping[str, RenderPage] | None = None,
         rejected: RejectedPods | None = None,
         faults: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:

@@ -7,7 +7,7 @@ from fairlead.simulation.results import NodeResult, PodResult, Verdicts
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Raw
 
-Rule = tuple[str, str]
+RuleKey = tuple[str, str]
 """Policy and rule."""
 
 
@@ -16,11 +16,11 @@ class RuleNotes:
     """Notes on rules over several pods; each rule is noted once."""
 
     simulation: Simulation
-    undecided: dict[Rule, str] = field(default_factory=dict)
+    undecided: dict[RuleKey, str] = field(default_factory=dict)
     """Why filters cannot be decided, with a pod and a node."""
-    valueless: dict[Rule, str] = field(default_factory=dict)
+    valueless: dict[RuleKey, str] = field(default_factory=dict)
     """Why scores have no value on any node that is left for a pod, with that pod."""
-    _valued: set[Rule] = field(default_factory=set)
+    _valued: set[RuleKey] = field(default_factory=set)
     _seen: Verdicts | None = None
 
     def add(self, raw: Raw, judged: PodResult) -> None:
@@ -42,8 +42,8 @@ class RuleNotes:
         for (policy, rule), why in self.valueless.items():
             yield f"score {policy}/{rule} has no value {why}: all nodes get 0 points from it"
 
-    def _undecided_rules(self, judged: PodResult) -> dict[Rule, NodeResult]:
-        found: dict[Rule, NodeResult] = {}
+    def _undecided_rules(self, judged: PodResult) -> dict[RuleKey, NodeResult]:
+        found: dict[RuleKey, NodeResult] = {}
         for node in judged.nodes:
             for one in node.rejections:
                 rule = one.policy, one.rule
@@ -63,7 +63,7 @@ class RuleNotes:
             for rule in each.policy.scores
         } - self._valued
         rules -= self.valueless.keys()
-        why: dict[Rule, str] = {}
+        why: dict[RuleKey, str] = {}
         for node in judged.left:
             if not rules:
                 return

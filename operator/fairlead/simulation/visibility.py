@@ -10,8 +10,8 @@ from fairlead.policy.nodes.annotated_values import read_entries
 from fairlead.policy.nodes.polls import Poll, poll_of
 from fairlead.strategies.reads import Reads
 
-Kind = Literal["pods", "namespace", "data", "generation"]
-_WHAT: Final[dict[Kind, str]] = {
+ObjectKind = Literal["pods", "namespace", "data", "generation"]
+_WHAT: Final[dict[ObjectKind, str]] = {
     "pods": "the pods on nodes",
     "namespace": "the pod's namespace",
     "data": "values that are not given",
@@ -26,7 +26,7 @@ class SkippedRule:
     policy: CompiledPolicy
     rule: str
     """"" for the whole policy."""
-    kind: Kind
+    kind: ObjectKind
     entries: tuple[DataEntry, ...] = ()
     """Entries of data whose values are not given."""
     why: str = ""
@@ -59,7 +59,7 @@ class SkippedRule:
 
 
 def judgeable(
-    policies: Iterable[CompiledPolicy], unread: Collection[Kind], given_polls: Collection[Poll] = ()
+    policies: Iterable[CompiledPolicy], unread: Collection[ObjectKind], given_polls: Collection[Poll] = ()
 ) -> tuple[list[CompiledPolicy], list[SkippedRule]]:
     """Return the policies without rules that cannot be evaluated, and those rules; `given_polls` polls have values."""
     found: list[CompiledPolicy] = []
@@ -92,7 +92,7 @@ def _them(entries: Collection[DataEntry]) -> str:
     return "it" if len(entries) == 1 else "them"
 
 
-def _blind(reads: Reads, unread: Collection[Kind]) -> Kind | None:
+def _blind(reads: Reads, unread: Collection[ObjectKind]) -> ObjectKind | None:
     if "pods" in unread and reads.of_pods:
         return "pods"
     return "namespace" if "namespace" in unread and reads.namespace else None

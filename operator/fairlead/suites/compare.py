@@ -56,7 +56,7 @@ class WrittenAnnotations:
     failure: str = ""
 
 
-Outcome = tuple[str, str, str, str]
+CoveredOutcome = tuple[str, str, str, str]
 """Policy, kind of rule, rule, and its outcome."""
 
 
@@ -73,7 +73,7 @@ class Actual:
     """By node, for those that the case names."""
     others: Sequence[Unmatched] = ()
     """Policies that do not match the pod, and why."""
-    outcomes: Sequence[Outcome] = ()
+    outcomes: Sequence[CoveredOutcome] = ()
     """Outcomes of rules, for the coverage."""
 
 

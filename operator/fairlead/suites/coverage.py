@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy
-from fairlead.suites.compare import Outcome
+from fairlead.suites.compare import CoveredOutcome
 
 MATCHED: Final = "matched"
 NOT_MATCHED: Final = "left alone"
@@ -44,7 +44,7 @@ class Coverage:
         """Add the policies of a suite. Disabled ones are not evaluated and not counted."""
         self._policies.update({id(policy): policy for policy in policies if policy.enforced})
 
-    def see(self, policies: Iterable[CompiledPolicy], outcomes: Sequence[Outcome]) -> None:
+    def see(self, policies: Iterable[CompiledPolicy], outcomes: Sequence[CoveredOutcome]) -> None:
         """Count the outcomes of a case."""
         of = {policy.name: id(policy) for policy in policies}
         self._seen.update((of[policy], kind, rule, outcome) for policy, kind, rule, outcome in outcomes)

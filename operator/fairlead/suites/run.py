@@ -27,10 +27,10 @@ from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.suites import coverage, validate
 from fairlead.suites.compare import (
     Actual,
+    CoveredOutcome,
     Difference,
     EvictionVerdict,
     OnNode,
-    Outcome,
     ProtectionResult,
     WrittenAnnotations,
     differences,
@@ -105,7 +105,7 @@ def _victim(name: str, inputs: CaseInputs) -> tuple[str, str]:
     return str(found["spec"]["nodeName"]), str(found["metadata"]["uid"])
 
 
-def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, inputs: CaseInputs) -> Iterator[Outcome]:
+def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, inputs: CaseInputs) -> Iterator[CoveredOutcome]:
     scheduler = inputs.pod["spec"]["schedulerName"]
     for policy in policies:
         if policy.scheduler_name == scheduler:
@@ -113,7 +113,7 @@ def _of_match(policies: Sequence[CompiledPolicy], judged: PodResult, inputs: Cas
             yield policy.name, "Match", "match", coverage.MATCHED if is_for else coverage.NOT_MATCHED
 
 
-def _of_node(node: NodeResult, explained: NodeExplained) -> Iterator[Outcome]:
+def _of_node(node: NodeResult, explained: NodeExplained) -> Iterator[CoveredOutcome]:
     """Yield the outcomes on a node. A rejection counts only for the rule whose reason is reported."""
     rejected = False
     for rule in explained.filters:
@@ -149,7 +149,7 @@ def _protects(rule: ExpressionRule, pod: PodView, faced: NodeView, now: int) -> 
         return True
 
 
-def _of_protection(protection: ProtectionResult) -> Outcome:
+def _of_protection(protection: ProtectionResult) -> CoveredOutcome:
     return (
         protection.policy,
         "Protection",
@@ -162,7 +162,7 @@ def _unmatched(judged: PodResult, inputs: CaseInputs, policy: CompiledPolicy) ->
     return explain_mismatch(policy, judged.pod, str(inputs.pod["spec"]["schedulerName"]), inputs.now)
 
 
-def _of_annotations(judged: PodResult, bound: dict[str, WrittenAnnotations]) -> Iterator[Outcome]:
+def _of_annotations(judged: PodResult, bound: dict[str, WrittenAnnotations]) -> Iterator[CoveredOutcome]:
     written = {key for one in bound.values() for key in one.values}
     for each in judged.matched:
         for rule in each.policy.annotations:
@@ -186,7 +186,7 @@ class Result:
     differences: Sequence[Difference] = ()
     faults: Sequence[FieldError] = ()
     """Errors in the suite that keep the case from running."""
-    outcomes: Sequence[Outcome] = ()
+    outcomes: Sequence[CoveredOutcome] = ()
 
     @property
     def passed(self) -> bool:

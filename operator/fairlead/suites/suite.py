@@ -18,7 +18,7 @@ def _as_group(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Group = Annotated[Listed[str], Field(min_length=1), BeforeValidator(_as_group)]
+NodeGroup = Annotated[Listed[str], Field(min_length=1), BeforeValidator(_as_group)]
 """Nodes with one score: a name, or a list of names."""
 
 
@@ -49,7 +49,7 @@ class Expect(Params):
     """By node: the expected rejection. Other nodes are not compared."""
     scores: dict[str, float] = Field(default_factory=dict)
     """By node: the points of all policies, to a hundredth. A node that does not fit or is rejected has none."""
-    order: Annotated[Listed[Group], Field(min_length=2)] | None = None
+    order: Annotated[Listed[NodeGroup], Field(min_length=2)] | None = None
     """These nodes from the highest score to the lowest; an inner list has nodes with equal scores."""
     preferred: Listed[str] | None = None
     """The nodes with the highest score: these and no others."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.simulation.visibility import Kind, judgeable
+from fairlead.simulation.visibility import ObjectKind, judgeable
 from support.policy import policy
 
 LABELS = {"labels": "node.metadata.labels[?'a'].orValue('') == ''"}
@@ -46,7 +46,7 @@ OWN = {"own": "namespaceObject.metadata.labels[?'a'].orValue('') == node.metadat
     }.values(),
 )
 def test_what_would_have_to_be_guessed_is_left_out(
-    spec: dict[str, Any], unread: list[Kind], kept: list[str] | None, said: list[str]
+    spec: dict[str, Any], unread: list[ObjectKind], kept: list[str] | None, said: list[str]
 ) -> None:
     found, left_out = judgeable([policy(**spec)], unread)
     assert [[rule.name for rule in one.filters] for one in found] == ([] if kept is None else [kept])

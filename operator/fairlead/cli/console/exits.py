@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 from fairlead.cli.console.output import complain
 
 if TYPE_CHECKING:
-    from fairlead.logs import Format
+    from fairlead.logs import LogFormat
 
 S = TypeVar("S")
 _REACH: Final = "check that the cluster is up, and that --kubeconfig and --context select the right one"
-
 NO_POLICIES: Final = "this cluster has no CustomResourceDefinition of policies: install the chart"
 
 DONE: Final = 0
@@ -112,7 +111,7 @@ def _expected(error: Exception) -> str | None:
 
 
 def run_until_stopped(
-    command: str, form: "Format", read: Callable[[], S], work: Callable[[S], Coroutine[None, None, None]]
+    command: str, form: "LogFormat", read: Callable[[], S], work: Callable[[S], Coroutine[None, None, None]]
 ) -> int:
     """Run a server and return its exit code. `read` returns the settings or raises ValueError."""
     import asyncio

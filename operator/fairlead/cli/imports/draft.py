@@ -30,7 +30,7 @@ _ORDER: Final = ("schedulerName", "match", "data", "filters", "scores")
 _IDENTIFIER: Final = TypeAdapter[str](Identifier)
 _OBJECT_NAME: Final = TypeAdapter[str](ObjectName)
 
-Rule = dict[str, Any]
+DraftRule = dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from fairlead.cli.console.output import pluralize
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.snapshot import GET, Key, Snapshot
-from fairlead.simulation.visibility import Kind, SkippedRule, selects_by_namespace
+from fairlead.simulation.visibility import ObjectKind, SkippedRule, selects_by_namespace
 
-_UNREAD: Final[Mapping[Kind, str]] = {
+_UNREAD: Final[Mapping[ObjectKind, str]] = {
     "pods": "pods on nodes are unknown, and free capacity is counted as if nodes were empty",
     "namespace": "namespaces are unknown",
     "data": "measured values are unknown",
@@ -19,7 +19,7 @@ _UNREAD: Final[Mapping[Kind, str]] = {
 _GUARDED: Final = "kube-system"
 
 
-def notes_on_snapshot(snapshot: Snapshot, unread: Mapping[Kind, str], where: str) -> Iterator[str]:
+def notes_on_snapshot(snapshot: Snapshot, unread: Mapping[ObjectKind, str], where: str) -> Iterator[str]:
     """Yield notes on what a snapshot lacks."""
     for kind, why in unread.items():
         yield f"{_UNREAD[kind]}: {why}"

@@ -22,7 +22,7 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.pki.identities import NAMESPACE
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.simulation.snapshot import Key, Snapshot
-from fairlead.simulation.visibility import Kind
+from fairlead.simulation.visibility import ObjectKind
 from fairlead.strategies.devices.layout import unhealthy_source
 
 HERE: Final = "the cluster"
@@ -38,7 +38,7 @@ class LiveObjects:
 
     snapshot: Snapshot = field(default_factory=Snapshot)
     policies: list[LivePolicy] = field(default_factory=list)
-    unread: dict[Kind, str] = field(default_factory=dict)
+    unread: dict[ObjectKind, str] = field(default_factory=dict)
     """Kinds of objects that may not be read, and why."""
     unread_ledgers: str = ""
     """Reason why the ledgers of devices may not be read."""

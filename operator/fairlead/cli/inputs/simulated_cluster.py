@@ -121,7 +121,7 @@ class SimulatedCluster:
         yield from dict.fromkeys(self.data.notes)
 
 
-Select = Callable[[Snapshot, str, PolicySet], Awaitable[Sequence[Pod]]]
+SelectPods = Callable[[Snapshot, str, PolicySet], Awaitable[Sequence[Pod]]]
 """Selection of pods from the objects, which are called by the text, that have the policies."""
 
 
@@ -137,7 +137,7 @@ async def no_pods(_: Snapshot, __: str, ___: PolicySet) -> Sequence[Pod]:
 async def gather(
     access: ClusterAccess,
     options: Sequence[PolicyOption],
-    select: Select,
+    select: SelectPods,
     *,
     scope: Key | None = None,
     matters: Matters = lambda policies, *_: policies,
@@ -194,7 +194,7 @@ async def gather(
 def read_cluster(
     access: ClusterAccess,
     options: Sequence[PolicyOption],
-    select: Callable[[ClusterAccess], Select],
+    select: Callable[[ClusterAccess], SelectPods],
     matters: Matters = lambda policies, *_: policies,
 ) -> SimulatedCluster:
     """Return the cluster of the options, for a command that reads nothing else. Raises CommandError and others."""
@@ -206,10 +206,10 @@ def read_cluster(
     return asyncio.run(read())
 
 
-def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], Select]:
+def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], SelectPods]:
     """Return the selection of `--pods`; without it that of all pods whose schedulers the policies name."""
 
-    def of(access: ClusterAccess) -> Select:
+    def of(access: ClusterAccess) -> SelectPods:
         async def select(snapshot: Snapshot, _: str, policies: PolicySet) -> Sequence[Pod]:
             if not names:
                 return pods_of_schedulers(snapshot, policies)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from fairlead.cli.console.output import clean, columns, pluralize
-from fairlead.mirror.device_report import ANNOTATIONS, Data
+from fairlead.mirror.device_report import ANNOTATIONS, ReportData
 
 _TOTAL: Final = ("DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST FREE")
 _DEVICE: Final = ("DEVICE", "RESOURCE", "CAPACITY", "GRANTED", "FREE", "HEALTHY")
@@ -14,7 +14,7 @@ _NO_POLICY: Final = "no policy shares devices (binding.deviceShare)"
 _NO_DEVICE: Final = "no node has devices that a policy shares"
 
 
-def cluster_lines(report: Data, *, shares: bool) -> Iterator[str]:
+def cluster_lines(report: ReportData, *, shares: bool) -> Iterator[str]:
     """Yield a line for each node and resource, the totals of the cluster, and what is wrong."""
     if not shares:
         yield _NO_POLICY
@@ -29,7 +29,7 @@ def cluster_lines(report: Data, *, shares: bool) -> Iterator[str]:
     yield from _remarks(report["nodes"])
 
 
-def node_lines(report: Data) -> Iterator[str]:
+def node_lines(report: ReportData) -> Iterator[str]:
     """Yield the devices of one node, who has what of them, and what is wrong."""
     if not report["nodes"]:
         yield _NO_DEVICE.replace("no node has", "the node has no")
@@ -54,23 +54,23 @@ def node_lines(report: Data) -> Iterator[str]:
     yield from _remarks([node])
 
 
-def _amounts(total: Data) -> tuple[str, ...]:
+def _amounts(total: ReportData) -> tuple[str, ...]:
     granted = f"{total['granted']} ({total['grantedPercent']:.0f}%)"
     return (*_numbers(total, "devices", "capacity"), granted, *_numbers(total, "free", "largestFree"))
 
 
-def _numbers(report: Data, *keys: str) -> Iterator[str]:
+def _numbers(report: ReportData, *keys: str) -> Iterator[str]:
     yield from (str(report[key]) for key in keys)
 
 
-def _remarks(nodes: Iterable[Data]) -> Iterator[str]:
+def _remarks(nodes: Iterable[ReportData]) -> Iterator[str]:
     found = [clean(f"{node['node']}: {text}") for node in nodes for text in _remarks_on(node)]
     if found:
         yield ""
         yield from found
 
 
-def _remarks_on(node: Data) -> Iterator[str]:
+def _remarks_on(node: ReportData) -> Iterator[str]:
     for one in node["unknownLayouts"]:
         yield f"no share of {', '.join(one['resources'])} is granted: {one['why']}"
     if sick := sorted({one["id"] for one in node["devices"] if not one["healthy"]}):

@@ -97,10 +97,10 @@ _WORDS: Final[Mapping[Verdict, str]] = {
     "Rejected": "Rejected",
     "Unfit": "DoesNotFit",
 }
-Data = dict[str, Any]
+ReportData = dict[str, Any]
 
 
-def explanation_data(context: ExplainContext, explanation: Explanation) -> Data:
+def explanation_data(context: ExplainContext, explanation: Explanation) -> ReportData:
     """Return every node, each rule that rejects nodes with what it compared on one, and the closest node."""
     verdict_of, closest = verdicts_of(explanation.judged), explanation.closest
     return {
@@ -132,7 +132,7 @@ def explanation_data(context: ExplainContext, explanation: Explanation) -> Data:
     }
 
 
-def node_data(context: ExplainContext, node: NodeExplanation) -> Data:
+def node_data(context: ExplainContext, node: NodeExplanation) -> ReportData:
     """Return every rule on one node."""
     scored = node.scored
     return {
@@ -148,7 +148,7 @@ def node_data(context: ExplainContext, node: NodeExplanation) -> Data:
     }
 
 
-def _about(context: ExplainContext) -> Data:
+def _about(context: ExplainContext) -> ReportData:
     judged = context.judged
     return {
         "pod": {
@@ -179,7 +179,7 @@ def _about(context: ExplainContext) -> Data:
     }
 
 
-def _scheduling(context: ExplainContext) -> Data:
+def _scheduling(context: ExplainContext) -> ReportData:
     found = context.scheduling
     state = found.scheduler
     return {
@@ -191,13 +191,13 @@ def _scheduling(context: ExplainContext) -> Data:
     }
 
 
-def _condition(last: PodScheduled | None) -> Data | None:
+def _condition(last: PodScheduled | None) -> ReportData | None:
     if last is None:
         return None
     return {"reason": last.reason, "message": last.message, "since": last.last_transition_time}
 
 
-def _scheduler(state: SchedulerState) -> Data:
+def _scheduler(state: SchedulerState) -> ReportData:
     return {
         "name": state.name,
         "ready": state.ready,
@@ -207,7 +207,7 @@ def _scheduler(state: SchedulerState) -> Data:
     }
 
 
-def _operator(state: OperatorState) -> Data:
+def _operator(state: OperatorState) -> ReportData:
     return {
         "namespace": state.namespace,
         "ready": None if state.unread else state.ready,
@@ -216,11 +216,11 @@ def _operator(state: OperatorState) -> Data:
     }
 
 
-def _rest(context: ExplainContext) -> Data:
+def _rest(context: ExplainContext) -> ReportData:
     return {"asksBeyond": [*context.judged.unsimulated], "notSimulated": [*NOT_SIMULATED], "notes": [*context.notes]}
 
 
-def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> Data:
+def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> ReportData:
     return {
         "name": node.name,
         "verdict": _WORDS[verdict],
@@ -234,12 +234,12 @@ def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> Data:
     }
 
 
-def _unfit(node: NodeResult) -> list[Data]:
+def _unfit(node: NodeResult) -> list[ReportData]:
     return [{"what": one.what, "detail": one.detail} for one in node.unfit]
 
 
-def _rule(rule: RuleExplained) -> Data:
-    data: Data = _plain(rule if rule.noted is None else replace(rule, noted=in_words(rule.noted)))
+def _rule(rule: RuleExplained) -> ReportData:
+    data: ReportData = _plain(rule if rule.noted is None else replace(rule, noted=in_words(rule.noted)))
     return data
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.persisted_state import PersistedState
 from fairlead.control.decide.retention import retained_wiring, retention_decision
-from fairlead.control.decide.rollout import Phase, next_step
+from fairlead.control.decide.rollout import RolloutPhase, next_step
 from fairlead.control.decide.rollout_observation import RolloutObservation
 from fairlead.render.cluster_facts import ClusterFacts, samples_all_nodes
 from fairlead.render.extenders import Wiring, wire
@@ -74,7 +74,7 @@ class ReconcileDecision:
     """Objects to apply; None if nothing is written."""
     persisted: PersistedState = _NOTHING
     """State to persist before the plan is applied."""
-    phase: Phase | None = None
+    phase: RolloutPhase | None = None
     message: str = ""
     requeue_after_s: float | None = None
     """Time until the next reconcile if no event comes."""

@@ -11,7 +11,7 @@ from fairlead.control.decide.rollout_observation import RolloutObservation
 
 VERIFIED_WITHIN_S: Final = 180.0
 
-Phase = Literal["Steady", "Rolling", "RolledBack", "Rejected"]
+RolloutPhase = Literal["Steady", "Rolling", "RolledBack", "Rejected"]
 """Rejected: it failed, and there is no good one to roll back to. It stays, and becomes good if it runs after all."""
 
 
@@ -53,7 +53,7 @@ class RolloutStep:
     """Hash of the configuration to apply."""
     state: RolloutState
     """State to persist before that is applied."""
-    phase: Phase
+    phase: RolloutPhase
     message: str = ""
 
 

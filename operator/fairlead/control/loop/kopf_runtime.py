@@ -16,7 +16,7 @@ import aiohttp
 import kopf
 
 from fairlead.api.names import GROUP, PLURAL, VERSION
-from fairlead.kube.access.login import Login as ApiLogin
+from fairlead.kube.access.login import Login
 from fairlead.render.object_names import SCHEDULER_LABEL
 
 LOG: Final = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class EventHandler(Protocol):
         """Run the background tasks."""
 
 
-Login = Callable[[], Awaitable[kopf.ConnectionInfo | kopf.AiohttpSession]]
+KopfLogin = Callable[[], Awaitable[kopf.ConnectionInfo | kopf.AiohttpSession]]
 Leading = Callable[[], AbstractAsyncContextManager[EventHandler]]
 
 
@@ -71,7 +71,7 @@ def settings() -> kopf.OperatorSettings:
     return made
 
 
-def registry(handler: Callable[[], EventHandler], login: Login) -> kopf.OperatorRegistry:
+def registry(handler: Callable[[], EventHandler], login: KopfLogin) -> kopf.OperatorRegistry:
     """Return kopf's registry, with handlers that pass events on."""
     made = kopf.OperatorRegistry()
 
@@ -103,7 +103,7 @@ logging.getLogger("kopf._core.reactor.running").addFilter(_is_no_surprise)
 class Runtime:
     """Leader task that runs kopf and the controller in their own thread."""
 
-    def __init__(self, leading: Leading, login: Login, namespace: str, ended: Callable[[], None]) -> None:
+    def __init__(self, leading: Leading, login: KopfLogin, namespace: str, ended: Callable[[], None]) -> None:
         """`leading` provides the handler in the thread's loop; `ended` is called in the thread at its end."""
         self.fault = ""
         """Why kopf does not run although it should."""
@@ -191,7 +191,7 @@ class Runtime:
                     task.result()
 
 
-async def session(login: ApiLogin) -> kopf.AiohttpSession:
+async def session(login: Login) -> kopf.AiohttpSession:
     """Return a session with the current credentials; kopf logs in again when they are refused."""
     connection = await login.connection()
     shown = connection.authorization

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from fairlead.api.mode import Mode
-from fairlead.control.decide.rollout import Phase
+from fairlead.control.decide.rollout import RolloutPhase
 
 Value = Literal["True", "False", "Unknown"]
 Condition = Mapping[str, Any]
@@ -85,7 +85,7 @@ class ConditionInputs:
     fault: str = ""
     """Why it does not compile."""
     replicas: Sequence[ReplicaSummary] = ()
-    phase: Phase | None = None
+    phase: RolloutPhase | None = None
     """Phase of the scheduler's configuration; None until the first reconcile."""
     rollout_message: str = ""
     missing_permission: str = ""

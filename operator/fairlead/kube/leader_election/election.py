@@ -82,7 +82,7 @@ class Done:
     """Step: end the election."""
 
 
-Step = Wait | Read | Write | Resign | Release | Done
+ElectionStep = Wait | Read | Write | Resign | Release | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Election:
     at: float = _NEVER
     """When the next request is due."""
 
-    def next(self, now: float, *, ended: bool, stopping: bool) -> Step:
+    def next(self, now: float, *, ended: bool, stopping: bool) -> ElectionStep:
         """Return the next step. `ended`: no work of a leader is running; `stopping`: the replica is shutting down."""
         if self.until is not None:
             if now >= self.until:

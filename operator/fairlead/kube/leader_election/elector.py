@@ -20,12 +20,12 @@ from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.leader_election.election import (
     Done,
     Election,
+    ElectionStep,
     LeaseTimings,
     Read,
     Record,
     Release,
     Resign,
-    Step,
     Wait,
     Write,
 )
@@ -192,7 +192,7 @@ class Elector:
             if not task_stopped:
                 self._task.stop()
 
-    async def _take(self, step: Step, election: Election, client: Client) -> Election:
+    async def _take(self, step: ElectionStep, election: Election, client: Client) -> Election:
         if isinstance(step, Wait):
             await self._rest(step.seconds)
             return election
@@ -225,7 +225,7 @@ class Elector:
                 self._task.start()
         return after
 
-    async def _ask(self, step: Step, election: Election, client: Client) -> Election:
+    async def _ask(self, step: ElectionStep, election: Election, client: Client) -> Election:
         """Send a request; a leader waits for it no longer than it leads."""
         sent = self._clock.now()
         left = self._terms.request_s if election.until is None else election.until - sent
@@ -244,7 +244,7 @@ class Elector:
                 return election.after_read(None, self._clock.now())
         return election.after_write(written, sent, self._clock.now())
 
-    def _body(self, step: Step) -> dict[str, Any]:
+    def _body(self, step: ElectionStep) -> dict[str, Any]:
         """Return the Lease to write; with a version, the API server rejects a write that replaces another one."""
         now = self._today().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         metadata: dict[str, Any] = {"name": self._where.name, "namespace": self._where.namespace}

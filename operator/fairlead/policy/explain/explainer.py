@@ -20,8 +20,8 @@ from fairlead.policy.explain.explanation import (
     Items,
     NodeExplained,
     NodeScored,
-    Outcome,
     RuleExplained,
+    RuleOutcome,
     ScoreExplained,
     Step,
 )
@@ -165,7 +165,7 @@ def _filter(policy: str, rule: FilterRule, pod: PodView, view: NodeView, now: in
     notes = StrategyTrace()
     verdict = verdict_of(rule.filter, pod, rule.name, view, now, notes)
     rejection = rule.rejection(verdict)
-    outcome: Outcome = "Rejected" if rejection else "Passed" if isinstance(verdict, Pass) else "Unknown"
+    outcome: RuleOutcome = "Rejected" if rejection else "Passed" if isinstance(verdict, Pass) else "Unknown"
     reason, resolvable = rejection or (_why(verdict), False)
     expression = rule.expression
     parts = [] if expression is None else steps_of(expression, pod, view, now)
@@ -188,7 +188,7 @@ def _score(policy: str, rule: ScoreRule, pod: PodView, view: NodeView, now: int)
     notes = StrategyTrace()
     value = verdict_of(rule.score, pod, rule.name, view, now, notes)
     parts = [] if rule.expression is None else steps_of(rule.expression, pod, view, now)
-    outcome: Outcome = "Unknown" if isinstance(value, Unknown) else "Scored"
+    outcome: RuleOutcome = "Unknown" if isinstance(value, Unknown) else "Scored"
     return RuleExplained(
         policy,
         rule.name,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["Passed", "Rejected", "Unknown", "Scored", "LeftOut"]
+RuleOutcome = Literal["Passed", "Rejected", "Unknown", "Scored", "LeftOut"]
 Unit = Literal["", "bytes"]
 """"" for a plain number, or anything else."""
 
@@ -63,7 +63,7 @@ class RuleExplained:
 
     policy: str
     rule: str
-    outcome: Outcome
+    outcome: RuleOutcome
     reason: str = ""
     resolvable: bool = False
     value: float | None = None  # raw, of a score

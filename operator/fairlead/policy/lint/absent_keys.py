@@ -22,9 +22,9 @@ from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.symbolic import UNKNOWN, Key, Term, TooLargeError, read, read_optionally, term_of, tested_for
 
-Outcome = bool | None
+Truth = bool | None
 """None: an error."""
-OutcomePairs = frozenset[tuple[Outcome, Outcome]]
+OutcomePairs = frozenset[tuple[Truth, Truth]]
 """Possible outcomes, in pairs: without the entry, and with another value."""
 
 _EITHER: Final[OutcomePairs] = frozenset({(True, True), (False, False)})
@@ -274,25 +274,25 @@ def _any(ways: set[bool | None] | set[bool]) -> bool | None:
     return None if others else only
 
 
-def _joined(join: Callable[..., Outcome], *parts: OutcomePairs) -> OutcomePairs:
+def _joined(join: Callable[..., Truth], *parts: OutcomePairs) -> OutcomePairs:
     return frozenset(
         (join(*(one for one, _ in taken)), join(*(other for _, other in taken))) for taken in product(*parts)
     )
 
 
-def _not(outcome: Outcome) -> Outcome:
+def _not(outcome: Truth) -> Truth:
     return None if outcome is None else not outcome
 
 
-def _and(first: Outcome, second: Outcome) -> Outcome:
+def _and(first: Truth, second: Truth) -> Truth:
     if False in (first, second):
         return False
     return None if None in (first, second) else True
 
 
-def _or(first: Outcome, second: Outcome) -> Outcome:
+def _or(first: Truth, second: Truth) -> Truth:
     return _not(_and(_not(first), _not(second)))
 
 
-def _chosen(condition: Outcome, yes: Outcome, no: Outcome) -> Outcome:
+def _chosen(condition: Truth, yes: Truth, no: Truth) -> Truth:
     return None if condition is None else yes if condition else no

@@ -20,7 +20,7 @@ class TooManyTermsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class LabelValues:
     """Values that a label may have: some, or any but some; and whether it may be absent."""
 
     absent: bool
@@ -28,13 +28,13 @@ class Values:
     others: bool = False
     """True: any but `values`."""
 
-    def __invert__(self) -> "Values":
-        return Values(not self.absent, self.values, not self.others)
+    def __invert__(self) -> "LabelValues":
+        return LabelValues(not self.absent, self.values, not self.others)
 
-    def __and__(self, other: "Values") -> "Values":
+    def __and__(self, other: "LabelValues") -> "LabelValues":
         return ~(~self | ~other)
 
-    def __or__(self, other: "Values") -> "Values":
+    def __or__(self, other: "LabelValues") -> "LabelValues":
         match self.others, other.others:
             case False, False:
                 values = self.values | other.values
@@ -44,7 +44,7 @@ class Values:
                 values = self.values - other.values
             case _:
                 values = other.values - self.values
-        return Values(self.absent or other.absent, values, self.others or other.others)
+        return LabelValues(self.absent or other.absent, values, self.others or other.others)
 
     @property
     def is_nothing(self) -> bool:
@@ -57,7 +57,7 @@ class Values:
         return self.absent and self.others and not self.values
 
 
-Requirements = Mapping[str, Values]
+Requirements = Mapping[str, LabelValues]
 Terms = tuple[Requirements, ...]
 EVERY: Final[Terms] = ({},)
 
@@ -103,12 +103,12 @@ def simplify(terms: list[Requirements]) -> Terms:
     return tuple(left)
 
 
-def _of_name(values: Values) -> Values:
+def _of_name(values: LabelValues) -> LabelValues:
     """Return the same values without "absent": every node has a name."""
-    return Values(absent=False, values=values.values, others=values.others)
+    return LabelValues(absent=False, values=values.values, others=values.others)
 
 
-def _is_any_name(key: str, values: Values) -> bool:
+def _is_any_name(key: str, values: LabelValues) -> bool:
     return key == NAME and values.others and not values.values
 
 

@@ -14,10 +14,10 @@ from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.label_sets import (
     EVERY,
     NAME,
+    LabelValues,
     Requirements,
     Terms,
     TooManyTermsError,
-    Values,
     both,
     complement,
     either,
@@ -45,7 +45,7 @@ class _NoAffinityError(Exception):
     """No nodeAffinity is equivalent."""
 
 
-_THERE: Final = Values(absent=False, others=True)
+_THERE: Final = LabelValues(absent=False, others=True)
 
 
 def node_affinity(compiled: CompiledExpression, *, rejects_on_error: bool) -> list[dict[str, object]] | None:
@@ -143,10 +143,10 @@ def _atom(term: Term) -> tuple[Terms, Terms]:
         raise _NoAffinityError
     key, default = label
     wanted = frozenset(_texts(values, is_list=term.function == "@in"))
-    true = Values(default in wanted, wanted)
+    true = LabelValues(default in wanted, wanted)
     false = ~true
     if default is None:  # reading an absent label raises an error
-        true, false = Values(absent=False, values=wanted), Values(absent=False, values=wanted, others=True)
+        true, false = LabelValues(absent=False, values=wanted), LabelValues(absent=False, values=wanted, others=True)
     sets = simplify([{key: true}]), simplify([{key: false}])
     return sets[::-1] if term.function == "_!=_" else sets
 
@@ -214,10 +214,10 @@ def _written(term: Requirements) -> Iterator[dict[str, object]]:
         rest = {name: one for name, one in term.items() if name != key}
         if key == NAME and not values.others and len(values.values) > 1:
             for name in sorted(values.values):
-                yield from _written({**rest, key: Values(absent=False, values=frozenset({name}))})
+                yield from _written({**rest, key: LabelValues(absent=False, values=frozenset({name}))})
             return
         if key != NAME and values.absent and not values.others and values.values:
-            yield from _written(dict(_replaced(term, at, Values(absent=False, values=values.values))))
+            yield from _written(dict(_replaced(term, at, LabelValues(absent=False, values=values.values))))
             yield from _written(dict(_replaced(term, at, ~_THERE)))
             return
     expressions = [one for key, values in term.items() if key != NAME for one in _requirements(key, values)]
@@ -230,12 +230,12 @@ def _written(term: Requirements) -> Iterator[dict[str, object]]:
     yield written
 
 
-def _replaced(term: Requirements, at: int, values: Values) -> Iterator[tuple[str, Values]]:
+def _replaced(term: Requirements, at: int, values: LabelValues) -> Iterator[tuple[str, LabelValues]]:
     for where, (key, there) in enumerate(term.items()):
         yield key, values if where == at else there
 
 
-def _requirements(key: str, values: Values) -> Iterator[dict[str, object]]:
+def _requirements(key: str, values: LabelValues) -> Iterator[dict[str, object]]:
     if not values.others:
         yield _requirement(key, "In", values.values) if values.values else _requirement(key, "DoesNotExist")
         return
@@ -245,7 +245,7 @@ def _requirements(key: str, values: Values) -> Iterator[dict[str, object]]:
         yield _requirement(key, "NotIn", values.values)
 
 
-def _name_requirements(values: Values) -> Iterator[dict[str, object]]:
+def _name_requirements(values: LabelValues) -> Iterator[dict[str, object]]:
     for name in sorted(values.values):
         yield _requirement("metadata.name", "NotIn" if values.others else "In", frozenset({name}))
 

@@ -276,11 +276,11 @@ def _key(checked: Checked, node: Node) -> Key:
 
 _OPTIONAL: Final = ("_[?_]", "_?._")
 
-Entry = tuple[Term, object]
+MapKey = tuple[Term, object]
 """A map and a key of it."""
 
 
-def read(term: Term) -> Entry | None:
+def read(term: Term) -> MapKey | None:
     """Return the entry that a term reads with an error if it is absent: `map['key']`, `map.key`."""
     match term.node:
         case Select(operand=holder, field=key, test_only=False):
@@ -289,13 +289,13 @@ def read(term: Term) -> Entry | None:
     return _in_map(found[0], found[1].node.value) if found and isinstance(found[1].node, Const) else None
 
 
-def read_optionally(term: Term) -> Entry | None:
+def read_optionally(term: Term) -> MapKey | None:
     """Return the entry that a term reads as an optional: `map[?'key']`, `map.?key`."""
     found = term.args(*_OPTIONAL)
     return (found[0], found[1].node.value) if found and isinstance(found[1].node, Const) else None
 
 
-def tested_for(term: Term) -> Entry | None:
+def tested_for(term: Term) -> MapKey | None:
     """Return the entry whose presence a term tests: `'key' in map`, `has(map.key)`, `map[?'key'].hasValue()`."""
     match term.node:
         case Select(operand=holder, field=key, test_only=True):
@@ -306,5 +306,5 @@ def tested_for(term: Term) -> Entry | None:
     return _in_map(found[1], found[0].node.value) if found and isinstance(found[0].node, Const) else None
 
 
-def _in_map(holder: Term, key: object) -> Entry | None:
+def _in_map(holder: Term, key: object) -> MapKey | None:
     return (holder, key) if holder.checked.type_of(holder.node).name == "map" else None

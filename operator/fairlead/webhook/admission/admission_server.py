@@ -24,7 +24,7 @@ from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.listener import Refused, TlsListener
+from fairlead.webhook.https.listener import NoteRefused, TlsListener
 from fairlead.webhook.https.peer import chain
 from fairlead.webhook.https.tls import Tls, is_of
 
@@ -126,7 +126,7 @@ class AdmissionServer:
     tls: Tls
     review: Callable[[bytes], Steps[bytes]]
     """Returns the answer to a review. Raises NoReviewError."""
-    refused: Refused
+    refused: NoteRefused
     client_ca: Callable[[], str] = str
     """Returns the authority of the API server's client certificate, as PEM; "" if it needs none."""
     within_s: float = WITHIN_S

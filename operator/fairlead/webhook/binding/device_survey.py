@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from fairlead.grants.ledger import Ledger
 from fairlead.logs import FaultError
 from fairlead.metrics import Counter, Labels, Metrics
-from fairlead.mirror.device_report import Data, NamedShares, node_report, sum_of
+from fairlead.mirror.device_report import NamedShares, ReportData, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.views.node_view import NodeView
@@ -57,7 +57,7 @@ class _Surveyed(NamedTuple):
     view: NodeView
     ledger: Ledger | None
     has_devices: bool = False
-    totals: Sequence[Data] = ()
+    totals: Sequence[ReportData] = ()
     foreign: Sequence[str] = ()
     """The resource of each foreign pod."""
     differing: int = 0
@@ -69,8 +69,8 @@ class DeviceSurvey:
 
     def __init__(self, mirror: Mirror, views: MirrorViews, policies: Callable[[], Iterable[CompiledPolicy]]) -> None:
         self._mirror, self._views, self._policies = mirror, views, policies
-        self.totals: list[Data] = []
-        self._nodes: list[Data] = []
+        self.totals: list[ReportData] = []
+        self._nodes: list[ReportData] = []
         self._shares: NamedShares = ()
         self._known: dict[str, _Surveyed] = {}
         self._foreign: dict[Labels, float] = {}
@@ -132,7 +132,7 @@ class DeviceSurvey:
             unreadable=len(found["unreadableEntries"]) + len(found["newerEntries"]),
         )
 
-    def page(self, node: str) -> Data | None:
+    def page(self, node: str) -> ReportData | None:
         """Return what `fairlead devices` tells of a node, or if it is empty the totals that the last survey found.
 
         None for a node that is not known, or has no devices that a policy shares.
@@ -142,7 +142,7 @@ class DeviceSurvey:
         found = self._report(node, shares_in_force(self._policies()))
         return None if found is None else {"nodes": [found], "totals": found["totals"]}
 
-    def _report(self, node: str, shares: NamedShares) -> Data | None:
+    def _report(self, node: str, shares: NamedShares) -> ReportData | None:
         if (view := self._mirror.nodes.view_of(node)) is None:
             return None
         return node_report(view, self._mirror.placed_on(node), self._views.ledger(node), shares)

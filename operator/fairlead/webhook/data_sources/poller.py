@@ -25,14 +25,14 @@ _RETRY_S: Final = 1.0
 _PROMPT_S: Final = 0.5
 """How long answers are waited for before those that came are published together: each publication has its cost."""
 
-Outcome = Reading | PollError
+PollOutcome = Reading | PollError
 
 
 class Question(NamedTuple):
     """Question to one source, whose answer may serve several polls."""
 
     polls: Collection[Poll]
-    outcomes: Coroutine[Any, Any, Mapping[Poll, Outcome]]
+    outcomes: Coroutine[Any, Any, Mapping[Poll, PollOutcome]]
     """What each poll gave. One that is left out has no answer yet, and is soon asked again."""
 
 
@@ -196,7 +196,7 @@ class Poller:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
     async def _finish(
-        self, outcomes: Mapping[Poll, Outcome | None], due: Mapping[Poll, _Scheduled], begun: float
+        self, outcomes: Mapping[Poll, PollOutcome | None], due: Mapping[Poll, _Scheduled], begun: float
     ) -> None:
         """Publish what came, and schedule its polls again."""
         readings = {poll: one for poll, one in outcomes.items() if isinstance(one, Reading)}
@@ -216,7 +216,7 @@ class Poller:
         self._progress.set()
         self._wake.set()
 
-    def _note(self, poll: Poll, scheduled: _Scheduled, outcome: Outcome) -> None:
+    def _note(self, poll: Poll, scheduled: _Scheduled, outcome: PollOutcome) -> None:
         before = scheduled.status
         if isinstance(outcome, Reading):
             scheduled.status = PollStatus(
@@ -265,7 +265,7 @@ class Poller:
                 await self._turns.run(self._nodes.publication(readings, self._now(), names))
 
 
-async def _outcomes(question: Question) -> Mapping[Poll, Outcome | None]:
+async def _outcomes(question: Question) -> Mapping[Poll, PollOutcome | None]:
     """Return what each poll of a question gave; a fault of ours must not end the other questions."""
     try:
         found = await question.outcomes

@@ -11,7 +11,7 @@ from fairlead.webhook.data_sources.config_map_values import document_reading
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.poller import Outcome, Question
+from fairlead.webhook.data_sources.poller import PollOutcome, Question
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.prometheus_reply import series_max
 
@@ -62,7 +62,7 @@ class PrometheusQuestions:
 
     async def _ask(
         self, poll: PrometheusPoll, greatest_age_s: int, node_of: Callable[[str], str | None]
-    ) -> Mapping[Poll, Outcome]:
+    ) -> Mapping[Poll, PollOutcome]:
         try:
             most = series_max(len(self._nodes.slots))
             return {poll: await self._client.read(poll, greatest_age_s, node_of, most)}
@@ -85,7 +85,7 @@ class MetricsQuestions:
         for polls in by_interval.values():
             yield Question(polls, self._ask(polls))
 
-    async def _ask(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, Outcome]:
+    async def _ask(self, polls: Collection[NodeMetricsPoll]) -> Mapping[Poll, PollOutcome]:
         try:
             found: dict[NodeMetricsPoll, Reading] = await self._turns.run(
                 await self._source.read(polls, within_s=_METRICS_API_S)
@@ -107,7 +107,7 @@ class DocumentQuestions:
             if isinstance(poll, ConfigMapPoll):
                 yield Question((poll,), self._read(poll))
 
-    async def _read(self, poll: ConfigMapPoll) -> Mapping[Poll, Outcome]:
+    async def _read(self, poll: ConfigMapPoll) -> Mapping[Poll, PollOutcome]:
         document, error, _ = self._documents.state(poll)
         if document is None:
             # The watch has just begun, and tells when there is an answer.

@@ -8,7 +8,7 @@ from fairlead.grants.entry import Grant
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
-from fairlead.webhook.extender.circuit_breaker import Scope
+from fairlead.webhook.extender.circuit_breaker import CircuitScope
 
 FailurePolicy = Literal["Fail", "Ignore"]
 """Failure policy of an extender entry in the scheduler's configuration, and of the policies that this entry calls."""
@@ -21,7 +21,7 @@ GUARD: Final[RuleRef] = "", "guard"
 """Pseudo-rule that rejects pods of excluded namespaces."""
 
 
-Result = Literal["passed", "refused", "empty", "error", "unready", "late"]
+CallResult = Literal["passed", "refused", "empty", "error", "unready", "late"]
 """All nodes passed; some were rejected; all were rejected; or the call failed: with an error, because the mirror is not
 complete yet, or because its body came too late.
 """
@@ -72,7 +72,7 @@ class Outcome:
     """Outcome of a call, for metrics and the status."""
 
     verb: Verb
-    result: Result = "passed"
+    result: CallResult = "passed"
     entry: FailurePolicy | None = None
     pod: str = ""
     """UID of the pod."""
@@ -90,7 +90,7 @@ class Outcome:
     """Whether the request brought its own nodes."""
     too_slow: str = ""
     """The policy that missed the deadline; "" if none did."""
-    switched: Scope | None = None
+    switched: CircuitScope | None = None
     """Pods for which its circuit opened; None if it did not."""
     conflicts: tuple[Conflict, ...] = ()
     """Annotations that a policy did not write because another policy had written them."""

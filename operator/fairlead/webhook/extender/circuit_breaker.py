@@ -33,7 +33,7 @@ MISSES: Final = 1024
 """Classes with one recent miss that are remembered."""
 
 Part = Literal["filters", "scores", "annotations"]
-Scope = Literal["class", "namespace", "all"]
+CircuitScope = Literal["class", "namespace", "all"]
 _WHOLE: Final = b""
 """Stands for all classes of a namespace."""
 _Class = tuple[str, bytes]  # namespace, digest
@@ -52,7 +52,7 @@ class OpenCircuit(NamedTuple):
 
     policy: PolicyGeneration
     part: Part
-    scope: Scope
+    scope: CircuitScope
     classes: int = 0
     """Equivalence classes of pods; 0 if it is open for all pods."""
 
@@ -99,7 +99,7 @@ class _PolicyCircuits:
             return False
         return self.until.get((namespace, _WHOLE), at) > at or self.until.get((namespace, self.class_of(pod)), at) > at
 
-    def open(self, pod: PodView, at: int) -> Scope:
+    def open(self, pod: PodView, at: int) -> CircuitScope:
         """Open the circuit for the class of a pod, and return for which pods it is open now."""
         namespace, until = pod.namespace, at + PAUSE_NS
         self.until = {one: end for one, end in self.until.items() if end > at}
@@ -134,7 +134,7 @@ class CircuitBreaker:
     _missed: dict[tuple[PolicyGeneration, Part, _Class], int] = field(default_factory=dict)  # when last
     _circuits: dict[tuple[PolicyGeneration, Part], _PolicyCircuits] = field(default_factory=dict)
 
-    def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> Scope | None:
+    def record_timeout(self, policy: CompiledPolicy, part: Part, pod: PodView, at: int) -> CircuitScope | None:
         """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
         self._missed = {key: when for key, when in self._missed.items() if at - when < WINDOW_NS}
         which = generation_of(policy), part

@@ -19,7 +19,7 @@ from fairlead.strategies.facts import Amounts
 from fairlead.strategies.reads import overlap
 from fairlead.webhook.extender.caches import FullNodeCache, NodeNameCache
 from fairlead.webhook.extender.call import CallClock, FailurePolicy
-from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, Part, Scope
+from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, CircuitScope, Part
 from fairlead.webhook.extender.requests import UNREADABLE, Bytes, MalformedError, unreadable
 
 _IMAGES: Final = ("status", "images")
@@ -87,7 +87,7 @@ class ServingState:
         except UNREADABLE as error:
             raise MalformedError(f"a node cannot be read: {unreadable(error)}") from None
 
-    def record_timeout(self, policy: str, part: Part, pod: Any, at: int) -> Scope | None:
+    def record_timeout(self, policy: str, part: Part, pod: Any, at: int) -> CircuitScope | None:
         """Record that a policy missed the deadline for a pod; return for which pods its circuit opened, if it did."""
         evaluators = (self.scores,) if part == "scores" else self.entries.values()
         for one in (one for evaluator in evaluators for one in evaluator.policies.policies):

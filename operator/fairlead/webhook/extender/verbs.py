@@ -24,10 +24,10 @@ from fairlead.webhook.extender.call import (
     GUARD,
     CallClock,
     Caller,
+    CallResult,
     Considered,
     FailurePolicy,
     Outcome,
-    Result,
     VerbReply,
     exclusion_reason,
 )
@@ -236,7 +236,7 @@ def _preempt(call: _Call, args: PreemptArgs) -> VerbReply:
         deciding = [each for each in matched_pod.matched if each.policy.filters or each.policy.protections]
         left, rejected, unknown = _surviving_candidates(call, matched_pod.pod, deciding, proposed)
     if len(left) < len(proposed):
-        result: Result = "refused" if left else "empty"
+        result: CallResult = "refused" if left else "empty"
         refusals = {rule: len(nodes) for rule, nodes in rejected.items()}
         outcome = replace(outcome, result=result, refusals=refusals, unknown=tuple(unknown))
     considered = Considered(matched_pod.pod, names, [*left], rejected)

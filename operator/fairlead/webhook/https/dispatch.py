@@ -16,7 +16,7 @@ from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
-from fairlead.webhook.extender.circuit_breaker import REASON, Scope
+from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.server import Handle
@@ -26,7 +26,7 @@ LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
 _UNAVAILABLE: Final = 503
-_PODS: Final[Mapping[Scope, str]] = {
+_PODS: Final[Mapping[CircuitScope, str]] = {
     "class": "pods of its class in its namespace",
     "namespace": "pods of its namespace",
     "all": "all pods",

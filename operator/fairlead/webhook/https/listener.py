@@ -28,7 +28,7 @@ PAUSE_S: Final = 1.0
 SHUTDOWN_S: Final = 1.0
 CROWDED: Final = "too many connections"
 Protocols = Callable[[], RequestHandler]
-Refused = Callable[[str, str], None]
+NoteRefused = Callable[[str, str], None]
 """Called with the reason and the address of each refused connection."""
 
 
@@ -56,7 +56,7 @@ class TlsListener:
     context: Callable[[], ssl.SSLContext] | None
     """Returns the TLS context; None: plain HTTP."""
     serve: Protocols
-    refused: Refused
+    refused: NoteRefused
     limits: ConnectionLimits
     identified: bool = False
     """Whether every accepted client has shown a certificate."""

@@ -17,7 +17,7 @@ from fairlead.webhook.extender.call import Caller, IncomingCall, Reply
 from fairlead.webhook.https.connection_limits import WEBHOOK, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.fast_path import FastPathConnection, Work
-from fairlead.webhook.https.listener import Refused, TlsListener
+from fairlead.webhook.https.listener import NoteRefused, TlsListener
 from fairlead.webhook.https.peer import Peer, chain, peer_of
 from fairlead.webhook.https.tls import Tls
 
@@ -44,7 +44,7 @@ _REASONS: Final = {
 
 Prompt = Callable[[IncomingCall], Reply]
 Handle = Prompt | Callable[[IncomingCall], Awaitable[Reply]]
-Page = Callable[[str, str], bytes | None]
+RenderPage = Callable[[str, str], bytes | None]
 """Returns the page of a path for the client of this common name; None if it may not read it. Raises LookupError."""
 IdentityCheck = Callable[[str, str], str]
 """Returns why a client is not who its certificate says, from its common name and fingerprint; "" if it is."""
@@ -58,7 +58,7 @@ class WebhookServer:
     routes: Mapping[str, Handle]
     authorize: Callable[[str, str], Caller | None]
     """Returns the caller of a common name; None if it may not call this path."""
-    refused: Refused
+    refused: NoteRefused
     """Called for each refused connection and call."""
     max_body: int = MAX_BODY
     last_s: float = 1.0
@@ -70,7 +70,7 @@ class WebhookServer:
     draining: bool = False
     aside: str = ""
     """Why others are to be called instead, so that each reply is the last of its connection; "" if none are."""
-    pages: Mapping[str, Page] = field(default_factory=dict)
+    pages: Mapping[str, RenderPage] = field(default_factory=dict)
     """Pages for GET, by path; a path that ends with / stands for all below it."""
     identity_error: IdentityCheck | None = None
     """Needed if the authority of clients also signs for others: then a common name alone proves nothing."""

@@ -9,7 +9,7 @@ from fairlead.logs import FaultError
 from fairlead.policy.evaluate.rule_errors import RuleFailures
 
 LOG: Final = logging.getLogger(__name__)
-Rule = tuple[str, str]  # policy, rule
+RuleKey = tuple[str, str]  # policy, rule
 
 
 @dataclass(slots=True, eq=False)
@@ -20,10 +20,10 @@ class RuleErrorTotals:
     """Called with a policy, a rule and its new errors."""
     faulted: Callable[[str, str, int], None] = lambda *_: None
     """Called with a policy, a rule and its new internal errors."""
-    _rules: dict[Rule, RuleFailures] = field(default_factory=dict)
+    _rules: dict[RuleKey, RuleFailures] = field(default_factory=dict)
     _serving: Mapping[str, str | None] = field(default_factory=dict)
-    _when: dict[Rule, str] = field(default_factory=dict)
-    _logged: set[Rule] = field(default_factory=set)
+    _when: dict[RuleKey, str] = field(default_factory=dict)
+    _logged: set[RuleKey] = field(default_factory=set)
 
     def add(self, failures: Iterable[RuleFailures], serving: Mapping[str, str | None], at: str = "") -> None:
         """Add rule errors seen at a time; a policy whose serving generation changed starts from zero."""

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from fairlead.control.decide.rollout import (
     VERIFIED_WITHIN_S,
-    Phase,
     RolloutAttempt,
+    RolloutPhase,
     RolloutState,
     RolloutStep,
     next_step,
@@ -191,7 +191,7 @@ OLD = RolloutState(last_good="old")
     ],
 )
 def test_a_pass(
-    memory: RolloutState, seen: RolloutObservation, config: str, phase: Phase, message: str, after: RolloutState
+    memory: RolloutState, seen: RolloutObservation, config: str, phase: RolloutPhase, message: str, after: RolloutState
 ) -> None:
     found = next_step("new", "1", memory, seen, NOW)
     assert (found.config, found.phase, found.state) == (config, phase, after)

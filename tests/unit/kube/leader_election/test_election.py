@@ -7,12 +7,12 @@ import pytest
 from fairlead.kube.leader_election.election import (
     Done,
     Election,
+    ElectionStep,
     LeaseTimings,
     Read,
     Record,
     Release,
     Resign,
-    Step,
     Wait,
     Write,
 )
@@ -89,7 +89,7 @@ LEADING = NEW.after_read(RELEASED, 99).after_write(OURS, 100, 101)
         ),
     ],
 )
-def test_what_is_next(case: str, election: Election, now: float, step: Step) -> None:
+def test_what_is_next(case: str, election: Election, now: float, step: ElectionStep) -> None:
     assert election.next(now, ended=True, stopping=False) == step, case
 
 
@@ -101,7 +101,9 @@ def test_what_is_next(case: str, election: Election, now: float, step: Step) -> 
         ("a leader renews", LEADING, 102, Write("6", 4, taking=False)),
     ],
 )
-def test_while_something_goes_on_of_what_a_leader_began(case: str, election: Election, now: float, step: Step) -> None:
+def test_while_something_goes_on_of_what_a_leader_began(
+    case: str, election: Election, now: float, step: ElectionStep
+) -> None:
     assert election.next(now, ended=False, stopping=False) == step, case
 
 
@@ -117,7 +119,7 @@ def test_while_something_goes_on_of_what_a_leader_began(case: str, election: Ele
         ("but nothing that may be another's by now", LEADING.failed(102), True, 102, Done()),
     ],
 )
-def test_while_stopping(case: str, election: Election, ended: bool, now: float, step: Step) -> None:
+def test_while_stopping(case: str, election: Election, ended: bool, now: float, step: ElectionStep) -> None:
     assert election.next(now, ended=ended, stopping=True) == step, case
 
 

@@ -7,7 +7,7 @@ from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.lint.absent_keys import MapEntry, Outcome, entries, outcomes
+from fairlead.policy.lint.absent_keys import MapEntry, Truth, entries, outcomes
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
@@ -21,7 +21,7 @@ def compiled(text: str) -> CompiledExpression:
     return CompiledExpression(check(text, _ENVIRONMENT, BOOL))
 
 
-def _outcome(expression: CompiledExpression, labels: dict[str, str], *, unschedulable: bool = False) -> Outcome:
+def _outcome(expression: CompiledExpression, labels: dict[str, str], *, unschedulable: bool = False) -> Truth:
     whole = {"metadata": {"name": "n", "labels": labels}, "spec": {"unschedulable": unschedulable}}
     try:
         found: bool = expression.for_pod(PodView(None))(NodeView(from_json("Node", whole)), 0)

@@ -9,7 +9,7 @@ from fairlead.cooperative import Steps
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import NodeMetricsPoll, Poll, PollError, PrometheusPoll, Reading
 from fairlead.strategies.facts import Unknown
-from fairlead.webhook.data_sources.poller import Outcome, Poller, PollStatus, Question
+from fairlead.webhook.data_sources.poller import Poller, PollOutcome, PollStatus, Question
 from scripted.loop import in_loop
 from support.policy import NOW, SECOND, node, policy
 
@@ -42,7 +42,7 @@ class _Counted(Nodes):
 class Ground:
     """A poller whose clock a test winds, and sources that answer what the test says."""
 
-    def __init__(self, **answers: Outcome) -> None:
+    def __init__(self, **answers: PollOutcome) -> None:
         self.time, self.synced = 0.0, True
         self.asked: list[tuple[float, set[str]]] = []
         self.answers: dict[Poll, Any] = {}
@@ -61,7 +61,7 @@ class Ground:
         self.asked.append((self.time, {getattr(poll, "query", "used") for poll in ages}))
         return [Question((poll,), self._answer(poll)) for poll in ages]
 
-    async def _answer(self, poll: Poll) -> Mapping[Poll, Outcome]:
+    async def _answer(self, poll: Poll) -> Mapping[Poll, PollOutcome]:
         answer = self.answers.get(poll, PollError("connection refused"))
         if isinstance(answer, asyncio.Event):
             await answer.wait()
