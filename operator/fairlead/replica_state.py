@@ -106,6 +106,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Its measured entries."""
     reviewed: int = 0
     """Newest generation that the API server had this replica review; 0: none since it started."""
+    missing_permission: str = ""
+    """Missing permission to read what only this policy names, with the RBAC rule to add; "" if none is missing."""
 
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,7 +125,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     refused_connections: dict[str, str] = {}
     """Reasons of recently refused connections, by address."""
     missing_permission: str = ""
-    """Missing permission, with the RBAC rule to add; "" if none is missing."""
+    """Missing permission that concerns every policy, with the RBAC rule to add; "" if none is missing."""
     reviews: bool = False
     """Whether it has an admission check and says which generations it reviewed; older replicas do not."""
     schedulable_again: bool = False

@@ -9,9 +9,10 @@ import pytest
 
 from fairlead.api.names import PLURAL
 from fairlead.pki.identities import scheduler_identity
+from policies.good import device_share
 from support.kube.crd import let_go
 from support.process.operating import Operating
-from support.render.permissions import an_account, says, set_rule
+from support.render.permissions import ACCOUNT, an_account, says, set_rule
 from testbed import process
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
@@ -116,6 +117,41 @@ def test_a_replica_that_may_not_read_the_usage_of_nodes_says_so_of_policies_that
     finally:
         replica.kill()  # one that leads would hold the policy again
         let_go(api, "usage")
+
+
+def test_a_policy_whose_unhealthy_devices_may_not_be_read_says_so_and_others_do_not(replica: Replica) -> None:
+    api, namespace = replica.cluster.api, replica.namespace
+    lists = {"configMap": {"namespace": "kube-system", "prefix": "unhealthy-", "key": "ids"}}
+    replica.begin()
+    wait_for("it to be ready", replica.is_ready)
+    replica.put("lists", binding={"deviceShare": [device_share(unhealthy=lists)]})
+    replica.put("without", binding={"deviceShare": [device_share()]})
+
+    def lacks(policy: str) -> str:
+        return replica.state().policies[policy].missing_permission
+
+    where = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system"
+    name = f"unhealthy-devices-{namespace}"
+    try:
+        wait_for("the rule to be told", lambda: "resources: [configmaps], verbs: [list]}" in lacks("lists"))
+        assert "a Role in kube-system or a ClusterRole of that user lacks the rule" in lacks("lists")
+        assert (lacks("without"), replica.lacks()) == ("", "")
+        rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]
+        api.create(f"{where}/roles", {"metadata": {"name": name}, "rules": rules})
+        binding = {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
+        }
+        api.create(f"{where}/rolebindings", binding)
+        wait_for("it to be over", lambda: not lacks("lists"), timeout_s=90)
+    finally:
+        replica.kill()  # one that leads would hold the policies again
+        for policy in ("lists", "without"):
+            let_go(api, policy)
+        for kind in ("rolebindings", "roles"):
+            if api.exists(f"{where}/{kind}/{name}"):
+                api.delete(f"{where}/{kind}/{name}")
 
 
 def waiting(api: Api, scheduler: str) -> str:

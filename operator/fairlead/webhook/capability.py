@@ -73,7 +73,11 @@ class Capability:
         yield from ()
 
     def missing_permissions(self) -> Iterator[str]:
-        """Yield missing permissions beside those of the reflectors, each with the RBAC rule to add."""
+        """Yield missing permissions that concern every policy, each with the RBAC rule to add.
+
+        Those of `reflectors` are known without it. What only one policy names, as in `on_demand`, is reported with that
+        policy: its author must not be able to keep the others from being ready.
+        """
         yield from ()
 
     def register(self, metrics: Metrics) -> None:

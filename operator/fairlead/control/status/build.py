@@ -112,7 +112,13 @@ def _of(answer: ReplicaState | str, name: str, uid: str) -> PolicyState | str:
 def _replica(pod: str, state: PolicyState | str, missing: str) -> ReplicaSummary:
     if isinstance(state, str):
         return ReplicaSummary(name=pod, silent=state)
-    return ReplicaSummary(name=pod, serving=state.serving or None, mode=state.mode, slow=state.slow, missing=missing)
+    return ReplicaSummary(
+        name=pod,
+        serving=state.serving or None,
+        mode=state.mode,
+        slow=state.slow,
+        missing=missing or state.missing_permission,
+    )
 
 
 def _hashes(inputs: StatusInputs) -> dict[str, str]:

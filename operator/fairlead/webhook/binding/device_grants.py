@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.replica_state import DEVICES_PATH
+from fairlead.replica_state import DEVICES_PATH, ReplicaState
 from fairlead.webhook.binding.binding_client import BindingClient
 from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
 from fairlead.webhook.binding.granter import Granter
@@ -39,6 +41,7 @@ class DeviceGrants(Capability):
         self._ledger_client = LedgerClient(bindings, namespace, pods.read)
         self._ledgers = LedgerFeed(client, self._ledger_client, namespace, views, mirror)
         self._unhealthy = UnhealthyFeed(client, mirror)
+        self._serving = serving
         self._survey = DeviceSurvey(mirror, views, serving)
         self._counters = GrantCounters()
         writer = LedgerWriter(self._ledger_client, views)
@@ -75,6 +78,15 @@ class DeviceGrants(Capability):
         """Register the metrics of grants and devices."""
         self._counters.register(metrics)
         self._survey.register(metrics)
+
+    def report(self, state: ReplicaState) -> ReplicaState:
+        """Return the report with the missing permission of each policy whose unhealthy devices may not be read."""
+        missing = self._unhealthy.missing_permissions(self._serving())
+        policies = {
+            name: replace(policy, missing_permission=missing[name]) if name in missing else policy
+            for name, policy in state.policies.items()
+        }
+        return replace(state, policies=policies) if missing else state
 
     @property
     def pages(self) -> Mapping[str, FindPage]:

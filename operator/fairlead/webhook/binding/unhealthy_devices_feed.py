@@ -1,7 +1,7 @@
 """Watch of the ConfigMaps that name the unhealthy devices of nodes, of the policies that serve."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -90,12 +90,20 @@ class UnhealthyFeed:
         """Return the watches, by their names in /readyz and metrics."""
         return self._watches.reflectors
 
+    def missing_permissions(self, policies: Iterable[CompiledPolicy]) -> Mapping[str, str]:
+        """Return the missing permission of each of these policies whose ConfigMaps may not be read, by its name."""
+        states = {name: one.state for name, one in self.reflectors.items()}
+        return {
+            policy: f"its unhealthy devices cannot be read: {state.missing_permission}"
+            for policy, source in _sources(policies)
+            if (state := states.get(_name(source[0]))) is not None and state.missing_permission
+        }
+
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
         """Watch for these policies from now on; return once all is listed, or after a while."""
         wanted: dict[str, set[UnhealthySource]] = {}
-        for _, share in shares_in_force(policies):
-            if (source := unhealthy_source(share.entry)) is not None:
-                wanted.setdefault(source[0], set()).add(source)
+        for _, source in _sources(policies):
+            wanted.setdefault(source[0], set()).add(source)
         for namespace, sources in wanted.items():
             # Until the new policies serve, those before them read what they did.
             sink = self._sinks.setdefault(namespace, UnhealthySink(self._mirror))
@@ -117,8 +125,19 @@ class UnhealthyFeed:
         await self._watches.run()
 
     def _want(self, namespaces: Iterable[str]) -> None:
-        self._watches.want({f"unhealthy devices in {one}": partial(self._reflector, one) for one in namespaces})
+        self._watches.want({_name(one): partial(self._reflector, one) for one in namespaces})
 
     def _reflector(self, namespace: str) -> Reflector[ConfigMap]:
         where = ObjectRef(CONFIG_MAPS.resource, namespace)
         return Reflector(self._client, where, decode=_decode, sink=self._sinks[namespace])
+
+
+def _sources(policies: Iterable[CompiledPolicy]) -> Iterator[tuple[str, UnhealthySource]]:
+    """Yield the sources that enforced policies name, each with the policy's name."""
+    for policy, share in shares_in_force(policies):
+        if (source := unhealthy_source(share.entry)) is not None:
+            yield policy, source
+
+
+def _name(namespace: str) -> str:
+    return f"unhealthy devices in {namespace}"
