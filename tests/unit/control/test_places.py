@@ -101,6 +101,9 @@ def test_whoever_is_refused_for_another_reason_takes_nobodys_place() -> None:
         ask(cluster, "d")
         with with_settings("maxUnlistedSchedulers: 1"):
             await until("the only one", lambda: deployed(cluster) == {"d"})
+            reason, message = accepted(cluster, "default-scheduler")
+            assert (reason, "maxUnlistedSchedulers" in message) == ("SchedulerRefused", False)
+            assert "default-scheduler is not listed, and is never managed" in message
 
     begun(story)
 

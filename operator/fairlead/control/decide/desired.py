@@ -56,6 +56,11 @@ class PolicyIndex:
         names = [name for name, one in self.policies.items() if scheduler_of(one) == scheduler]
         return [self.policies[name] for name in sorted(names)]
 
+    def first_policy(self, scheduler: str) -> Obj | None:
+        """Return the first policy of a scheduler, or with "" of all; None if there is none."""
+        names = [name for name, one in self.policies.items() if not scheduler or scheduler_of(one) == scheduler]
+        return self.policies[min(names)] if names else None
+
     def desired_scheduler(
         self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]
     ) -> DesiredScheduler:

@@ -1,6 +1,11 @@
-"""Comparison of live objects with the desired ones; pure. Fields that the API server or others add are ignored."""
+"""Drift of our objects: comparison of live objects with the desired ones, and the log of what was corrected.
 
+The comparison is pure, and ignores fields that the API server or others add.
+"""
+
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +15,7 @@ from fairlead.cel.functions.quantity import quantity
 from fairlead.cel.values.errors import CelError
 from fairlead.render.object_names import Object, digest
 
+LOG: Final = logging.getLogger(__name__)
 APPLIED: Final = f"{GROUP}/applied"
 _KEYS: Final = ("name", "mountPath", "containerPort", "topologyKey", "port", "key")
 """Merge keys of lists to which others may add items, as in the API's types."""
@@ -81,3 +87,34 @@ def _same_amount(desired: Any, live: Any) -> bool:
         return quantity(desired) == quantity(live)
     except CelError:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Drift of one of our objects: others changed or deleted it."""
+
+    scheduler: str
+    """Scheduler that the object belongs to; "" if all share it."""
+    kind: str
+    message: str
+    """Names the object and its state."""
+
+
+@dataclass(slots=True, eq=False)
+class DriftLog:
+    """Log of one leader: what was corrected before a failure is not lost with it.
+
+    A reconcile may record the drift of other schedulers, too.
+    """
+
+    _drifts: list[Drift] = field(default_factory=list)
+
+    def record(self, drift: Drift) -> None:
+        """Log drift that was corrected, and keep it until it is reported."""
+        LOG.warning("drift.corrected", extra={"scheduler": drift.scheduler, "drift": drift.message})
+        self._drifts.append(drift)
+
+    def take(self) -> Sequence[Drift]:
+        """Return what is to be reported, each only once."""
+        taken, self._drifts = self._drifts, []
+        return taken

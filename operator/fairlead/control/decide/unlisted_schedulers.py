@@ -34,12 +34,12 @@ def denial_reason(scheduler: str, settings: OperatorSettings) -> str:
 def no_room_reason(
     scheduler: str, settings: OperatorSettings, existing: Collection[str], requested: Callable[[], Mapping[str, str]]
 ) -> str:
-    """Return why a scheduler may not start beside the existing ones; "" if it may.
+    """Return why a scheduler may not start beside the existing ones; "" if it may, or if it never starts.
 
     `requested` returns since when each scheduler is requested; it is not called if there is no room anyway.
     """
     listed = _listed(settings)
-    if scheduler in listed or scheduler in existing:
+    if scheduler in listed or scheduler in existing or scheduler == CLUSTERS_OWN_SCHEDULER:
         return ""
     placed, before, most = sum(one not in listed for one in existing), 0, settings.max_unlisted_schedulers
     if placed < most:

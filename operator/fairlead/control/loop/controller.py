@@ -14,6 +14,7 @@ from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.desired import Obj, PolicyIndex
+from fairlead.control.decide.drift import DriftLog
 from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.leader_metrics import LeaderMetrics
@@ -161,7 +162,8 @@ def _controller(
         PolicyIndex(operator.model),
         NamespaceOwner(objects, namespace, lambda: operator.settings().claim_namespace),
     )
-    bindings = SchedulerBindings(objects, owner)
+    drifts = DriftLog()
+    bindings = SchedulerBindings(objects, owner, drifts)
     events = EventRecorder(client, operator.instance, missing)
     provided = ProvidedCertificates(secrets, operator.host, now)
     replicas = _replicas(operator, objects, provided, ca_bundle)
@@ -177,6 +179,7 @@ def _controller(
         requested=operator.requested,
         nodes=operator.nodes,
         now=now,
+        drifts=drifts,
     )
     time = asyncio.get_running_loop().time
     unreviewed = UnreviewedGenerations(time)
@@ -203,7 +206,8 @@ def _controller(
         replicas=replicas,
         foreign=foreign,
         facts=facts,
-        applier=Applier(objects, bindings),
+        applier=Applier(objects, bindings, drifts),
+        drifts=drifts,
         namespace=namespace,
         engine=TemplateEngine(templates()),
         now=now,
@@ -213,6 +217,7 @@ def _controller(
         reconciler=reconciler,
         statuses=statuses,
         events=events,
+        drifts=drifts,
         is_leader=is_leader,
         metrics=operator.metrics,
         now=now,

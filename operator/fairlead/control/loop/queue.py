@@ -9,6 +9,7 @@ from datetime import datetime
 from time import monotonic
 from typing import Final
 
+from fairlead.control.decide.drift import DriftLog
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.result import NOTHING, ReconcileResult
@@ -46,6 +47,7 @@ class SchedulerQueue:
     reconciler: Reconciler
     statuses: StatusWriter
     events: EventRecorder
+    drifts: DriftLog
     is_leader: Callable[[], bool]
     metrics: LeaderMetrics
     now: Callable[[], datetime]
@@ -112,10 +114,18 @@ class SchedulerQueue:
                 pass
             worker.due.clear()
             pause = await self._reconcile(scheduler, worker)
+            await self.report_drifts()
             await self.statuses.write(scheduler, self.registry.result(scheduler))
             if self.registry.is_finished(scheduler) and not worker.due.is_set():
                 del self._workers[scheduler], self.registry.results[scheduler]
                 return
+
+    async def report_drifts(self) -> None:
+        """Count corrected drift, and post an event about each to a policy of its scheduler."""
+        for one in self.drifts.take():
+            self.metrics.drift.add(one.kind)
+            if policy := self.registry.policy_index.first_policy(one.scheduler):
+                await self.events.record(policy, "Warning", "DriftCorrected", one.message, "Correct", self.now())
 
     async def _reconcile(self, scheduler: str, worker: _Worker) -> float:
         """Reconcile once; return the time until the next reconcile if no event comes."""
@@ -133,10 +143,6 @@ class SchedulerQueue:
             return _RETRY_MAX_S
         finally:
             self.metrics.count_reconcile(scheduler, result, monotonic() - begun)
-        for one in result.drifts:
-            self.metrics.drift.add(one.kind)
-            for policy in self.registry.policy_index.policies_of(scheduler)[:1]:
-                await self.events.record(policy, "Warning", "DriftCorrected", one.message, "Correct", self.now())
         if result.error is not None:
             worker.failures += 1
             backoff: float = min(_RETRY_S * 2**worker.failures, _RETRY_MAX_S)

@@ -1,21 +1,17 @@
 """Applier of decisions: writes the objects that differ, prunes those that are not desired, deletes schedulers."""
 
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.control.decide.decide import ReconcileDecision, deletion_order, objects_to_prune
+from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.control.decide.persisted_state import STATE, to_config_map
 from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.object_client import ObjectClient, ref_of
 from fairlead.control.reconcile.observe import ObservedObjects
-from fairlead.control.reconcile.result import Drift
 from fairlead.kube.http.document_writer import write_document
 from fairlead.render.object_names import ObjectNames
 
-LOG: Final = logging.getLogger(__name__)
-_SHOWN: Final = 3
 _OF_PODS: Final = frozenset({"ConfigMap", "Deployment"})
 """Kinds that are written for a paused scheduler, so that its pods get new certificate authorities."""
 
@@ -26,6 +22,7 @@ class Applier:
 
     objects: ObjectClient
     bindings: SchedulerBindings
+    drifts: DriftLog
 
     async def apply(
         self,
@@ -33,7 +30,6 @@ class Applier:
         observed: ObservedObjects,
         decision: ReconcileDecision,
         before: ReconcileDecision | None,
-        drifts: list[Drift],
         *,
         paused: bool = False,
     ) -> bool:
@@ -41,8 +37,7 @@ class Applier:
 
         The persisted state is written first, so that the next reconcile knows what was started, whatever happens in
         between. While the scheduler is paused, only its pods are updated, so that they get the current authorities.
-        Objects that others had edited or deleted are added to `drifts` once they are corrected. `before` is the
-        previous decision.
+        `before` is the previous decision.
         """
         live = observed.scheduler
         if decision.lifecycle == "Delete":
@@ -58,14 +53,15 @@ class Applier:
                 continue
             state = await self.objects.apply_if_changed(obj)
             if state == "edited" or (state == "missing" and settled):
-                drifts.append(_drift(names, obj["kind"], f"{obj['kind']} {obj['metadata']['name']} was {state}"))
+                text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
+                self.drifts.record(Drift(names.scheduler, obj["kind"], text))
             if obj["kind"] == "ServiceAccount":  # before the pods that use it
-                drifts += await self.bindings.sync()
+                await self.bindings.sync()
         extra = () if paused else objects_to_prune(names, decision, live, observed.objects)
         for obj in extra:
             await self.objects.remove(obj)
         if any(one["kind"] == "ServiceAccount" for one in extra):
-            drifts += await self.bindings.sync()
+            await self.bindings.sync()
         return False
 
     async def persist(self, names: ObjectNames, decision: ReconcileDecision, observed: ObservedObjects) -> None:
@@ -80,26 +76,13 @@ class Applier:
             await self.objects.remove(one)
         if deployments or observed.pods:
             return False
-        rest = deletion_order(observed.objects)
-        for one in rest:
-            if one["metadata"]["name"] != names.state:
+        state = None
+        for one in deletion_order(observed.objects):
+            if one["metadata"]["name"] == names.state:
+                state = one
+            else:
                 await self.objects.remove(one)
         await self.bindings.sync()
-        for one in rest:
-            if one["metadata"]["name"] == names.state:  # last: while it exists, this is repeated
-                await self.objects.remove(one)
+        if state is not None:  # last: while it exists, this is repeated
+            await self.objects.remove(state)
         return True
-
-
-def find_forged_configurations(names: ObjectNames, observed: ObservedObjects) -> Sequence[Drift]:
-    """Return the drift of ConfigMaps that pose as configurations."""
-    if not observed.forged:
-        return ()
-    shown = ", ".join(sorted(observed.forged)[:_SHOWN])
-    text = f"ConfigMap {shown} does not match its name and hash: it is not used"
-    return [_drift(names, "ConfigMap", text)]
-
-
-def _drift(names: ObjectNames, kind: str, message: str) -> Drift:
-    LOG.warning("drift.corrected", extra={"scheduler": names.scheduler, "drift": message})
-    return Drift(kind, message)

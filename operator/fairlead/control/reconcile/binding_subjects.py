@@ -1,14 +1,13 @@
 """Subjects of the chart's bindings of schedulers: the accounts of all schedulers that exist, in each binding."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.control.reconcile.object_client import ObjectClient, ref_of, resource
 from fairlead.control.reconcile.owner_references import NamespaceOwner
-from fairlead.control.reconcile.result import Drift
 from fairlead.kube.errors import ForbiddenError, NotFoundError, may_not_bind
 from fairlead.kube.resources import ObjectRef, decode_object
 from fairlead.kube.watch.reflector import Reflector
@@ -16,7 +15,6 @@ from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_obj
 from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object, ObjectNames
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM, SchedulerBinding, scheduler_bindings, subjects
 
-LOG: Final = logging.getLogger(__name__)
 _ACCOUNTS: Final = f"{MANAGED_BY}={MANAGER},{SCHEDULER_LABEL}"
 _RESTORE: Final = "the chart creates it, and the operator may not: run helm upgrade, or apply the chart again"
 
@@ -27,21 +25,17 @@ class SchedulerBindings:
 
     objects: ObjectClient
     owner: NamespaceOwner
+    drifts: DriftLog
     _applied: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Subjects that were applied last, by the binding's name: others are an edit."""
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def sync(self) -> Sequence[Drift]:
-        """Bind the accounts that exist, and no others; return the drift that it corrected. Raises ClusterError."""
-        drifts = list[Drift]()
+    async def sync(self) -> None:
+        """Bind the accounts that exist, and no others. Raises ClusterError."""
         async with self._busy:  # of two that list and then apply, the one that listed first must apply first
             bound = subjects(self.namespace, await self._accounts())
             for binding in scheduler_bindings(self.owner.claim_namespace()):
-                if await self._apply(binding, bound):
-                    text = f"{binding.kind} {binding.name(self.namespace)} was edited"
-                    LOG.warning("drift.corrected", extra={"drift": text})
-                    drifts.append(Drift(binding.kind, text))
-        return drifts
+                await self._apply(binding, bound)
 
     @property
     def namespace(self) -> str:
@@ -58,8 +52,8 @@ class SchedulerBindings:
             if one["name"] == ObjectNames(one["labels"][SCHEDULER_LABEL], self.namespace).object_name
         ]
 
-    async def _apply(self, binding: SchedulerBinding, bound: Sequence[Mapping[str, Any]]) -> bool:
-        """Apply the subjects of a binding if they differ; return whether others had edited them."""
+    async def _apply(self, binding: SchedulerBinding, bound: Sequence[Mapping[str, Any]]) -> None:
+        """Apply the subjects of a binding if they differ."""
         body = binding.body(self.namespace)
         at, name = ref_of(body), binding.name(self.namespace)
         live = await self.objects.get(at)
@@ -76,8 +70,9 @@ class SchedulerBindings:
             except ForbiddenError as error:
                 raise may_not_bind(error, binding.role_kind, binding.role) from None
         self._applied[name] = bound
+        if edited:
+            self.drifts.record(Drift("", binding.kind, f"{binding.kind} {name} was edited"))
         await self.owner.adopt([{**live, "kind": binding.kind}])
-        return edited
 
     def watches(self, on_event: Callable[[], None]) -> Sequence[Reflector[PartialObject]]:
         """Return a watch of each binding; `on_event` is called when one changes."""

@@ -1,7 +1,7 @@
 """Gathering of the cluster facts for rendering, after the certificates are up to date."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,8 +12,8 @@ import msgspec
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
+from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.control.reconcile.replicas import ReplicaClient
-from fairlead.control.reconcile.result import Drift
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import VERSION
@@ -53,8 +53,8 @@ class FactsGatherer:
     """True if a rotation of the authority is requested."""
     nodes: Callable[[], int | None]
     now: Callable[[], datetime]
+    drifts: DriftLog
     _waits: WaitFor | None = None
-    _restored: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, datetime] = field(default_factory=dict)
 
     @property
@@ -62,10 +62,6 @@ class FactsGatherer:
         """True if the authority is being rotated or is to be."""
         held = self.authority()
         return self._waits is not None or self.requested() or (held is not None and held.phase is not Phase.STABLE)
-
-    def pop_restored(self, scheduler: str) -> Sequence[Drift]:
-        """Return the corrected drift of a scheduler's certificate, each only once."""
-        return [Drift("Secret", text)] if (text := self._restored.pop(scheduler, "")) else []
 
     async def facts(self, scheduler: str, rolled: Mapping[str, str], paused: Collection[str]) -> ClusterFacts:
         """Return the facts for one scheduler, once its certificate is issued. Raises InvalidObjectError.
@@ -100,7 +96,8 @@ class FactsGatherer:
         if step.pending_reason is not None and step.pending_reason != self._waits:
             LOG.info("authority.rotation_pending", extra={"reason": str(step.pending_reason)})
         self._waits = step.pending_reason
-        self._restored |= step.restored
+        for scheduler, text in step.restored.items():
+            self.drifts.record(Drift(scheduler, "Secret", text))
         with suppress(ForbiddenError):  # the poller repeats it, and records the missing permission
             await self.ca_bundle.set(step.authority)
         return step.authority.server_ca_bundle

@@ -11,15 +11,15 @@ from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.control.decide.decide import DesiredScheduler, ReconcileDecision, decide, decide_lifecycle
+from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.control.decide.rollout_observation import RolloutObservation
-from fairlead.control.reconcile.apply import Applier, find_forged_configurations
+from fairlead.control.reconcile.apply import Applier
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.foreign_owner import ForeignSchedulers
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.observe import ObservedObjects, observe
 from fairlead.control.reconcile.replicas import ReplicaClient
-from fairlead.control.reconcile.result import Drift, FinishedRollout, ReconcileResult
-from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
+from fairlead.control.reconcile.result import FinishedRollout, ReconcileResult
 from fairlead.control.reconcile.verify_rollout import probe_extender_urls, recent_scheduler_errors
 from fairlead.kube.errors import ClusterError, RequestError
 from fairlead.kube.watch.secrets import Secrets
@@ -32,6 +32,7 @@ from fairlead.render.plan import urls
 from fairlead.render.templates import TemplateEngine, read
 
 _MESSAGE_MAX: Final = 500
+_SHOWN: Final = 3
 _NO_WIRING: Final = Wiring()
 _DENIED_GOES: Final = "; its scheduler is deleted 10 minutes after that was set"
 
@@ -47,35 +48,31 @@ class Reconciler:
     foreign: ForeignSchedulers
     facts: FactsGatherer
     applier: Applier
+    drifts: DriftLog
     namespace: str
     engine: TemplateEngine
     now: Callable[[], datetime]
 
     async def reconcile(self, scheduler: str) -> ReconcileResult:
         """Reconcile a scheduler; the result has an `error` if it has to be retried."""
-        drifts = list[Drift]()
         try:
-            result = await self._reconcile(scheduler, drifts)
-        except InvalidObjectError as error:
-            result = ReconcileResult(refused=str(error))
+            return await self._reconcile(scheduler)
         except (ClusterError, AuthorityError) as error:
-            result = ReconcileResult(error=error)
-        drifts += self.facts.pop_restored(scheduler)
-        return replace(result, drifts=drifts)
+            return ReconcileResult(error=error)
 
-    async def _reconcile(self, scheduler: str, drifts: list[Drift]) -> ReconcileResult:
-        registry = self.registry
+    async def _reconcile(self, scheduler: str) -> ReconcileResult:
+        registry, denied = self.registry, ""
         await registry.managed.read()
-        desired = registry.policy_index.desired_scheduler(scheduler, registry.settings(), self.replicas.states)
-        denied = registry.denial_reason(scheduler) if desired.exists else ""
-        if not registry.is_there(scheduler) and (why := denied or registry.no_room_reason(scheduler)):
-            return ReconcileResult(refused=why, full=not denied)
-        if denied:
-            desired = replace(desired, policies=(), serving=_NO_WIRING, exists=False, denied=True)
-        elif registry.is_paused(scheduler):
-            desired = replace(desired, paused=True)
         try:
-            result = await self._reconcile_desired(ObjectNames(scheduler, self.namespace), desired, drifts)
+            desired = registry.policy_index.desired_scheduler(scheduler, registry.settings(), self.replicas.states)
+            denied = registry.denial_reason(scheduler) if desired.exists else ""
+            if not registry.is_there(scheduler) and (why := denied or registry.no_room_reason(scheduler)):
+                return ReconcileResult(refused=why, full=not denied)
+            if denied:
+                desired = replace(desired, policies=(), serving=_NO_WIRING, exists=False, denied=True)
+            elif registry.is_paused(scheduler):
+                desired = replace(desired, paused=True)
+            result = await self._reconcile_desired(ObjectNames(scheduler, self.namespace), desired)
         except InvalidObjectError as error:
             result = ReconcileResult(refused=str(error))
         if result.gone and scheduler in registry.managed.existing:
@@ -86,9 +83,7 @@ class Reconciler:
             return ReconcileResult(refused=why, full=True)
         return result
 
-    async def _reconcile_desired(
-        self, names: ObjectNames, desired: DesiredScheduler, drifts: list[Drift]
-    ) -> ReconcileResult:
+    async def _reconcile_desired(self, names: ObjectNames, desired: DesiredScheduler) -> ReconcileResult:
         """Reconcile a scheduler that may exist. Raises InvalidObjectError if it cannot be managed."""
         registry, scheduler, now = self.registry, names.scheduler, self.now().timestamp()
         managed, started = desired.settings.management == "Managed", scheduler in registry.managed.existing
@@ -98,7 +93,10 @@ class Reconciler:
         observed = await observe(self.objects, names, counts=not (desired.exists or desired.denied))
         if not (desired.exists or desired.listed or observed.objects or observed.pods):
             return ReconcileResult(gone=True)
-        drifts += find_forged_configurations(names, observed)
+        if observed.forged:
+            shown = ", ".join(sorted(observed.forged)[:_SHOWN])
+            text = f"ConfigMap {shown} does not match its name and hash: it is not used"
+            self.drifts.record(Drift(scheduler, "ConfigMap", text))
         observed = await self._verify(names, observed)
 
         decision, facts = decide_lifecycle(desired, observed.scheduler, now), None
@@ -112,18 +110,18 @@ class Reconciler:
         before = registry.result(scheduler).decision
         if not idle:
             try:
-                gone = await self.applier.apply(names, observed, decision, before, drifts, paused=desired.paused)
+                gone = await self.applier.apply(names, observed, decision, before, paused=desired.paused)
             except RequestError as error:
                 if facts is None:
                     raise
                 observed = _with_invalid_deployment(error, observed, decision)
                 decision = decide(self.engine, desired, facts, observed.scheduler, now)
                 if decision.phase == "RolledBack":
-                    await self.applier.apply(names, observed, decision, None, [])
+                    await self.applier.apply(names, observed, decision, None)
                 elif decision.persisted != observed.scheduler.persisted:
                     await self.applier.persist(names, decision, observed)
         if desired.paused:  # its account is bound all the same: other schedulers share the bindings
-            drifts += await self.applier.bindings.sync()
+            await self.applier.bindings.sync()
         return ReconcileResult(
             decision=decision,
             policy_edits=desired.versions,

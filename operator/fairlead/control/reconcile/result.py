@@ -8,16 +8,6 @@ from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.kube.errors import ClusterError
 from fairlead.pki.authority import AuthorityError
 
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """Drift of one of our objects: others changed or deleted it."""
-
-    kind: str
-    message: str
-    """Names the object and its state."""
-
-
 RolloutResult = Literal["verified", "rolled_back", "rejected"]
 ROLLOUT_RESULTS: Final[tuple[RolloutResult, ...]] = get_args(RolloutResult)
 
@@ -55,8 +45,6 @@ class ReconcileResult:
     started_with_ca: str = ""
     """The authorities that all of its pods were started with, in PEM; empty if they differ or are unknown."""
     rollout: FinishedRollout | None = None
-    drifts: Sequence[Drift] = ()
-    """Corrected drift."""
 
     @property
     def is_ready(self) -> bool:

@@ -197,6 +197,23 @@ def test_a_binding_that_is_gone_is_named_and_all_is_well_once_the_chart_is_appli
     with_scheduler(story)
 
 
+def test_drift_of_a_binding_that_is_corrected_before_another_one_fails_is_reported() -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
+        (last,) = {binding_key(one) for one in chart_bindings(NAMESPACE)[-1:]}
+        assert last != BINDING
+        with patch("support.faults.leader.tell", lambda *_: None):
+            wire.denied = f"{last[1]} {last[3]}"
+            cluster.api.edit(last, subjects=[])
+            cluster.api.edit(BINDING, subjects=[])
+            await until("it", lambda: "on purpose" in condition(cluster, "Ready")[2], 60)
+            assert bound(cluster) == {("kube-scheduler-s",), ()}
+        wire.denied = ""
+        text = f"ClusterRoleBinding {BINDING[3]} was edited"
+        await until("it to be told", lambda: text in drifted(cluster), 60)
+
+    with_scheduler(story)
+
+
 def test_the_account_of_a_paused_scheduler_stays_bound() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from fairlead.control.decide.decide import ReconcileDecision
+from fairlead.control.decide.drift import DriftLog
 from fairlead.control.decide.persisted_state import PersistedState, to_config_map
 from fairlead.control.decide.rollout import RolloutState
 from fairlead.control.reconcile.apply import Applier
@@ -33,7 +34,8 @@ async def persist(client: Client, api: Api, *, edited: bool = False) -> Persiste
     observed = await observe(objects, NAMES, counts=False)
     if edited:
         api.edit(KEY, data={"state.json": "{}"})
-    applier = Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n", lambda: KUBE_SYSTEM)))
+    drifts, owner = DriftLog(), NamespaceOwner(objects, "n", lambda: KUBE_SYSTEM)
+    applier = Applier(objects, SchedulerBindings(objects, owner, drifts), drifts)
     await applier.persist(NAMES, ReconcileDecision(lifecycle="Keep", persisted=AFTER), observed)
     return observed.scheduler.persisted
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 from generate.crds import installed_policy
 
 from fairlead.control.decide.desired import PolicyIndex
+from fairlead.control.decide.drift import DriftLog
 from fairlead.control.reconcile.apply import Applier
 from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.reconcile.reconciler import Reconciler
-from fairlead.control.reconcile.result import Drift, ReconcileResult
+from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM
@@ -53,9 +54,6 @@ class _Nobody:
     async def conflict(self, *_: Any, **__: bool) -> str:
         return ""
 
-    def pop_restored(self, _: str) -> list[Drift]:
-        return []
-
 
 def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
     objects = cast("ObjectClient", _Nothing())
@@ -65,6 +63,8 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
         settings=OperatorSettings,
         now=lambda: datetime.now(UTC),
     )
+    drifts = DriftLog()
+    bindings = SchedulerBindings(objects, NamespaceOwner(objects, "n", lambda: KUBE_SYSTEM), drifts)
     reconciler = Reconciler(
         registry=registry,
         objects=objects,
@@ -72,9 +72,10 @@ def test_of_a_scheduler_that_has_gone_nothing_is_asked() -> None:
         replicas=cast("ReplicaClient", _Nobody()),
         foreign=cast("ForeignSchedulers", _Nobody()),
         facts=cast("FactsGatherer", _Nobody()),
-        applier=Applier(objects, SchedulerBindings(objects, NamespaceOwner(objects, "n", lambda: KUBE_SYSTEM))),
+        applier=Applier(objects, bindings, drifts),
+        drifts=drifts,
         namespace="n",
         engine=TemplateEngine(templates()),
         now=lambda: datetime.now(UTC),
     )
-    assert asyncio.run(reconciler.reconcile("s")) == ReconcileResult(gone=True, drifts=[])
+    assert asyncio.run(reconciler.reconcile("s")) == ReconcileResult(gone=True)
