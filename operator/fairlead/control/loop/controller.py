@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.api.names import scheduler_of
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.certificates.issuer import SchedulerCertificates
@@ -193,7 +192,6 @@ def _controller(
         crd_fields=CrdFields(deciding_fields(operator.model)),
         unreviewed=unreviewed,
         admission_port=operator.admission_port,
-        poll_requested=poll_requested,
         now=now,
     )
     foreign = ForeignSchedulers(objects=objects, namespace=namespace, missing_permissions=missing, now=now)
@@ -237,7 +235,6 @@ def _controller(
         policy_index=policy_index,
         informer=informer,
         queue=queue,
-        statuses=statuses,
         replicas=replicas,
         waker=Waker(client, namespace, now, time, missing, operator.metrics.wakeups),
         unreviewed=unreviewed,
@@ -252,10 +249,8 @@ def _controller(
     watches = bindings.watches(queue.enqueue_all)
 
     async def show_crd_fields() -> None:
-        await queue.replicas_polled.wait()
         await informer.resync()  # removed fields are no event
-        for scheduler in {scheduler_of(one) for one in policy_index.policies.values()}:
-            await statuses.write(scheduler, registry.result(scheduler))
+        queue.enqueue_statuses()
 
     crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
     background = [foreign.run, crd_check.run, uninstall_hook.run, *(one.run for one in watches)]

@@ -1,9 +1,14 @@
-"""Work queue of schedulers, with one worker for each, so that a slow one does not delay the others."""
+"""Work queue of schedulers, with one worker for each, so that a slow one does not delay the others.
+
+A worker alone writes the statuses of its scheduler's policies: after each reconcile, and whenever something else that
+they show changed.
+"""
 
 import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from time import monotonic
@@ -33,7 +38,11 @@ _CHECKED_MAX: Final = 20
 class _Worker:
     """State of one scheduler's worker."""
 
-    due: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    is_due: bool = False
+    """True if a reconcile is requested; else it is woken only to write statuses."""
+    has_pending_status: bool = False
+    """True if a status could not be written yet, or need not be written so soon."""
     failures: int = 0
     """Number of failures in a row."""
     task: asyncio.Task[None] | None = None
@@ -66,7 +75,14 @@ class SchedulerQueue:
             self.registry.results[scheduler] = NOTHING
             loop = asyncio.get_running_loop()
             worker.task = loop.create_task(self._work(scheduler, worker), name=f"scheduler {scheduler}")
-        worker.due.set()
+        worker.is_due = True
+        worker.woken.set()
+
+    def enqueue_statuses(self, *, only_pending: bool = False) -> None:
+        """Write the statuses of every scheduler soon, without a reconcile, or only those that are pending."""
+        for worker in self._workers.values():
+            if worker.has_pending_status or not only_pending:
+                worker.woken.set()
 
     def enqueue_all(self) -> None:
         """Reconcile every scheduler soon."""
@@ -75,7 +91,7 @@ class SchedulerQueue:
 
     def depth(self) -> int:
         """Return how many schedulers wait for a reconcile."""
-        return sum(one.due.is_set() for one in [*self._workers.values()])
+        return sum(one.is_due for one in [*self._workers.values()])
 
     async def drop_finished(self) -> None:
         """Enqueue schedulers that only the list of managed ones has, and drop those that no pod names any more."""
@@ -103,22 +119,25 @@ class SchedulerQueue:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, scheduler: str, worker: _Worker) -> None:
-        """Reconcile a scheduler until nothing is left to do for it."""
+        """Reconcile a scheduler and write statuses, until nothing is left to do for it."""
         await self.replicas_polled.wait()
-        pause = 0.0
+        time = asyncio.get_running_loop().time
+        next_at = time()
         while True:
-            try:
-                async with asyncio.timeout(pause):
-                    await worker.due.wait()
-            except TimeoutError:
-                pass
-            worker.due.clear()
-            pause = await self._reconcile(scheduler, worker)
-            await self.report_drifts()
-            await self.statuses.write(scheduler, self.registry.result(scheduler))
-            if self.registry.is_finished(scheduler) and not worker.due.is_set():
+            worker.woken.clear()
+            if worker.is_due or time() >= next_at:
+                worker.is_due = False
+                pause = await self._reconcile(scheduler, worker)
+                next_at = time() + pause
+                await self.report_drifts()
+            result = self.registry.result(scheduler)
+            worker.has_pending_status = not await self.statuses.write(scheduler, result, worker.woken.set)
+            if self.registry.is_finished(scheduler) and not worker.is_due:
                 del self._workers[scheduler], self.registry.results[scheduler]
                 return
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(next_at):
+                    await worker.woken.wait()
 
     async def report_drifts(self) -> None:
         """Count corrected drift, and post an event about each to a policy of its scheduler."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.names import scheduler_of
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
 from fairlead.control.decide.desired import PolicyIndex
 from fairlead.control.loop.informer import FIND_UNUSED, OWN_BINDINGS, PolicyInformer
@@ -17,7 +16,6 @@ from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.unreviewed import UnreviewedGenerations
-from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.errors import ClusterError
 from fairlead.pki.authority import AuthorityError
 from fairlead.render.operator_settings import OperatorSettings
@@ -39,7 +37,6 @@ class ReplicaPoller:
     policy_index: PolicyIndex
     informer: PolicyInformer
     queue: SchedulerQueue
-    statuses: StatusWriter
     replicas: ReplicaClient
     waker: Waker
     unreviewed: UnreviewedGenerations
@@ -100,17 +97,10 @@ class ReplicaPoller:
         await self.events.retry_refused()
         if not self.queue.replicas_polled.is_set():
             return
-        new = (
-            changed
-            or before != after
-            or self.missing_permissions.messages
-            or self.missing_permissions.changes != self._reported_missing
-        )
-        # Before anything is written: what the writes change is for the next round.
-        self._reported_missing = self.missing_permissions.changes
-        for scheduler in {scheduler_of(one) for one in self.policy_index.policies.values()}:
-            if new or self.statuses.has_pending(scheduler):
-                await self.statuses.write(scheduler, self.queue.registry.result(scheduler))
+        missing = self.missing_permissions
+        is_new = changed or before != after or missing.messages or missing.changes != self._reported_missing
+        self._reported_missing = missing.changes  # what the writes change is for the next round
+        self.queue.enqueue_statuses(only_pending=not is_new)
 
     async def _rotate(self) -> None:
         if not self.is_leader():

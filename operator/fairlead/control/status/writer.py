@@ -1,12 +1,10 @@
 """Writer of the statuses of policies, which writes only what changed.
 
-A status that could not be written, or in which only counters changed since a moment ago, stays pending: the poller of
-the replicas tries again.
+A status that could not be written, or in which only counters changed since a moment ago, stays pending: its writer
+tries again. There is one writer for each scheduler.
 """
 
-import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,35 +42,31 @@ class StatusWriter:
     crd_fields: CrdFields
     unreviewed: UnreviewedGenerations
     admission_port: int
-    poll_requested: asyncio.Event
-    """Set when a pending status can be written."""
     now: Callable[[], datetime]
-    _pending: set[str] = field(default_factory=set)
     _counted: dict[str, float] = field(default_factory=dict)
     _rate_limiter: RateLimiter = field(default_factory=RateLimiter)
-    _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
-    """Concurrent writers of one status would record its transition twice."""
 
-    def has_pending(self, scheduler: str) -> bool:
-        """Return whether a status of its policies is still to be written."""
-        return scheduler in self._pending
+    async def write(self, scheduler: str, result: ReconcileResult, on_linted: Callable[[], None]) -> bool:
+        """Write the statuses of a scheduler's policies that changed; return whether none is pending.
 
-    async def write(self, scheduler: str, result: ReconcileResult) -> None:
-        """Write the statuses of a scheduler's policies that changed."""
+        `on_linted` is called when one that waits for lint can be written.
+        """
         if not self.is_leader():
-            return
-        async with self._locks[scheduler]:
-            names = [one["metadata"]["name"] for one in self.policy_index.policies_of(scheduler)]
-            done = [await self._write_one(scheduler, name, result) for name in names]
-            (self._pending.discard if all(done) else self._pending.add)(scheduler)
+            return False
+        names = [one["metadata"]["name"] for one in self.policy_index.policies_of(scheduler)]
+        done = [await self._write_one(scheduler, name, result, on_linted) for name in names]
+        return all(done)
 
-    async def _write_one(self, scheduler: str, name: str, result: ReconcileResult) -> bool:
+    async def _write_one(
+        self, scheduler: str, name: str, result: ReconcileResult, on_linted: Callable[[], None]
+    ) -> bool:
         """Return whether the status of a policy is up to date."""
         policy = self.policy_index.policies.get(name)
         if policy is None:
             return True
         try:
-            return "deletionTimestamp" in policy["metadata"] or await self._write(scheduler, policy, result)
+            is_leaving = "deletionTimestamp" in policy["metadata"]
+            return is_leaving or await self._write(scheduler, policy, result, on_linted)
         except NotFoundError:
             return True  # an event or a resync follows
         except ConflictError:
@@ -85,8 +79,8 @@ class StatusWriter:
             LOG.exception("status.fault", extra={"policy": name})
         return True
 
-    async def _write(self, scheduler: str, policy: Obj, result: ReconcileResult) -> bool:
-        now, warnings = self.now(), self.warnings(policy, self.poll_requested.set)
+    async def _write(self, scheduler: str, policy: Obj, result: ReconcileResult, on_linted: Callable[[], None]) -> bool:
+        now, warnings = self.now(), self.warnings(policy, on_linted)
         about = StatusInputs(
             policy=policy,
             states=self.replicas.states,

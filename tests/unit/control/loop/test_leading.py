@@ -11,6 +11,8 @@ from generate.crds import installed_policy
 from fairlead.api.v1alpha1 import deciding_fields
 from fairlead.control.decide.desired import PAUSED
 from fairlead.control.loop.controller import LeaderController
+from fairlead.control.reconcile.reconciler import Reconciler
+from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
 from support.faults.api import Happened, Key
@@ -139,6 +141,26 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
         assert wire.writes.count(STATUS) in (10, 11, 12)
         (rule,) = cluster.api.objects[POLICY]["status"]["rules"]
         assert rule["errors"]["count"] == 600
+
+    with_scheduler(story)
+
+
+def test_what_only_statuses_show_is_written_without_a_reconcile() -> None:
+    reconciled = list[str]()
+    reconcile = Reconciler.reconcile
+
+    async def counted(self: Reconciler, scheduler: str) -> ReconcileResult:
+        reconciled.append(scheduler)
+        return await reconcile(self, scheduler)
+
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
+        with patch.object(Reconciler, "reconcile", counted):
+            time = asyncio.get_running_loop().time
+            begun, wire.writes[:] = time(), []
+            cluster.counted = lambda: int(time() - begun)
+            await asyncio.sleep(200)  # replicas answer something else with every poll
+            assert wire.writes.count(STATUS) in (3, 4)
+            assert len(reconciled) <= 2, "of its worker, and of a resync"
 
     with_scheduler(story)
 
