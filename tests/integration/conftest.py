@@ -45,7 +45,7 @@ def with_crd(control_plane: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def at_work(with_crd: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., LeaderSetup]]:
     """A leader that looks at all there is only when it begins: what it does within the time of a wait it was told."""
-    monkeypatch.setattr("fairlead.control.loop.replica_poller._WATCHED_S", RESYNC_S)
+    monkeypatch.setattr("fairlead.control.loop.housekeeper._WATCHED_S", RESYNC_S)
     with ExitStack() as stack:
         yield lambda settings="": stack.enter_context(ground(with_crd, namespace, parse_settings(settings)))
     let_all_go(with_crd.api)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NoReturn
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.control.certificates.ca_bundle import WebhookCABundle
@@ -14,7 +14,9 @@ from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.decide.drift import DriftLog
+from fairlead.control.loop.binding_watch import BindingWatch
 from fairlead.control.loop.crd_check import CrdCheck
+from fairlead.control.loop.housekeeper import Housekeeper
 from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.loop.queue import SchedulerQueue
@@ -96,6 +98,7 @@ class LeaderController:
     informer: PolicyInformer
     queue: SchedulerQueue
     poller: ReplicaPoller
+    housekeeper: Housekeeper
     background: Sequence[Callable[[], Awaitable[None]]] = ()
     """Other tasks that run while it leads."""
 
@@ -108,10 +111,8 @@ class LeaderController:
         self.queue.enqueue(scheduler)
 
     async def run(self) -> None:
-        """Run until cancelled. Schedulers that the settings list are enqueued first: they exist without a policy."""
-        for one in self.poller.settings().schedulers:
-            self.enqueue(one.name)
-        tasks = [asyncio.ensure_future(work()) for work in (self.poller.run, *self.background)]
+        """Run until cancelled."""
+        tasks = [asyncio.ensure_future(work()) for work in (self._poll_and_tend, *self.background)]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -119,6 +120,13 @@ class LeaderController:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.queue.stop()
+
+    async def _poll_and_tend(self) -> NoReturn:
+        """Poll the replicas, and do what is due then, again and again."""
+        while True:
+            await self.poller.poll()
+            await self.housekeeper.tend(self.poller.replicas.states)
+            await self.poller.wait()
 
 
 def now() -> datetime:
@@ -142,7 +150,7 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderCont
         crd_fields = controller.queue.statuses.crd_fields
         unreviewed = controller.informer.unreviewed
         with operator.metrics.export_gauges(controller.queue.registry, controller.queue.depth, crd_fields, unreviewed):
-            await controller.informer.resync()
+            await controller.housekeeper.begin()
             yield controller
 
 
@@ -155,7 +163,7 @@ def _controller(
     ca_bundle: WebhookCABundle,
     uninstall_hook: UninstallHook,
 ) -> LeaderController:
-    namespace, is_leader, poll_requested = operator.namespace, operator.is_leader, asyncio.Event()
+    namespace, is_leader = operator.namespace, operator.is_leader
     missing = uninstall_hook.missing_permissions
     policy_index, owner = (
         PolicyIndex(operator.model),
@@ -220,41 +228,49 @@ def _controller(
         metrics=operator.metrics,
         now=now,
     )
-    informer = PolicyInformer(
-        policy_index=policy_index,
-        objects=objects,
-        namespace=namespace,
-        owner=owner,
-        bindings=bindings,
-        queue=queue,
-        poll_requested=poll_requested,
-        missing_permissions=missing,
-        unreviewed=unreviewed,
-    )
     poller = ReplicaPoller(
         policy_index=policy_index,
-        informer=informer,
         queue=queue,
         replicas=replicas,
         waker=Waker(client, namespace, now, time, missing, operator.metrics.wakeups),
         unreviewed=unreviewed,
-        events=events,
         missing_permissions=missing,
+    )
+    informer = PolicyInformer(
+        policy_index=policy_index,
+        objects=objects,
+        namespace=namespace,
+        queue=queue,
+        poller=poller,
+        missing_permissions=missing,
+        unreviewed=unreviewed,
+    )
+    binding_watch = BindingWatch(bindings, queue, missing)
+    housekeeper = Housekeeper(
+        informer=informer,
+        queue=queue,
+        owner=owner,
+        binding_watch=binding_watch,
         facts=facts,
         ca_bundle=ca_bundle,
+        events=events,
+        missing_permissions=missing,
         settings=operator.settings,
         is_leader=is_leader,
-        requested=poll_requested,
     )
-    watches = bindings.watches(queue.enqueue_all)
 
     async def show_crd_fields() -> None:
         await informer.resync()  # removed fields are no event
         queue.enqueue_statuses()
 
     crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
-    background = [foreign.run, crd_check.run, uninstall_hook.run, *(one.run for one in watches)]
-    return LeaderController(informer=informer, queue=queue, poller=poller, background=background)
+    return LeaderController(
+        informer=informer,
+        queue=queue,
+        poller=poller,
+        housekeeper=housekeeper,
+        background=(binding_watch.run, foreign.run, crd_check.run, uninstall_hook.run),
+    )
 
 
 def _replicas(

@@ -3,7 +3,6 @@
 It resyncs by listing, because a watch misses what happens while it is down.
 """
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,18 +10,16 @@ from typing import Any, Final
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.loop.queue import SchedulerQueue
-from fairlead.control.reconcile.binding_subjects import SchedulerBindings
+from fairlead.control.loop.replica_poller import ReplicaPoller
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.status.unreviewed import UnreviewedGenerations
-from fairlead.kube.errors import ClusterError, ForbiddenError
+from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.resources import POLICIES, ObjectRef
 from fairlead.render.object_names import SCHEDULER_LABEL
+from fairlead.replica_state import ReplicaState
 
 FIND_UNUSED: Final = "schedulers without policies cannot be found"
-OWN_BINDINGS: Final = "the operator's own bindings would remain if its namespace were deleted"
-SUBJECTS: Final = "the bindings of schedulers do not have the accounts that exist"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -32,11 +29,8 @@ class PolicyInformer:
     policy_index: PolicyIndex
     objects: ObjectClient
     namespace: str
-    owner: NamespaceOwner
-    bindings: SchedulerBindings
     queue: SchedulerQueue
-    poll_requested: asyncio.Event
-    """Set when the replicas are to be polled at once."""
+    poller: ReplicaPoller
     missing_permissions: MissingPermissions
     unreviewed: UnreviewedGenerations
 
@@ -47,7 +41,7 @@ class PolicyInformer:
         self._note_stored(kind, before, policy)
         if before is None or kind == "DELETED" or _edit(before) != _edit(policy):
             self.queue.enqueue(scheduler)
-            self.poll_requested.set()
+            self.poller.request()
 
     def _note_stored(self, kind: str | None, before: Obj | None, policy: Obj) -> None:
         """Note a generation that is new; without a kind of event it is from a list."""
@@ -81,13 +75,17 @@ class PolicyInformer:
             self.missing_permissions.record(FIND_UNUSED, error)
         else:
             self.missing_permissions.clear(FIND_UNUSED)
-        for what, work in ((OWN_BINDINGS, self.owner.adopt_own), (SUBJECTS, self.bindings.sync)):
-            try:
-                await work()
-            except ClusterError as error:
-                self.missing_permissions.record(what, error)
-            else:
-                self.missing_permissions.clear(what)
+
+    def has_missed(self, states: Mapping[str, ReplicaState | str]) -> bool:
+        """Return whether a replica knows of a policy that no event reported: replicas have their own watch."""
+        return any(
+            (policy := self.policy_index.policies.get(name)) is None
+            or seen.uid != policy["metadata"]["uid"]
+            or seen.generation != str(policy["metadata"]["generation"])
+            for one in states.values()
+            if isinstance(one, ReplicaState)
+            for name, seen in one.policies.items()
+        )
 
 
 def _edit(policy: Obj) -> Mapping[str, Any]:

@@ -56,7 +56,7 @@ class Applier:
                 text = f"{obj['kind']} {obj['metadata']['name']} was {state}"
                 self.drifts.record(Drift(names.scheduler, obj["kind"], text))
             if obj["kind"] == "ServiceAccount":  # before the pods that use it
-                await self.bindings.sync()
+                await self.bindings.ensure(obj["metadata"]["name"])
         extra = () if paused else objects_to_prune(names, decision, live, observed.objects)
         for obj in extra:
             await self.objects.remove(obj)

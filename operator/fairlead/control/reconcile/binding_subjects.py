@@ -8,7 +8,7 @@ from typing import Any, Final
 from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.control.reconcile.object_client import ObjectClient, ref_of, resource
 from fairlead.control.reconcile.owner_references import NamespaceOwner
-from fairlead.kube.errors import ForbiddenError, NotFoundError, may_not_bind
+from fairlead.kube.errors import ClusterError, ForbiddenError, NotFoundError, may_not_bind
 from fairlead.kube.resources import ObjectRef, decode_object
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import EventSink, Key, PartialObject, partial_object
@@ -28,14 +28,29 @@ class SchedulerBindings:
     drifts: DriftLog
     _applied: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Subjects that were applied last, by the binding's name: others are an edit."""
+    is_synced: bool = False
+    """False if the bindings may have changed since the last sync."""
+    _bound: frozenset[str] = frozenset()
+    """Accounts that the last sync bound."""
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def sync(self) -> None:
         """Bind the accounts that exist, and no others. Raises ClusterError."""
         async with self._busy:  # of two that list and then apply, the one that listed first must apply first
-            bound = subjects(self.namespace, await self._accounts())
-            for binding in scheduler_bindings(self.owner.claim_namespace()):
-                await self._apply(binding, bound)
+            self.is_synced = True
+            try:
+                accounts = await self._accounts()
+                for binding in scheduler_bindings(self.owner.claim_namespace()):
+                    await self._apply(binding, subjects(self.namespace, accounts))
+            except ClusterError:
+                self.is_synced = False
+                raise
+            self._bound = frozenset(accounts)
+
+    async def ensure(self, account: str) -> None:
+        """Bind an account that exists, unless it is bound. Raises ClusterError."""
+        if not (self.is_synced and account in self._bound):
+            await self.sync()
 
     @property
     def namespace(self) -> str:

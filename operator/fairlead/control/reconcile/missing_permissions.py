@@ -1,7 +1,7 @@
 """Missing permissions of the leader's tasks other than reconciles: each is reported until the task succeeds."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +30,16 @@ class MissingPermissions:
     def clear(self, what: str) -> None:
         """Remove a failure: the task succeeded, or is not needed any more."""
         self.changes += self._messages.pop(what, None) is not None
+
+    async def attempt(self, what: str, work: Callable[[], Awaitable[object]]) -> bool:
+        """Do some work, and record its failure or that it succeeded; return whether it did."""
+        try:
+            await work()
+        except ClusterError as error:
+            self.record(what, error)
+            return False
+        self.clear(what)
+        return True
 
     def __contains__(self, what: str) -> bool:
         """Return whether a permission is missing for that."""

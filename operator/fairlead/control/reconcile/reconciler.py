@@ -20,6 +20,7 @@ from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.reconcile.observe import ObservedObjects, observe
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.result import FinishedRollout, ReconcileResult
+from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.reconcile.verify_rollout import probe_extender_urls, recent_scheduler_errors
 from fairlead.kube.errors import ClusterError, RequestError
 from fairlead.kube.watch.secrets import Secrets
@@ -121,7 +122,7 @@ class Reconciler:
                 elif decision.persisted != observed.scheduler.persisted:
                     await self.applier.persist(names, decision, observed)
         if desired.paused:  # its account is bound all the same: other schedulers share the bindings
-            await self.applier.bindings.sync()
+            await self.applier.bindings.ensure(names.object_name)
         return ReconcileResult(
             decision=decision,
             policy_edits=desired.versions,

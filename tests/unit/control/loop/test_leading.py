@@ -1,7 +1,8 @@
 """A leader for a while, in virtual time: what it sees, and how often it writes."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -11,8 +12,11 @@ from generate.crds import installed_policy
 from fairlead.api.v1alpha1 import deciding_fields
 from fairlead.control.decide.desired import PAUSED
 from fairlead.control.loop.controller import LeaderController
+from fairlead.control.loop.queue import RESYNC_S
+from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.reconciler import Reconciler
-from fairlead.control.reconcile.result import ReconcileResult
+from fairlead.kube.errors import UnreachableError
+from fairlead.kube.http.transport import Request
 from fairlead.pki.authority import Phase
 from fairlead.render.object_names import SCHEDULER_LABEL, digest
 from support.faults.api import Happened, Key
@@ -145,16 +149,23 @@ def test_counters_are_written_once_a_minute_and_the_last_ones_in_the_end() -> No
     with_scheduler(story)
 
 
+@contextmanager
+def counted(what: type, method: str) -> Iterator[list[tuple[object, ...]]]:
+    """Arguments of each call of a method."""
+    calls = list[tuple[object, ...]]()
+    real = getattr(what, method)
+
+    async def count(self: object, *args: object) -> object:
+        calls.append(args)
+        return await real(self, *args)
+
+    with patch.object(what, method, count):
+        yield calls
+
+
 def test_what_only_statuses_show_is_written_without_a_reconcile() -> None:
-    reconciled = list[str]()
-    reconcile = Reconciler.reconcile
-
-    async def counted(self: Reconciler, scheduler: str) -> ReconcileResult:
-        reconciled.append(scheduler)
-        return await reconcile(self, scheduler)
-
     async def story(cluster: FakeCluster, wire: Wire) -> None:
-        with patch.object(Reconciler, "reconcile", counted):
+        with counted(Reconciler, "reconcile") as reconciled:
             time = asyncio.get_running_loop().time
             begun, wire.writes[:] = time(), []
             cluster.counted = lambda: int(time() - begun)
@@ -215,6 +226,38 @@ def test_a_binding_that_is_gone_is_named_and_all_is_well_once_the_chart_is_appli
         cluster.api.put(BINDING, {key: one for key, one in before.items() if key not in ("subjects", "metadata")})
         await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 60)
         assert bound(cluster) == {("kube-scheduler-s",)}
+
+    with_scheduler(story)
+
+
+def test_a_change_of_a_binding_causes_one_sync_and_no_reconcile() -> None:
+    async def story(cluster: FakeCluster, _: Wire) -> None:
+        with counted(Reconciler, "reconcile") as reconciled, counted(SchedulerBindings, "sync") as synced:
+            cluster.api.edit(BINDING, subjects=[])
+            await until("it to be bound again", lambda: bound(cluster) == {("kube-scheduler-s",)}, SOON_S)
+            await asyncio.sleep(SOON_S)
+            assert (len(synced), reconciled) == (2, []), "the edit, and what was written then"
+            cluster.api.edit(DEPLOYMENT, metadata={"annotations": {"example.com/touched": "1"}})
+            await until("a reconcile", lambda: bool(reconciled))
+            await asyncio.sleep(SOON_S)
+            assert len(synced) == 2, "its account is bound"
+
+    with_scheduler(story)
+
+
+def test_a_leader_goes_on_when_what_it_has_recorded_of_schedulers_cannot_be_read_for_a_while() -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
+        once, fails = wire.once, True
+
+        async def sometimes(ask: Request, *more: Any, **others: Any) -> bytes:
+            if fails and ask.verb == "get" and ask.where.name == "fairlead-schedulers":
+                raise UnreachableError(ask.verb, ask.where, "on purpose")
+            return await once(ask, *more, **others)
+
+        wire.once = sometimes  # type: ignore[method-assign]
+        await asyncio.sleep(RESYNC_S + 50)
+        fails = False
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"))
 
     with_scheduler(story)
 
