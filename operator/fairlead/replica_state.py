@@ -1,6 +1,7 @@
 """State that a replica reports to the leader at `/state`: its serving generations and their rule errors."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -131,6 +132,9 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     schedulable_again: bool = False
     """Whether pods that it rejected may be schedulable again, so that the scheduler must be woken."""
 
+
+ReplicaStates: TypeAlias = Mapping[str, ReplicaState | str]
+"""State of each replica by the name of its pod, or why it is unknown."""
 
 decode: Final = msgspec.json.Decoder(ReplicaState).decode
 encode: Final = msgspec.json.Encoder().encode

@@ -4,7 +4,8 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from fairlead.control.loop.controller import LEASE, LeaderContext, leader_controller
+from fairlead.control.certificates.leader_certificates import OwnAuthority
+from fairlead.control.loop.controller import LEASE, LeaderContext, OperatorService, leader_controller
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.status.lint_cache import LintCache
@@ -37,16 +38,20 @@ class Leadership:
             ),
             model=core.model,
             settings=lambda: operator.file.settings,
-            namespace=settings.namespace,
-            service=settings.service,
-            port=settings.listen.port,
-            admission_port=settings.admission.port if settings.admission is not None else 0,
-            url=f"https://{settings.service}.{settings.namespace}.svc:{settings.listen.port}",
-            selector=settings.selector,
+            service=OperatorService(
+                namespace=settings.namespace,
+                name=settings.service,
+                port=settings.listen.port,
+                admission_port=settings.admission.port if settings.admission is not None else 0,
+                selector=settings.selector,
+                url=f"https://{settings.service}.{settings.namespace}.svc:{settings.listen.port}",
+            ),
             instance=me,
-            context=operator.operator_context,
-            authority=lambda: own.material.authority if own is not None else None,
-            requested=lambda: own is not None and own.material.requested,
+            authority=OwnAuthority(
+                read=lambda: own.material.authority if own is not None else None,
+                is_rotation_requested=lambda: own is not None and own.material.requested,
+                context=operator.operator_context,
+            ),
             nodes=lambda: len(core.mirror.nodes.slots) if core.mirror_feed.synced else None,
             is_leader=lambda: self.is_leader,
             warnings=LintCache(core.model, lambda: core.policies.options),

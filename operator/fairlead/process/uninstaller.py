@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.api.names import API_VERSION, GROUP, KIND, scheduler_of
 from fairlead.control.decide.decide import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
-from fairlead.control.loop.controller import AUTHORITY, LEASE
+from fairlead.control.loop.controller import LEASE
 from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
@@ -27,6 +27,7 @@ from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES
 from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resource, decode_object
+from fairlead.pki import authority
 from fairlead.pki.identities import REPLICAS
 from fairlead.process.cluster_claim import CLAIMS
 from fairlead.process.peer_certificates import PREVIOUS_SECRET
@@ -39,7 +40,7 @@ FINALIZER: Final = f"{GROUP}/finalizer"
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (
     ("Lease", LEASE),
-    ("Secret", AUTHORITY),
+    ("Secret", authority.SECRET),
     ("Secret", PREVIOUS_SECRET),
     ("ConfigMap", MANAGED_SCHEDULERS),
 )

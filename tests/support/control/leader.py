@@ -15,14 +15,15 @@ from aiohttp import web
 from generate.crds import installed_policy
 
 from fairlead.control.certificates.issuer import SchedulerCertificates
-from fairlead.control.loop.controller import AUTHORITY, LeaderContext, leader_controller, now
+from fairlead.control.certificates.leader_certificates import OwnAuthority
+from fairlead.control.loop.controller import LeaderContext, OperatorService, leader_controller, now
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.metrics import Metrics
-from fairlead.pki.authority import Authority, current_leaf, read, server_hosts
+from fairlead.pki.authority import SECRET, Authority, current_leaf, read, server_hosts
 from fairlead.pki.identities import OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
 from fairlead.pki.parsing import digest, read_certificate
@@ -175,16 +176,20 @@ def ground(
             client=lambda: Client(from_kubeconfig([ground.kubeconfig])),
             model=installed_policy(),
             settings=lambda: ground.settings,
-            namespace=namespace,
-            admission_port=9443,
-            service=SERVICE,
-            port=stub.port,
-            url=url or f"https://127.0.0.1:{stub.port}",
-            selector=SELECTOR,
+            service=OperatorService(
+                namespace=namespace,
+                name=SERVICE,
+                port=stub.port,
+                admission_port=9443,
+                selector=SELECTOR,
+                url=url or f"https://127.0.0.1:{stub.port}",
+            ),
             instance="test",
-            context=lambda: context_of(stub.authority, OPERATOR),
-            authority=lambda: None,
-            requested=lambda: False,
+            authority=OwnAuthority(
+                read=lambda: None,
+                is_rotation_requested=lambda: False,
+                context=lambda: context_of(stub.authority, OPERATOR),
+            ),
             nodes=lambda: 1,
             is_leader=lambda: ground.is_leader,
             warnings=lambda policy, _: ground.warned(policy),
@@ -203,7 +208,7 @@ def ground(
 
 async def _authority(cluster: Cluster, namespace: str) -> Authority:
     async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
-        made = SchedulerCertificates(Secrets(client, namespace), AUTHORITY, str, lambda _: {}, now)
+        made = SchedulerCertificates(Secrets(client, namespace), SECRET, str, lambda _: {}, now)
         return read((await made.ensure()).data)
 
 

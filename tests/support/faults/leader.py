@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 from generate.crds import installed_policy
 
-from fairlead.control.loop.controller import AUTHORITY, LeaderContext, LeaderController, leader_controller
+from fairlead.control.certificates.leader_certificates import OwnAuthority
+from fairlead.control.loop.controller import LeaderContext, LeaderController, OperatorService, leader_controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient
@@ -40,16 +41,20 @@ def _operator(cluster: FakeCluster, wire: Wire) -> LeaderContext:
         client=wire.client,
         model=MODEL,
         settings=lambda: SETTINGS,
-        namespace=NAMESPACE,
-        admission_port=9443,
-        service="fairlead",
-        port=8443,
-        url="https://fairlead:8443",
-        selector="none=none",
+        service=OperatorService(
+            namespace=NAMESPACE,
+            name="fairlead",
+            port=8443,
+            admission_port=9443,
+            selector="none=none",
+            url="https://fairlead:8443",
+        ),
         instance="test",
-        context=ssl.create_default_context,
-        authority=lambda: cluster.authority,
-        requested=lambda: cluster.material is not None and cluster.material.requested,
+        authority=OwnAuthority(
+            read=lambda: cluster.authority,
+            is_rotation_requested=lambda: cluster.material is not None and cluster.material.requested,
+            context=ssl.create_default_context,
+        ),
         nodes=lambda: 1,
         is_leader=lambda: True,
         warnings=lambda *_: [],
@@ -79,7 +84,7 @@ def around(cluster: FakeCluster) -> Iterator[None]:
         return ""
 
     def new(_: object) -> Pair:
-        there = ("", "secrets", NAMESPACE, AUTHORITY) in cluster.api.objects
+        there = ("", "secrets", NAMESPACE, authorities.SECRET) in cluster.api.objects
         return _PAIRS[there]
 
     if not _PAIRS:

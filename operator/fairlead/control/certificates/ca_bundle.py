@@ -4,14 +4,11 @@ Without it the API server cannot call the webhook and stores policies unchecked:
 """
 
 import base64
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Resource, decode_object
-from fairlead.pki.authority import Authority
 from fairlead.render.rbac import ADMISSION
 
 WEBHOOK: Final = "policies.fairlead.dev"
@@ -37,24 +34,3 @@ async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> N
         "webhooks": [{"name": WEBHOOK, "clientConfig": {"caBundle": bundle}}],
     }
     await client.apply(at, body, decode_object, manager=_MANAGER, force=True)
-
-
-@dataclass(slots=True, eq=False)
-class WebhookCABundle:
-    """CA bundle with which the API server verifies the admission webhook."""
-
-    client: Client
-    namespace: str
-    is_self_managed: Callable[[], bool]
-    """True if the authority is our own; with provided certificates the bundle is provided, too."""
-    authority: Authority | None = None
-
-    async def set(self, authority: Authority) -> None:
-        """Set the authority, and write its bundle."""
-        self.authority = authority
-        await self.sync()
-
-    async def sync(self) -> None:
-        """Write the bundle again if it is missing: an upgrade of the chart may have reset it."""
-        if self.authority is not None and self.is_self_managed():
-            await patch_ca_bundle(self.client, self.namespace, self.authority.client_ca_bundle)

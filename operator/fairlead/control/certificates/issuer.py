@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.pki import authority as authorities
 from fairlead.pki.authority import Authority, AuthorityError, Phase, scheduler_data
@@ -21,8 +22,6 @@ class CertificateStep:
     authority: Authority
     """Schedulers are rendered with its `server_ca_bundle`."""
     pending_reason: WaitFor | None
-    restored: Mapping[str, str]
-    """Corrected drift of certificates, by running scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,7 @@ class SchedulerCertificates:
     labels_of: Callable[[str], Mapping[str, str]]
     """Returns the labels of a scheduler's Secret."""
     now: Callable[[], datetime]
+    drifts: DriftLog = field(default_factory=DriftLog)
 
     async def ensure(self, authority: Authority | None = None) -> Secret:
         """Return the authority's Secret. The first replica creates it if it is missing, from `authority` if it can."""
@@ -76,16 +76,16 @@ class SchedulerCertificates:
             drop = ROTATE if advance.phase is Phase.INTRODUCED else ""
             kept = await self.secrets.replace(kept, authority.data(), drop=drop)
             LOG.info("authority.rotated", extra={"phase": advance.phase.value, "reason": advance.why})
-        restored = dict[str, str]()
         for action in actions:
             if isinstance(action, Issue) and (secrets[action.scheduler] or action.scheduler not in paused):
                 await self._issue(action.scheduler, secrets[action.scheduler], authority)
                 if rolled[action.scheduler] and not schedulers[action.scheduler].is_ours:
                     state = "missing" if secrets[action.scheduler] is None else "edited"
-                    restored[action.scheduler] = f"Secret {self.secret_of(action.scheduler)} was {state}"
+                    text = f"Secret {self.secret_of(action.scheduler)} was {state}"
+                    self.drifts.record(Drift(action.scheduler, "Secret", text))
                 LOG.info("certificate.issued", extra={"scheduler": action.scheduler, "reason": action.why})
         waits = next((one for one in actions if isinstance(one, WaitFor)), None)
-        return CertificateStep(authority, waits, restored)
+        return CertificateStep(authority, waits)
 
     async def _issue(self, scheduler: str, seen: Secret | None, authority: Authority) -> None:
         data = scheduler_data(authority, scheduler, self.now())

@@ -13,7 +13,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.control.decide.decide import DesiredScheduler
 from fairlead.render.extenders import Wiring
 from fairlead.render.operator_settings import OperatorSettings
-from fairlead.replica_state import ReplicaState
+from fairlead.replica_state import ReplicaState, ReplicaStates
 
 Obj = Mapping[str, Any]
 PAUSED: Final = f"{GROUP}/paused"
@@ -61,9 +61,7 @@ class PolicyIndex:
         names = [name for name, one in self.policies.items() if not scheduler or scheduler_of(one) == scheduler]
         return self.policies[min(names)] if names else None
 
-    def desired_scheduler(
-        self, scheduler: str, settings: OperatorSettings, answers: Mapping[str, ReplicaState | str]
-    ) -> DesiredScheduler:
+    def desired_scheduler(self, scheduler: str, settings: OperatorSettings, answers: ReplicaStates) -> DesiredScheduler:
         """Return the desired state of a scheduler. Raises InvalidObjectError if it cannot be managed."""
         living = [one for one in self.policies_of(scheduler) if not is_being_deleted(one)]
         parsed, unreadable = list[SchedulerExtenderPolicy](), False
@@ -101,7 +99,7 @@ def is_paused(policies: Sequence[Obj]) -> bool:
     )
 
 
-def _serving(answers: Mapping[str, ReplicaState | str]) -> Iterator[Any]:
+def _serving(answers: ReplicaStates) -> Iterator[Any]:
     for one in answers.values():
         if isinstance(one, ReplicaState):
             yield from one.policies.values()

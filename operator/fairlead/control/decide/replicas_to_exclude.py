@@ -1,11 +1,11 @@
 """Replicas that are asked to step aside, because they alone cannot measure what others can. Pure."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
-from fairlead.replica_state import DataEntryState, ReplicaState
+from fairlead.replica_state import DataEntryState, ReplicaState, ReplicaStates
 
 
-def replicas_to_exclude(states: Mapping[str, ReplicaState | str], ready: Collection[str]) -> frozenset[str]:
+def replicas_to_exclude(states: ReplicaStates, ready: Collection[str]) -> frozenset[str]:
     """Return the replicas that lack all values of an entry which another replica has.
 
     That one has to be ready and to lack nothing, so that a replica stays which answers every call.

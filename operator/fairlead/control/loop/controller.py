@@ -1,17 +1,14 @@
 """Controller of the leader, and its composition, with its own clients, in the loop that it runs in."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
-from fairlead.control.certificates.ca_bundle import WebhookCABundle
-from fairlead.control.certificates.issuer import SchedulerCertificates
-from fairlead.control.certificates.provided_certificates import ProvidedCertificates
+from fairlead.control.certificates.leader_certificates import LeaderCertificates, OwnAuthority
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.decide.drift import DriftLog
 from fairlead.control.loop.binding_watch import BindingWatch
@@ -39,19 +36,35 @@ from fairlead.control.status.events import EventRecorder
 from fairlead.control.status.lint_cache import Warnings
 from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.control.status.writer import StatusWriter
-from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
-from fairlead.pki import authority as authorities
-from fairlead.pki.authority import Authority, AuthorityError
-from fairlead.render.object_names import ObjectNames
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
 
-AUTHORITY: Final = authorities.SECRET
 LEASE: Final = "fairlead"
 """Name of the Lease: its holder leads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorService:
+    """Service of the operator, with the pods behind it."""
+
+    namespace: str
+    name: str
+    port: int
+    """Port of the webhook, in the Service and in the pods."""
+    admission_port: int
+    """Port of the admission check."""
+    selector: str
+    """Label selector of the operator's pods."""
+    url: str
+    """URL at which schedulers call the operator."""
+
+    @property
+    def host(self) -> str:
+        """Host name of the replicas' certificates."""
+        return f"{self.name}.{self.namespace}.svc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,33 +75,15 @@ class LeaderContext:
     """Makes a new client for each time that the replica leads."""
     model: type[SchedulerExtenderPolicy]
     settings: Callable[[], OperatorSettings]
-    namespace: str
-    service: str
-    port: int
-    """Port of the webhook, in the Service and in the pods."""
-    admission_port: int
-    """Port of the admission check."""
-    url: str
-    """URL at which schedulers call the operator."""
-    selector: str
-    """Label selector of the operator's pods."""
+    service: OperatorService
     instance: str
-    context: Callable[[], ssl.SSLContext]
-    """Returns the TLS context with the operator's own client certificate."""
-    authority: Callable[[], Authority | None]
-    """Our authority as this replica has it cached, because its Secret may be deleted."""
-    requested: Callable[[], bool]
-    """True if a rotation of the authority is requested."""
+    """Name of this replica."""
+    authority: OwnAuthority
     nodes: Callable[[], int | None]
     """Number of nodes; None while they are being listed."""
     is_leader: Callable[[], bool]
     warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
     metrics: LeaderMetrics
-
-    @property
-    def host(self) -> str:
-        """Host name of the replicas' certificates."""
-        return f"{self.service}.{self.namespace}.svc"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -138,166 +133,145 @@ def now() -> datetime:
 async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderController]:
     """Provide a controller that runs in this loop, after a first resync."""
     async with operator.client() as client:
-        uninstall_hook = UninstallHook(client, operator.namespace, MissingPermissions())
-        await uninstall_hook.arm()  # before there is anything to uninstall
-        objects, secrets = ObjectClient(client), Secrets(client, operator.namespace)
-        certificates, ca_bundle = _certificates(operator, secrets), _ca_bundle(operator, client)
-        with suppress(ClusterError, AuthorityError):  # each reconcile repeats it; this is early for the first policy
-            if ca_bundle.is_self_managed():
-                kept = await certificates.ensure(operator.authority())
-                await ca_bundle.set(authorities.read(kept.data))
-        controller = _controller(operator, client, objects, secrets, certificates, ca_bundle, uninstall_hook)
-        crd_fields = controller.queue.statuses.crd_fields
-        unreviewed = controller.informer.unreviewed
-        with operator.metrics.export_gauges(controller.queue.registry, controller.queue.depth, crd_fields, unreviewed):
+        parts = _LeaderParts(operator, client)
+        await parts.uninstall_hook.arm()  # before there is anything to uninstall
+        await parts.certificates.begin()
+        controller = parts.controller()
+        with operator.metrics.export_gauges(parts.registry, controller.queue.depth, parts.crd_fields, parts.unreviewed):
             await controller.housekeeper.begin()
             yield controller
 
 
-def _controller(
-    operator: LeaderContext,
-    client: Client,
-    objects: ObjectClient,
-    secrets: Secrets,
-    certificates: SchedulerCertificates,
-    ca_bundle: WebhookCABundle,
-    uninstall_hook: UninstallHook,
-) -> LeaderController:
-    namespace, is_leader = operator.namespace, operator.is_leader
-    missing = uninstall_hook.missing_permissions
-    policy_index, owner = (
-        PolicyIndex(operator.model),
-        NamespaceOwner(objects, namespace, lambda: operator.settings().claim_namespace),
-    )
-    drifts = DriftLog()
-    bindings = SchedulerBindings(objects, owner, drifts)
-    events = EventRecorder(client, operator.instance, missing)
-    provided = ProvidedCertificates(secrets, operator.host, now)
-    replicas = _replicas(operator, objects, provided, ca_bundle)
-    facts = FactsGatherer(
-        client=client,
-        namespace=namespace,
-        url=operator.url,
-        certificates=certificates,
-        provided=provided,
-        ca_bundle=ca_bundle,
-        replicas=replicas,
-        authority=operator.authority,
-        requested=operator.requested,
-        nodes=operator.nodes,
-        now=now,
-        drifts=drifts,
-    )
-    time = asyncio.get_running_loop().time
-    unreviewed = UnreviewedGenerations(time)
-    statuses = StatusWriter(
-        policy_index=policy_index,
-        replicas=replicas,
-        events=events,
-        missing_permissions=missing,
-        is_leader=is_leader,
-        warnings=operator.warnings,
-        crd_fields=CrdFields(deciding_fields(operator.model)),
-        unreviewed=unreviewed,
-        admission_port=operator.admission_port,
-        now=now,
-    )
-    foreign = ForeignSchedulers(objects=objects, namespace=namespace, missing_permissions=missing, now=now)
-    managed = ManagedSchedulers(objects, namespace)
-    registry = SchedulerRegistry(policy_index=policy_index, managed=managed, settings=operator.settings, now=now)
-    reconciler = Reconciler(
-        registry=registry,
-        objects=objects,
-        secrets=secrets,
-        replicas=replicas,
-        foreign=foreign,
-        facts=facts,
-        applier=Applier(objects, bindings, drifts),
-        drifts=drifts,
-        namespace=namespace,
-        engine=TemplateEngine(templates()),
-        now=now,
-    )
-    queue = SchedulerQueue(
-        registry=registry,
-        reconciler=reconciler,
-        statuses=statuses,
-        events=events,
-        drifts=drifts,
-        is_leader=is_leader,
-        metrics=operator.metrics,
-        now=now,
-    )
-    poller = ReplicaPoller(
-        policy_index=policy_index,
-        queue=queue,
-        replicas=replicas,
-        waker=Waker(client, namespace, now, time, missing, operator.metrics.wakeups),
-        unreviewed=unreviewed,
-        missing_permissions=missing,
-    )
-    informer = PolicyInformer(
-        policy_index=policy_index,
-        objects=objects,
-        namespace=namespace,
-        queue=queue,
-        poller=poller,
-        missing_permissions=missing,
-        unreviewed=unreviewed,
-    )
-    binding_watch = BindingWatch(bindings, queue, missing)
-    housekeeper = Housekeeper(
-        informer=informer,
-        queue=queue,
-        owner=owner,
-        binding_watch=binding_watch,
-        facts=facts,
-        ca_bundle=ca_bundle,
-        events=events,
-        missing_permissions=missing,
-        settings=operator.settings,
-        is_leader=is_leader,
-    )
+class _LeaderParts:
+    """Parts of one leader, which several of its components share, and their composition."""
 
-    async def show_crd_fields() -> None:
-        await informer.resync()  # removed fields are no event
-        queue.enqueue_statuses()
+    def __init__(self, operator: LeaderContext, client: Client) -> None:
+        service = operator.service
+        self.operator, self.client, self.namespace = operator, client, service.namespace
+        self.objects, self.secrets = ObjectClient(client), Secrets(client, service.namespace)
+        self.policy_index, self.drifts = PolicyIndex(operator.model), DriftLog()
+        self.missing_permissions = MissingPermissions()
+        self.crd_fields = CrdFields(deciding_fields(operator.model))
+        self.time = asyncio.get_running_loop().time
+        self.unreviewed = UnreviewedGenerations(self.time)
+        self.uninstall_hook = UninstallHook(client, service.namespace, self.missing_permissions)
+        self.events = EventRecorder(client, operator.instance, self.missing_permissions)
+        self.owner = NamespaceOwner(self.objects, service.namespace, lambda: operator.settings().claim_namespace)
+        self.bindings = SchedulerBindings(self.objects, self.owner, self.drifts)
+        self.certificates = LeaderCertificates(
+            client, self.secrets, service.host, operator.authority, operator.settings, self.drifts, now
+        )
+        self.replicas = ReplicaClient(
+            objects=self.objects,
+            namespace=service.namespace,
+            selector=service.selector,
+            host=service.host,
+            port=service.port,
+            context=self.certificates.context,
+        )
+        self.registry = SchedulerRegistry(
+            policy_index=self.policy_index,
+            managed=ManagedSchedulers(self.objects, service.namespace),
+            settings=operator.settings,
+            now=now,
+        )
+        self.foreign = ForeignSchedulers(
+            objects=self.objects,
+            namespace=service.namespace,
+            missing_permissions=self.missing_permissions,
+            now=now,
+        )
 
-    crd_check = CrdCheck(client=client, fields=statuses.crd_fields, on_change=show_crd_fields)
-    return LeaderController(
-        informer=informer,
-        queue=queue,
-        poller=poller,
-        housekeeper=housekeeper,
-        background=(binding_watch.run, foreign.run, crd_check.run, uninstall_hook.run),
-    )
+    def controller(self) -> LeaderController:
+        """Return the controller, with all that starts a reconcile."""
+        operator, queue = self.operator, self._queue()
+        wakeups = operator.metrics.wakeups
+        poller = ReplicaPoller(
+            policy_index=self.policy_index,
+            queue=queue,
+            replicas=self.replicas,
+            waker=Waker(self.client, self.namespace, now, self.time, self.missing_permissions, wakeups),
+            unreviewed=self.unreviewed,
+            missing_permissions=self.missing_permissions,
+        )
+        informer = PolicyInformer(
+            policy_index=self.policy_index,
+            objects=self.objects,
+            namespace=self.namespace,
+            queue=queue,
+            poller=poller,
+            missing_permissions=self.missing_permissions,
+            unreviewed=self.unreviewed,
+        )
+        binding_watch = BindingWatch(self.bindings, queue, self.missing_permissions)
+        housekeeper = Housekeeper(
+            informer=informer,
+            queue=queue,
+            owner=self.owner,
+            binding_watch=binding_watch,
+            certificates=self.certificates,
+            events=self.events,
+            missing_permissions=self.missing_permissions,
+            settings=operator.settings,
+            is_leader=operator.is_leader,
+        )
 
+        async def show_crd_fields() -> None:
+            await informer.resync()  # removed fields are no event
+            queue.enqueue_statuses()
 
-def _replicas(
-    operator: LeaderContext, objects: ObjectClient, provided: ProvidedCertificates, ca_bundle: WebhookCABundle
-) -> ReplicaClient:
-    async def context() -> ssl.SSLContext:
-        return operator.context() if ca_bundle.is_self_managed() else await provided.context()
+        crd_check = CrdCheck(client=self.client, fields=self.crd_fields, on_change=show_crd_fields)
+        return LeaderController(
+            informer=informer,
+            queue=queue,
+            poller=poller,
+            housekeeper=housekeeper,
+            background=(binding_watch.run, self.foreign.run, crd_check.run, self.uninstall_hook.run),
+        )
 
-    return ReplicaClient(
-        objects=objects,
-        namespace=operator.namespace,
-        selector=operator.selector,
-        host=operator.host,
-        port=operator.port,
-        context=context,
-    )
+    def _queue(self) -> SchedulerQueue:
+        return SchedulerQueue(
+            registry=self.registry,
+            reconciler=self._reconciler(),
+            statuses=StatusWriter(
+                policy_index=self.policy_index,
+                replicas=self.replicas,
+                events=self.events,
+                missing_permissions=self.missing_permissions,
+                is_leader=self.operator.is_leader,
+                warnings=self.operator.warnings,
+                crd_fields=self.crd_fields,
+                unreviewed=self.unreviewed,
+                admission_port=self.operator.service.admission_port,
+                now=now,
+            ),
+            events=self.events,
+            drifts=self.drifts,
+            is_leader=self.operator.is_leader,
+            metrics=self.operator.metrics,
+            now=now,
+        )
 
-
-def _ca_bundle(operator: LeaderContext, client: Client) -> WebhookCABundle:
-    return WebhookCABundle(client, operator.namespace, lambda: operator.settings().tls.mode == "SelfManaged")
-
-
-def _certificates(operator: LeaderContext, secrets: Secrets) -> SchedulerCertificates:
-    return SchedulerCertificates(
-        secrets=secrets,
-        name=AUTHORITY,
-        secret_of=lambda name: ObjectNames(name, operator.namespace).certificate,
-        labels_of=lambda name: ObjectNames(name, operator.namespace).labels,
-        now=now,
-    )
+    def _reconciler(self) -> Reconciler:
+        facts = FactsGatherer(
+            client=self.client,
+            namespace=self.namespace,
+            url=self.operator.service.url,
+            certificates=self.certificates,
+            replicas=self.replicas,
+            nodes=self.operator.nodes,
+            now=now,
+        )
+        return Reconciler(
+            registry=self.registry,
+            objects=self.objects,
+            secrets=self.secrets,
+            replicas=self.replicas,
+            foreign=self.foreign,
+            facts=facts,
+            applier=Applier(self.objects, self.bindings, self.drifts),
+            drifts=self.drifts,
+            namespace=self.namespace,
+            engine=TemplateEngine(templates()),
+            now=now,
+        )

@@ -6,22 +6,21 @@ and repeats what failed.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.control.certificates.ca_bundle import WebhookCABundle
+from fairlead.control.certificates.leader_certificates import LeaderCertificates
 from fairlead.control.loop.binding_watch import BindingWatch
 from fairlead.control.loop.informer import FIND_UNUSED, PolicyInformer
 from fairlead.control.loop.queue import RESYNC_S, SchedulerQueue
-from fairlead.control.reconcile.facts_gatherer import FactsGatherer
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.owner_references import NamespaceOwner
 from fairlead.control.status.events import EventRecorder
 from fairlead.kube.errors import ClusterError
 from fairlead.pki.authority import AuthorityError
 from fairlead.render.operator_settings import OperatorSettings
-from fairlead.replica_state import ReplicaState
+from fairlead.replica_state import ReplicaStates
 
 LOG: Final = logging.getLogger(__name__)
 _QUIET_S: Final = 10.0
@@ -40,8 +39,7 @@ class Housekeeper:
     queue: SchedulerQueue
     owner: NamespaceOwner
     binding_watch: BindingWatch
-    facts: FactsGatherer
-    ca_bundle: WebhookCABundle
+    certificates: LeaderCertificates
     events: EventRecorder
     missing_permissions: MissingPermissions
     settings: Callable[[], OperatorSettings]
@@ -63,26 +61,26 @@ class Housekeeper:
         await self.missing_permissions.attempt(_OWN_BINDINGS, self.owner.adopt_own)
         await self.binding_watch.sync()
 
-    async def tend(self, states: Mapping[str, ReplicaState | str]) -> None:
+    async def tend(self, states: ReplicaStates) -> None:
         """Do what is due, when the replicas have these states."""
         await self.events.retry_refused()
         if self._is_resync_due(states) and await self.missing_permissions.attempt(_LISTING, self._resync_and_drop):
             self._resync_at = self._time() + RESYNC_S
-        if self.facts.is_rotating or self.settings() is not self._settings:
+        if self.certificates.is_rotating or self.settings() is not self._settings:
             self._enqueue_all()
         if not self.is_leader():
             return
-        if self.facts.is_rotating and not any(self.queue):
-            await self._rotate()
+        if self.certificates.is_rotating and not any(self.queue):
+            await self._rotate(states)
         if self._time() >= self._sync_at:
-            await self.missing_permissions.attempt(_CA_BUNDLE, self.ca_bundle.sync)
+            await self.missing_permissions.attempt(_CA_BUNDLE, self.certificates.sync_webhook)
             self._sync_at = self._time() + _QUIET_S
 
     async def _resync_and_drop(self) -> None:
         await self.resync()
         await self.queue.drop_finished()
 
-    def _is_resync_due(self, states: Mapping[str, ReplicaState | str]) -> bool:
+    def _is_resync_due(self, states: ReplicaStates) -> bool:
         now, failed = self._time(), (FIND_UNUSED, _OWN_BINDINGS, _LISTING)
         if now >= self._resync_at or any(one in self.missing_permissions for one in failed):
             return True
@@ -94,8 +92,8 @@ class Housekeeper:
         for name in {*self.queue, *(one.name for one in self._settings.schedulers)}:
             self.queue.enqueue(name)
 
-    async def _rotate(self) -> None:
+    async def _rotate(self, states: ReplicaStates) -> None:
         try:
-            await self.facts.rotate()
+            await self.certificates.rotate(states)
         except (ClusterError, AuthorityError) as error:
             LOG.warning("authority.rotation_failed", extra={"error": str(error)})

@@ -17,7 +17,7 @@ from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.kube.errors import ForbiddenError
 from fairlead.kube.resources import POLICIES, ObjectRef
 from fairlead.render.object_names import SCHEDULER_LABEL
-from fairlead.replica_state import ReplicaState
+from fairlead.replica_state import ReplicaState, ReplicaStates
 
 FIND_UNUSED: Final = "schedulers without policies cannot be found"
 
@@ -76,7 +76,7 @@ class PolicyInformer:
         else:
             self.missing_permissions.clear(FIND_UNUSED)
 
-    def has_missed(self, states: Mapping[str, ReplicaState | str]) -> bool:
+    def has_missed(self, states: ReplicaStates) -> bool:
         """Return whether a replica knows of a policy that no event reported: replicas have their own watch."""
         return any(
             (policy := self.policy_index.policies.get(name)) is None

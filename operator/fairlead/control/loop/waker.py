@@ -4,7 +4,7 @@ The decision is pure; the poller of the replicas calls it with their states.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -15,7 +15,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Resource, decode_object
 from fairlead.metrics import Counter
 from fairlead.render.object_names import MANAGER
-from fairlead.replica_state import ReplicaState
+from fairlead.replica_state import ReplicaState, ReplicaStates
 
 LOG: Final = logging.getLogger(__name__)
 NAME: Final = "fairlead-wake-up"
@@ -92,7 +92,7 @@ class Waker:
     _answered: frozenset[tuple[str, str]] = frozenset()
     """Replicas that answered last, each with its process."""
 
-    async def on_poll(self, answers: Mapping[str, ReplicaState | str]) -> None:
+    async def on_poll(self, answers: ReplicaStates) -> None:
         """Take the states of a poll, and wake pods if it is time."""
         before, self._answered = (
             self._answered,

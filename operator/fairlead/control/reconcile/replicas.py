@@ -16,7 +16,7 @@ from fairlead.control.decide.replicas_to_exclude import replicas_to_exclude
 from fairlead.control.decide.rollout_observation import find_condition, is_ready
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.replica_state import ReplicaState
+from fairlead.replica_state import ReplicaState, ReplicaStates
 
 TIMEOUT_S: Final = 1.0
 STARTING: Final = timedelta(minutes=2)
@@ -37,12 +37,12 @@ class ReplicaClient:
     context: Callable[[], Awaitable[ssl.SSLContext]]
     """Returns the TLS context of the leader. Raises InvalidObjectError if its certificate cannot be used."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    states: Mapping[str, ReplicaState | str] = field(default_factory=dict)
+    states: ReplicaStates = field(default_factory=dict)
     """State of each replica by the name of its pod, or why it is unknown."""
     aside: frozenset[str] = frozenset()
     """Replicas that the next poll asks to step aside."""
 
-    async def poll(self) -> Mapping[str, ReplicaState | str]:
+    async def poll(self) -> ReplicaStates:
         """Poll all replicas, ready or not, except those that are still starting: no scheduler calls them."""
         pods = await self.objects.all(ObjectRef(PODS.resource, self.namespace), labelSelector=self.selector)
         living = {

@@ -12,7 +12,7 @@ from fairlead.control.decide.desired import edit_id
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
-from fairlead.replica_state import PolicyState, ReplicaState, RuleState
+from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState
 
 Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
@@ -31,7 +31,7 @@ class StatusInputs:
     """Inputs of a status."""
 
     policy: Obj
-    states: Mapping[str, ReplicaState | str]
+    states: ReplicaStates
     result: ReconcileResult
     missing_permissions: Sequence[str] = ()
     """Permissions that are missing for anything else than the reconcile."""
