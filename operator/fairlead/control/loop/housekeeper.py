@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.control.certificates.leader_certificates import LeaderCertificates
-from fairlead.control.loop.binding_watch import BindingWatch
+from fairlead.control.loop.binding_watch import SUBJECTS, BindingWatch
 from fairlead.control.loop.informer import FIND_UNUSED, PolicyInformer
 from fairlead.control.loop.queue import RESYNC_S, SchedulerQueue
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
@@ -81,7 +81,7 @@ class Housekeeper:
         await self.queue.drop_finished()
 
     def _is_resync_due(self, states: ReplicaStates) -> bool:
-        now, failed = self._time(), (FIND_UNUSED, _OWN_BINDINGS, _LISTING)
+        now, failed = self._time(), (FIND_UNUSED, SUBJECTS, _OWN_BINDINGS, _LISTING)
         if now >= self._resync_at or any(one in self.missing_permissions for one in failed):
             return True
         return now >= self._resync_at - RESYNC_S + _QUIET_S and self.informer.has_missed(states)
