@@ -6,7 +6,9 @@ Objects are Kubernetes objects with only the fields that matter; `objects.py` co
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from fairlead.api.params import Listed, Params
 
@@ -18,7 +20,9 @@ def _as_group(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-NodeGroup = Annotated[Listed[str], Field(min_length=1), BeforeValidator(_as_group)]
+NodeGroup = Annotated[
+    Listed[str], Field(min_length=1), BeforeValidator(_as_group, json_schema_input_type=str | list[str])
+]
 """Nodes with one score: a name, or a list of names."""
 
 
@@ -36,6 +40,11 @@ class ExpectedRejection(Params):
     @classmethod
     def _from_text(cls, value: object) -> object:
         return {"reason": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of the object, or of the string that stands for it."""
+        return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(schema))]}
 
 
 class Expect(Params):

@@ -1,4 +1,4 @@
-"""`fairlead crd`: the CustomResourceDefinition of policies, for users who apply it themselves."""
+"""`fairlead crd`: the CustomResourceDefinition of policies, to apply by hand, and schemas for editors."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -15,14 +15,20 @@ def add_to(commands: "Commands") -> None:
         "crd",
         help="print the CustomResourceDefinition of policies",
         description="Print the CustomResourceDefinition of policies, byte for byte as the chart applies it: "
-        "`fairlead crd | kubectl apply --server-side -f -`.",
+        "`fairlead crd | kubectl apply --server-side -f -`. For editors that complete and check YAML, `-o jsonschema` "
+        "prints a JSON Schema of policies, and `-o jsonschema-suites` one of suites.",
     )
-    add_output(parser, "yaml", "json")
+    add_output(parser, "yaml", "json", "jsonschema", "jsonschema-suites")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the CustomResourceDefinition."""
+    """Print the CustomResourceDefinition, or the schema that an editor reads."""
+    if options.output.startswith("jsonschema"):
+        from fairlead.cli.reports.editor_schemas import SCHEMAS
+
+        output().write(serialize(SCHEMAS[options.output](), "json"))
+        return 0
     from fairlead.api.crdgen import as_yaml, custom_resource_definition
     from fairlead.strategies.registry import installed_policy
 

@@ -5,7 +5,8 @@ Exit code: 0 without errors (warnings and notes do not count), 1 with errors, 2 
 `-o json` and `-o yaml` print one object: `findings`, each with file, line, column, severity (error, warning, accepted
 or note), field, message, hint, reason, policy, rule and accepted; `rules`, each with file, line, policy, name, kind,
 evaluation, why, uses and expression; `summary` with policies, ignored, errors, warnings, accepted, notes, expressions
-and onEngine. Fields may be added but are never removed.
+and onEngine. Fields may be added but are never removed. `-o github` prints a workflow command for each
+finding, which GitHub Actions shows beside its line, and `-o sarif` a SARIF 2.1.0 log for code scanning.
 """
 
 import argparse
@@ -35,7 +36,7 @@ def add_to(commands: "Commands") -> None:
         type=Path,
         help="values.yaml of the chart: which Prometheus servers and which annotations policies may name",
     )
-    add_output(parser)
+    add_output(parser, TABLE, "json", "yaml", "github", "sarif")
     parser.add_argument(
         "--require-policies", action="store_true", help="fail if there is no policy, as in a directory that was renamed"
     )
@@ -53,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.checker import Checker
     from fairlead.cli.inputs.files import read_into
     from fairlead.cli.inputs.strategy_folder import custom_strategies
+    from fairlead.cli.reports.lint_ci import annotations, sarif
     from fairlead.cli.reports.lint_text import report_data, report_text
 
     settings = None if options.settings is None else read_values(options.settings).settings
@@ -67,6 +69,11 @@ def run(options: argparse.Namespace) -> int:
     if options.output == TABLE:
         for line in report_text(report, colour=wants_colour(out), verbose=options.verbose):
             print(line, file=out)
+    elif options.output == "github":
+        for line in annotations(report):
+            print(line, file=out)
+    elif options.output == "sarif":
+        out.write(serialize(sarif(report), "json"))
     else:
         out.write(serialize(report_data(report), options.output))
     if unreadable:

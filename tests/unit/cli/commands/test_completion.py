@@ -59,12 +59,16 @@ def test_kubectl_is_answered_in_its_own_way(
     with pytest.raises(SystemExit) as left:
         program.complete()
     assert left.value.code == 0
-    assert capsys.readouterr().out == "table\njson\nyaml\n:4\n"
+    assert capsys.readouterr().out == "table\njson\nyaml\ngithub\nsarif\n:4\n"
 
 
 @pytest.mark.parametrize(
     ("line", "want"),
-    [("fairlead li", ["lint"]), ("fairlead lint -o ", ["table", "json", "yaml"]), ("fairlead lint a", [])],
+    [
+        ("fairlead li", ["lint"]),
+        ("fairlead lint -o ", ["table", "json", "yaml", "github", "sarif"]),
+        ("fairlead lint a", []),
+    ],
 )
 def test_bash_completes(line: str, want: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "bash"]) == 0

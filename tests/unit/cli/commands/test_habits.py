@@ -82,7 +82,10 @@ TYPOS: Final = {
     ),
     "a value like none": (
         ["crd", "-o", "xml"],
-        "fairlead crd: argument -o/--output: there is no 'xml': there are yaml, json; see `fairlead crd --help`",
+        (
+            "fairlead crd: argument -o/--output: there is no 'xml': "
+            "there are yaml, json, jsonschema, jsonschema-suites; see `fairlead crd --help`"
+        ),
     ),
 }
 
