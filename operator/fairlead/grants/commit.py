@@ -1,8 +1,8 @@
 """Commits: what a batch of requests for grants on one node makes of a version of its ledger.
 
-Three rules hold here, whoever chooses devices: an entry is added only if all entries and the new one fit every device
-of the version that the write names; an entry is removed or changed only if it is over; and the entry of a pod at one
-version is its grant, however often it is asked for.
+Three rules hold here, however devices are chosen: an entry is added only if all entries and the new one fit every
+device of the version that the write names; an entry is removed or changed only if it is over; and the entry of a pod
+at one version is its grant, however often it is asked for.
 """
 
 from collections.abc import Callable, Mapping, Sequence

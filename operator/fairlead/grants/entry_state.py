@@ -65,7 +65,7 @@ class EntryState(Enum):
 
 
 def is_newer(version: str, than: str) -> bool | None:
-    """Return whether a resourceVersion is newer than another one of the same kind; None if nobody can tell.
+    """Return whether a resourceVersion is newer than another one of the same kind; None if that cannot be told.
 
     Since Kubernetes 1.35 they are numbers that may be compared (KEP-5504).
     """

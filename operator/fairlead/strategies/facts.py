@@ -25,7 +25,7 @@ class Unknown(Struct, frozen=True):
     until: int | None = None
     """Earliest moment at which this may change although no fact does."""
     passes: bool = False
-    """True for a node that nobody can have measured, which is in a simulation only: filters pass it."""
+    """True for a node that cannot have been measured, as it is in a simulation only: filters pass it."""
 
     def __str__(self) -> str:
         return f"{self.what} {self.why}"

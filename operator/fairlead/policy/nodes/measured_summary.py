@@ -1,6 +1,6 @@
 """Summary of what is measured for an entry of a policy's data: how old it is, and which nodes lack it. Pure.
 
-It is computed when somebody asks, from the times of the values: values grow stale without any event.
+It is computed on request, from the times of the values: values grow stale without any event.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from fairlead.time_units import SECOND_NS, age_text
 
 NAMES: Final = 5
 """Nodes that a summary names for each fault."""
-YOUNG_NS: Final = 600 * 1_000_000_000
+YOUNG_NS: Final = 600 * SECOND_NS
 """Age of a node up to which a missing value is no surprise: its exporter starts, and is scraped, after it joined."""
 FAULTS: Final = (STALE, FUTURE, MISSING, SEVERAL, NO_NUMBER)
 

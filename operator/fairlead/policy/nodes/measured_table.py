@@ -23,7 +23,7 @@ from fairlead.time_units import SECOND_NS
 NAN: Final = float("nan")
 NO_TIME: Final = -1
 NEVER: Final = (1 << 63) - 1
-AHEAD_NS: Final = 300 * 1_000_000_000
+AHEAD_NS: Final = 300 * SECOND_NS
 """Time by which a value may be ahead of our clock; it counts as measured when it is heard, or when this is reached."""
 _SLICE: Final = 1000  # values between two pauses: a millisecond
 _LATEST: Final = NEVER - (1 << 60)

@@ -57,7 +57,7 @@ class NodesWithData:
 
 
 def measured(measured_entries: Iterable[MeasuredEntry], data: Data, slot: int, view: NodeView, now: int) -> Data:
-    """Return data with what is measured of the node in a slot; a slot below 0 is that of a node nobody can measure."""
+    """Return data with what is measured of the node in a slot; a slot below 0 is that of an unmeasurable node."""
     values, missing, times = dict[str, float](data), {**data.missing}, {**data.times}
     created = view.created
     for entry in measured_entries:

@@ -123,7 +123,7 @@ def review_steps(
         after = _Object()
     if received is not None:
         generation = _small(after.metadata.generation)
-        # what a dry run changes is stored by nobody, and another change gets its number
+        # what a dry run changes is not stored, and another change gets its number
         if not request.dryRun or (before is not None and _small(before.metadata.generation) == generation):
             received.record(_small(after.metadata.uid), generation)
     if request.operation == "UPDATE" and before is not None and _written(before) == _written(after):

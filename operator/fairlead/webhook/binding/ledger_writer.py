@@ -74,7 +74,7 @@ class _NodeWriter:
         self._over: dict[tuple[str, str], EntryState] = {}
         """What reads have told of entries, by UID and version; a fact about an entry stays true."""
         self._checked = set[tuple[str, str]]()
-        """Entries whose pods were read since somebody was answered."""
+        """Entries whose pods were read since a request was answered."""
         self._confirmed = False
         """True if the API server has told the newest version since requests came in."""
         self._task: asyncio.Task[None] | None = None

@@ -1,4 +1,4 @@
-"""Report on the measured values of the policies that serve, computed from their times when somebody asks."""
+"""Report on the measured values of the policies that serve, computed from their times on request."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ PAIRS_MAX: Final = 512
 """Pairs of policy and entry that have metrics of their own."""
 SPENT_S: Final = 0.05
 """Time that summaries may take in a second."""
-_KEPT_NS: Final = 600 * 1_000_000_000
+_KEPT_NS: Final = 600 * SECOND_NS
 _SOURCE_MAX: Final = 256
 _TEXT_MAX: Final = 512
 _NOT_ASKED: Final = PollStatus()

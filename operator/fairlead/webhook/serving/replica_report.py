@@ -13,7 +13,6 @@ from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 _MESSAGE_MAX: Final = 512
-_NOBODY: Final[Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +28,9 @@ class ReportInputs:
     open_circuits: Collection[OpenCircuit] = ()
     conflicts: Mapping[Conflict, int] = field(default_factory=dict)
     """Pods affected by each annotation conflict."""
-    refused: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
+    refused: Mapping[str, int] = field(default_factory=dict)
     """Pods that a policy alone leaves without a node."""
-    missed: Mapping[str, int] = field(default_factory=lambda: _NOBODY)
+    missed: Mapping[str, int] = field(default_factory=dict)
     """Samples that it rejected completely although another node would have passed."""
     refused_connections: Mapping[str, str] = field(default_factory=dict)
     authorities: str = ""

@@ -51,7 +51,7 @@ class StepAside:
         self.check()
 
     def check(self) -> None:
-        """Come back if the values are there again, if nobody asks any more, or after the longest time."""
+        """Come back if the values are there again, if no policy asks any more, or after the longest time."""
         if self._since is None:
             return
         now = self._clock()
