@@ -143,14 +143,14 @@ def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Ite
         yield FieldError(path, _NO_SUCH_FIELD, parse_hints.for_field(path, model, at))
     elif kind == "literal_error" and (allowed := parse_hints.words_of(parse_hints.field_at(path, model))):
         wanted = f"is not one of {', '.join(allowed)}" if len(allowed) > 1 else f"is not {allowed[0]}"
-        yield FieldError(path, f"{shown(value)} {wanted}", _suggested(value, allowed))
+        yield FieldError(path, f"{show_value(value)} {wanted}", _suggested(value, allowed))
     elif kind == "shape":
         yield FieldError(
-            path, f"{shown(value)} is not possible here", parse_hints.for_template(value) or context["message"]
+            path, f"{show_value(value)} is not possible here", parse_hints.for_template(value) or context["message"]
         )
     elif kind in _KINDS:
         cure = parse_hints.for_kind(kind, value, path, model)
-        yield FieldError(path, f"must be {_KINDS[kind]}, not {shown(value)}", cure)
+        yield FieldError(path, f"must be {_KINDS[kind]}, not {show_value(value)}", cure)
     elif kind in ("string_too_short", "too_short") and not value:
         field = parse_hints.field_at(path, model)
         cure = "" if not field or field.is_required() else "leave it out"
@@ -164,12 +164,12 @@ def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Ite
         said = f"not {size}" if size <= _WIDTH_MAX or isinstance(value, str) else f"and has more than {_WIDTH_MAX}"
         yield FieldError(path, f"must have {_SIZES[kind](context)}, {said}")
     elif kind in _LIMITS:
-        yield FieldError(path, f"must be {_LIMITS[kind](context)}, not {shown(value)}")
+        yield FieldError(path, f"must be {_LIMITS[kind](context)}, not {show_value(value)}")
     else:
         yield FieldError(path, detail["msg"][:1].lower() + detail["msg"][1:])
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a value for an error message, never long."""
     match value:
         case None:

@@ -11,7 +11,7 @@ from fairlead.cel.engine.environment import Scope, environment
 from fairlead.cel.engine.flatten_types import flatten_types_steps
 from fairlead.cel.functions.extensions import OPAQUE
 from fairlead.cel.hints.diagnosis import diagnostics_steps, faults
-from fairlead.cel.hints.engine_messages import shown
+from fairlead.cel.hints.engine_messages import show_type
 from fairlead.cel.hints.likely_mistakes import NO_RESOURCE, likely_mistakes_steps
 from fairlead.cel.hints.rewrites import substitute, write
 from fairlead.cel.hints.type_hints import of_result
@@ -183,7 +183,7 @@ def _of_dyn(text: str, checked: Checked, environment: Environment) -> Steps[list
                         if f"overload for '{call.function}'" not in str(error):
                             continue
                         at = place(text, checked.positions.get(arg.id, 0) - len("dyn"))
-                        fault = f"this always raises an error: `{call.function}` is not defined for {shown(type_)}"
+                        fault = f"this always raises an error: `{call.function}` is not defined for {show_type(type_)}"
                         verifier = Verifier(text, checked, Remaining(1), lambda other: _remaining(other, environment))
                         hint, rewritten = yield from verifier.chosen(write(f"double({operand_text(hidden)})", arg))
                         found.append(Diagnostic(*at, fault, hint, rewritten))
@@ -214,7 +214,7 @@ def _wrong_result(text: str, checked: Checked, environment: Environment, want: W
 
 
 def _with_article(type_: Type) -> str:
-    text = shown(type_)
+    text = show_type(type_)
     return f"{'an' if text[0] in 'aeiouI' else 'a'} {text}"
 
 

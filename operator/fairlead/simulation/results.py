@@ -145,7 +145,7 @@ class PodShown(msgspec.Struct, gc=False):
     preferred: Sequence[str]
 
 
-def shown(judged: PodResult) -> PodShown:
+def result_for_programs(judged: PodResult) -> PodShown:
     """Return a result for programs."""
     pod = judged.pod
     nodes = _written(judged.verdicts, judged.is_open, bool(judged.unevaluated))

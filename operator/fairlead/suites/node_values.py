@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from fairlead.api.closest_name import closest_name
 from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
-from fairlead.api.parse import shown
+from fairlead.api.parse import show_value
 from fairlead.api.values import parse_duration
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
@@ -33,7 +33,9 @@ def shape_errors(value: object, path: FieldPath) -> Iterator[FieldError]:
     if value is None:
         return
     if not isinstance(value, Mapping):
-        yield FieldError(path, f"must be a map, not {shown(value)}", "write the values by the names of their entries")
+        yield FieldError(
+            path, f"must be a map, not {show_value(value)}", "write the values by the names of their entries"
+        )
         return
     for name, one in value.items():
         yield from _value_errors(one, (*path, name))
@@ -131,12 +133,12 @@ def _value_errors(value: object, path: FieldPath) -> Iterator[FieldError]:
         elif field == "value" and one is not None:
             yield from _number_errors(one, here)
         elif field == "age" and one is not None and not _is_duration(one):
-            yield FieldError(here, f"{shown(one)} is not a duration", "write one such as 90s, 5m or 1h30m")
+            yield FieldError(here, f"{show_value(one)} is not a duration", "write one such as 90s, 5m or 1h30m")
 
 
 def _number_errors(value: object, path: FieldPath) -> Iterator[FieldError]:
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
-        yield FieldError(path, f"must be a number, not {shown(value)}", _EXAMPLE)
+        yield FieldError(path, f"must be a number, not {show_value(value)}", _EXAMPLE)
 
 
 def _is_finite(value: float) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath
-from fairlead.api.parse import shown
+from fairlead.api.parse import show_value
 from fairlead.cel.functions.time_text import string_to_timestamp
 from fairlead.cel.values.errors import CelError
 from fairlead.cel.values.schema import NAMESPACE, NODE, POD, element, messages
@@ -161,13 +161,13 @@ def _of(value: object, type_: str, path: FieldPath) -> Iterator[FieldError]:
             for at, item in enumerate(value):
                 yield from _of(item, inner or "", (*path, at))
         else:
-            yield FieldError(path, f"must be a list, not {shown(value)}", "each item begins with '- '")
+            yield FieldError(path, f"must be a list, not {show_value(value)}", "each item begins with '- '")
     elif type_ in messages() or type_.startswith("map"):
         if isinstance(value, Mapping):
             for key, item in value.items():
                 yield from _of_entry(key, item, type_, path)
         else:
-            yield FieldError(path, f"must be a map, not {shown(value)}", _fields_of(type_))
+            yield FieldError(path, f"must be a map, not {show_value(value)}", _fields_of(type_))
     else:
         yield from _of_value(value, type_, path)
 
@@ -190,10 +190,10 @@ def _of_value(value: object, type_: str, path: FieldPath) -> Iterator[FieldError
         try:
             string_to_timestamp(str(value))
         except CelError:
-            yield FieldError(path, f"{shown(value)} is not a time", "write it as 2027-01-15T12:00:00Z")
+            yield FieldError(path, f"{show_value(value)} is not a time", "write it as 2027-01-15T12:00:00Z")
     elif not isinstance(value, _TYPES[type_]) or (isinstance(value, bool) and type_ != "bool"):
         hint = "write it in quotes" if type_ == "string" and not isinstance(value, list | Mapping) else ""
-        yield FieldError(path, f"must be {_WORDS.get(type_, 'a number or a string')}, not {shown(value)}", hint)
+        yield FieldError(path, f"must be {_WORDS.get(type_, 'a number or a string')}, not {show_value(value)}", hint)
 
 
 def _fields_of(type_: str) -> str:

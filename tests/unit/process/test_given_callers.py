@@ -50,7 +50,7 @@ class Running:
             data = {"tls.crt": b64encode(pair.certificate).decode(), "tls.key": b64encode(b"key").decode()}
             held.append({"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
         self.operator.secrets.relist()
-        await self.operator.secrets.listed()
+        await self.operator.secrets.wait_until_listed()
 
     async def call(self, pair: Pair, path: str = "/filter") -> Received:
         context = ssl.create_default_context(cadata=self.ground.ca.certificate.decode())

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.simulation.results import PodResult, shown
+from fairlead.simulation.results import PodResult, result_for_programs
 from fairlead.simulation.snapshot_error import SnapshotError
 from support.policy import policy
 from support.simulation.snapshot import judged, namespace, node, pod, simulation, written
@@ -66,7 +66,7 @@ def test_everything_that_refuses_a_node_is_said_in_order_and_the_first_decides_w
 
 def test_a_program_reads_what_policies_say_before_what_the_scheduler_says() -> None:
     found = judged(pod(asks={"cpu": "9", "memory": "90Gi"}), node(), policies=[GPU])
-    (one,) = json.loads(msgspec.json.encode(shown(found)))["nodes"]
+    (one,) = json.loads(msgspec.json.encode(result_for_programs(found)))["nodes"]
     assert one["reasons"] == ["wrong class", "does not fit: Insufficient cpu", "does not fit: Insufficient memory"]
     assert (one["fits"], one["passed"], one["resolvable"], one["score"]) == (False, False, False, None)
 

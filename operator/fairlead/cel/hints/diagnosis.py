@@ -19,7 +19,7 @@ from fairlead.cel.hints.engine_messages import (
     EngineMessage,
     engine_messages,
     read_types,
-    shown,
+    show_type,
 )
 from fairlead.cel.hints.index_hints import of_field
 from fairlead.cel.hints.rewrites import Hints, write
@@ -149,7 +149,7 @@ class _Diagnosis:
             return at, *undefined_field(match[1], message.name, self._select(original.at, match[1]))
         if match := NO_FIELDS.match(original.text):
             (type_,) = read_types(match[1])
-            return original.at + 1, f"{shown(type_)} has no fields", self._of_field(original.at, type_)
+            return original.at + 1, f"{show_type(type_)} has no fields", self._of_field(original.at, type_)
         if match := NO_OVERLOAD.match(original.text):
             return self._of_overload(original.at, match[1], match[2])
         return original.at, original.text, iter(())
@@ -184,13 +184,16 @@ class _Diagnosis:
         if call is not None and len(call.args) != len(types):
             call = None
         around = self._around(call)
-        given = " and ".join(filter(None, [", ".join(map(shown, types[:-1])), *map(shown, types[-1:])])) or "nothing"
+        given = (
+            " and ".join(filter(None, [", ".join(map(show_type, types[:-1])), *map(show_type, types[-1:])]))
+            or "nothing"
+        )
         if function[0] not in "_@!-":
             hints = of_call(call, types, around) if call is not None else iter(())
             return at - len(function), f"`{function}` is not defined for {given}", hints
         match function:
             case "_[_]":
-                fault = f"{shown(types[0])} cannot be indexed by {shown(types[-1])}"
+                fault = f"{show_type(types[0])} cannot be indexed by {show_type(types[-1])}"
             case "_?_:_":
                 fault = f"`?:` needs a bool and two values of the same type, not {given}"
             case "_&&_" | "_||_" | "!_":

@@ -90,8 +90,8 @@ def _types(parts: Iterator[str]) -> Iterator[Type]:
         yield Type(name)
 
 
-def shown(type_: Type) -> str:
+def show_type(type_: Type) -> str:
     """Return a type as users know it, such as `list(string)`."""
     name = type_.name.removeprefix(f"{PACKAGE}.")
-    params = ", ".join(map(shown, type_.params)) if DYN not in type_.params else ""
+    params = ", ".join(map(show_type, type_.params)) if DYN not in type_.params else ""
     return f"{_SHOWN.get(name, name)}({params})" if params else _SHOWN.get(name, name)

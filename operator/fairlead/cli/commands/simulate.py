@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.flat_scores import FlatScores
-    from fairlead.simulation.results import shown
+    from fairlead.simulation.results import result_for_programs
     from fairlead.simulation.rule_notes import RuleNotes
 
     cluster = read_cluster(access, [option], pods_to_check(options.pods))
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         return exits.DONE
     with ListWriter(options.output, "pods") as spool:
         for one in judged:
-            spool.add(shown(one))
+            spool.add(result_for_programs(one))
         notes += [*of_rules.texts(), *flat.texts()]
         spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})
     for note in notes:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.params import Params
-from fairlead.api.parse import shown
+from fairlead.api.parse import show_value
 from fairlead.api.values import Quantity
 from fairlead.cel.functions.quantity import NANO, parse
 from fairlead.cel.functions.time_text import string_to_duration
@@ -80,7 +80,7 @@ def go_duration_s(text: str, path: FieldPath) -> int:
     except CelError:
         found = -1
     if found < 0:
-        raise one_error(path, f"{shown(text)} is not a duration", "write one such as 90s, 5m or 1h30m")
+        raise one_error(path, f"{show_value(text)} is not a duration", "write one such as 90s, 5m or 1h30m")
     return -(-found // SECOND_NS)
 
 
@@ -89,12 +89,14 @@ def quantity_text(text: str, path: FieldPath) -> str:
     try:
         found = parse(text)
         if found is None:
-            raise one_error(path, f"{shown(text)} is not a quantity", "write one such as 1, 500m or 1Gi")
+            raise one_error(path, f"{show_value(text)} is not a quantity", "write one such as 1, 500m or 1Gi")
         whole, nano = divmod(found.nano, NANO)
     except CelError:
         whole, nano = _QUANTITY_END, 0
     if not 0 <= whole < _QUANTITY_END:
-        raise one_error(path, f"{shown(text)} is out of the range from 0 to {_QUANTITY_END - 1:,} that a rule takes")
+        raise one_error(
+            path, f"{show_value(text)} is out of the range from 0 to {_QUANTITY_END - 1:,} that a rule takes"
+        )
     try:
         return str(_QUANTITY.validate_python(text))
     except ValidationError:  # a form that policies do not take, such as 1e3

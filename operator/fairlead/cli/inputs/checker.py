@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
-from fairlead.api.parse import shown
+from fairlead.api.parse import show_value
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cli.inputs.findings import Finding, LintedRule, LintReport, PolicyLocation, with_accepted
 from fairlead.cli.yaml.plain_values import VALUES_MAX, find, text_at, to_data
@@ -54,11 +54,11 @@ class CrossPolicyChecks:
         files = self._names.setdefault(place.name, {})
         line, _ = place.of(_NAME)
         if place.file in files:
-            said = f"another policy has the name {shown(place.name)}: {place.file}:{files[place.file]}"
+            said = f"another policy has the name {show_value(place.name)}: {place.file}:{files[place.file]}"
             yield place.finding(_NAME, said, "rename one of them")
         elif files:
             file, there = next(iter(files.items()))
-            said = f"another policy has the name {shown(place.name)}: {file}:{there}"
+            said = f"another policy has the name {show_value(place.name)}: {file}:{there}"
             hint = "if both are applied, the later one replaces the other: rename one of them"
             yield place.finding(_NAME, said, hint, severity="warning", reason=LintCode.SAME_NAME.value)
         files.setdefault(place.file, line)
@@ -85,7 +85,7 @@ class CrossPolicyChecks:
         for one in policy_set_conflicts(compiled for _, compiled in self._places):
             winner = places[id(one.winner)]
             line, _ = winner.of(_NAME)
-            said = f"{shown(one.winner.name)} ({winner.file}:{line}) {one.message}"
+            said = f"{show_value(one.winner.name)} ({winner.file}:{line}) {one.message}"
             yield places[id(one.loser)].finding(
                 one.path, said, one.hint, severity="warning", reason=LintCode.CONFLICT.value
             )

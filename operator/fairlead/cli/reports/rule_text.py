@@ -6,7 +6,7 @@ from typing import Final
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cel.values.value_types import Duration
 from fairlead.policy.explain.explanation import Counterfactual, Element, Items, RuleExplained, Step, Unit
-from fairlead.policy.explain.format_value import shown
+from fairlead.policy.explain.format_value import format_value
 from fairlead.policy.explain.mismatch import Unmatched
 from fairlead.policy.explain.units import is_in_bytes
 from fairlead.simulation.scheduler_filters import amount
@@ -122,7 +122,7 @@ def _time(name: str, value: object) -> str | None:
     """Return the text of a time, which strategies count in nanoseconds; None for other values."""
     if isinstance(value, int) and name in _MOMENTS:
         return timestamp_to_string(value)
-    return str(shown(Duration(value))) if isinstance(value, int) and name in _DURATIONS else None
+    return str(format_value(Duration(value))) if isinstance(value, int) and name in _DURATIONS else None
 
 
 def _is_written(value: object, text: str, *, begins: bool) -> bool:

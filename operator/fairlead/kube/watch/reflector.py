@@ -94,7 +94,7 @@ class Reflector(Generic[T]):
         self._asked.set()
         self._listed.clear()
 
-    async def listed(self) -> None:
+    async def wait_until_listed(self) -> None:
         """Wait until no list is pending."""
         await self._listed.wait()
 

@@ -35,17 +35,17 @@ def can_be_shown(value: object) -> bool:
     return isinstance(value, PlacedPod) or not isinstance(value, Struct | Mapping)
 
 
-def shown(value: object, type_: Type = DYN) -> object:
+def format_value(value: object, type_: Type = DYN) -> object:
     """Return a value in a form that can be shown; the type tells times from plain numbers."""
     inner = type_.params[0] if type_.params else DYN
     if isinstance(value, Nothing):
         return None
     if isinstance(value, Some):
-        return shown(value.value, inner)
+        return format_value(value.value, inner)
     match value:
         case list() | tuple():
             more = len(value) - LENGTH_MAX
-            found = [shown(each, inner) for each in value[:LENGTH_MAX]]
+            found = [format_value(each, inner) for each in value[:LENGTH_MAX]]
             return [*found, f"and {more} more"] if more > 0 else found
         case PlacedPod():
             return f"{value.namespace}/{value.name}"

@@ -21,7 +21,7 @@ from fairlead.cel.syntax.unparse import optional_macro, text
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import with_values
 from fairlead.policy.explain.explanation import Element, Step
-from fairlead.policy.explain.format_value import can_be_shown, shown
+from fairlead.policy.explain.format_value import can_be_shown, format_value
 from fairlead.policy.explain.units import unit_of
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.placed_pod import PlacedPod
@@ -74,7 +74,7 @@ class ExpressionTrace:
 
     def value(self, node: Node, at: At) -> object:
         """Return the value of a part as it is shown, or None if it has none."""
-        return shown(self.raw_value(node, at), self.checked.type_of(node)) if self.has_value(node, at) else None
+        return format_value(self.raw_value(node, at), self.checked.type_of(node)) if self.has_value(node, at) else None
 
     def length(self, loop: Comprehension, at: At) -> int:
         """Return how many elements a loop came to."""
@@ -209,7 +209,7 @@ class EngineTrace:
         value = self.raw_value(node, at)
         if isinstance(value, Exception) or not can_be_shown(value):
             return None
-        return shown(value, self._checked.type_of(node))
+        return format_value(value, self._checked.type_of(node))
 
     def elements(self, _: Node, __: At) -> Sequence[Element]:
         """Return no elements: no part of a loop has a value."""

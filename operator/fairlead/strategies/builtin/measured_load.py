@@ -100,8 +100,8 @@ def compile_load(
             spread = 0.0 if deviation is None else node.data(deviation)
             ahead = None if forecast is None else node.data(forecast)
             if notes is not None:
-                notes |= shown(allocatable=total, mean=value, deviation=spread, forecast=ahead)
-                notes |= shown(capacity=unit if is_ratio else None)
+                notes |= note_values(allocatable=total, mean=value, deviation=spread, forecast=ahead)
+                notes |= note_values(capacity=unit if is_ratio else None)
             if not total > 0.0 or not unit > 0.0:
                 return NOT_ON_NODE
             if isinstance(value, Unknown):
@@ -125,7 +125,7 @@ def compile_load(
             elif not sigma > 0.0:
                 sigma = 0.0
             if notes is not None:
-                notes |= shown(
+                notes |= note_values(
                     used=used, unmeasured=None if lag_s is None else unmeasured, request=request, mu=mu, sigma=sigma
                 )
             return mu, sigma
@@ -200,7 +200,7 @@ def shape_notes(shape: tuple[float, float] | None) -> Notes:
     return {} if shape is None else {"alpha": shape[0], "beta": shape[1]}
 
 
-def shown(**values: float | Unknown | None) -> Notes:
+def note_values(**values: float | Unknown | None) -> Notes:
     """Return notes of values: why there is none instead of an unknown one, and nothing of None."""
     return {
         name: str(value) if isinstance(value, Unknown) else value for name, value in values.items() if value is not None

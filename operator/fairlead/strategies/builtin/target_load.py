@@ -11,7 +11,7 @@ from pydantic import Field
 from fairlead.api.params import DataName, Params
 from fairlead.api.values import QualifiedKey, Quantity
 from fairlead.strategies.builtin.comparison import at_most
-from fairlead.strategies.builtin.measured_load import FREE, NOT_ON_NODE, RATIOS, Lag, Measure, lag_s_of, shown
+from fairlead.strategies.builtin.measured_load import FREE, NOT_ON_NODE, RATIOS, Lag, Measure, lag_s_of, note_values
 from fairlead.strategies.contract import (
     NodeFacts,
     NodeScorer,
@@ -72,7 +72,7 @@ def compile_target_load(params: TargetLoad) -> Score:
             capacity = node.capacity.get(resource, 0.0)
             value = node.data(entry)
             if trace is not None:
-                trace.note(**shown(capacity=capacity, value=value))
+                trace.note(**note_values(capacity=capacity, value=value))
             if not capacity > 0.0:
                 return NOT_ON_NODE
             if isinstance(value, Unknown):

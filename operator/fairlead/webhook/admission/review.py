@@ -13,7 +13,7 @@ import msgspec
 from fairlead.api.errors import render_path
 from fairlead.api.mode import mode_of
 from fairlead.api.names import GROUP, KIND
-from fairlead.api.parse import shown
+from fairlead.api.parse import show_value
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, drop_references, finish
 from fairlead.policy.compile.compiler import CompileOptions
@@ -222,8 +222,8 @@ def _across(inspected: Inspected, serving: Sequence[CompiledPolicy]) -> Steps[li
             continue
         if one.loser is new and any(each.covers(LintCode.CONFLICT, one.rule) for each in accepted):
             continue
-        of = "" if one.loser is new else f"policy {shown(one.loser.name)}: "
-        winner = shown(one.winner.name)
+        of = "" if one.loser is new else f"policy {show_value(one.loser.name)}: "
+        winner = show_value(one.winner.name)
         pieces += textwrap.wrap(f"{of}{render_path(one.path)}: {winner} {one.message}; {one.hint}", PIECE)
         if len(pieces) > PIECES:
             break

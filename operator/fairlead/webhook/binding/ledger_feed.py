@@ -90,7 +90,7 @@ class LedgerFeed:
         if shares:
             self._watches.want({"ledgers": lambda: self._reflector})
             try:
-                await asyncio.wait_for(self._reflector.listed(), LISTED_S)
+                await asyncio.wait_for(self._reflector.wait_until_listed(), LISTED_S)
             except TimeoutError:
                 LOG.warning("ledgers.not_listed", extra={"error": self._reflector.state.last_error})
 

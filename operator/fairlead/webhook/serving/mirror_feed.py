@@ -55,7 +55,7 @@ class MirrorFeed:
                 self.reflectors["unplaced pods"].relist()
             if new_annotations:
                 self.reflectors["pods"].relist()
-                await self.reflectors["pods"].listed()
+                await self.reflectors["pods"].wait_until_listed()
         self._placed.want(self._annotations)
         self._interest_set.set()
 

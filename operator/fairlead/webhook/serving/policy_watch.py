@@ -113,7 +113,7 @@ class WatchedPolicies:
         self._reloader.policies.last_good = await self._last_good.loaded()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
-            await self.objects.listed()
+            await self.objects.wait_until_listed()
             self._reloader.forget_missing()
             self._reloader.wake()
             await self._reloader.run()

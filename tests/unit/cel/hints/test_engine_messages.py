@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.cel.engine.environment import RULE, environment
 from fairlead.cel.hints import engine_messages
-from fairlead.cel.hints.engine_messages import read_types, shown
+from fairlead.cel.hints.engine_messages import read_types, show_type
 from fairlead.cel.syntax.ast import DYN, Type
 
 # pattern, an expression that provokes the message, what the engine says, what the pattern reads from it
@@ -120,4 +120,4 @@ def test_an_expression_that_is_nested_too_deep_is_told_apart() -> None:
 def test_types_are_read_from_a_sentence(text: str, types: list[Type] | None, as_users_know_it: str) -> None:
     found = read_types(text)
     assert types is None or found == types
-    assert "".join(map(shown, found[:1])) == as_users_know_it
+    assert "".join(map(show_type, found[:1])) == as_users_know_it

@@ -59,10 +59,10 @@ async def test_what_is_wanted_runs_and_what_is_not_ends() -> None:
         wanted = {name: partial(follow, client, where, sink) for name, where in (("pods", PODS), ("nodes", NODES))}
         watches.want({"pods": wanted["pods"]})
         first = watches.reflectors["pods"]
-        await first.listed()
+        await first.wait_until_listed()
         watches.want(wanted)
         assert watches.reflectors["pods"] is first, "it goes on"
-        await watches.reflectors["nodes"].listed()
+        await watches.reflectors["nodes"].wait_until_listed()
         assert sink.names == {"pods", "nodes"}
         watches.want({})
         assert watches.reflectors == {}
@@ -80,10 +80,10 @@ async def test_a_fault_of_a_sink_is_shown_ends_no_other_watch_and_is_tried_again
         running = asyncio.ensure_future(watches.run())
         while "an internal fault (ValueError)" not in watches.reflectors["bad"].state.last_error:
             await asyncio.sleep(0.01)
-        await watches.reflectors["good"].listed()
+        await watches.reflectors["good"].wait_until_listed()
         assert good.names == {"nodes"}
         assert not running.done()
         faulty.is_mended = True
-        await watches.reflectors["bad"].listed()
+        await watches.reflectors["bad"].wait_until_listed()
         assert faulty.names == {"pods"}
         running.cancel()

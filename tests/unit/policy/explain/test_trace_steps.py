@@ -5,7 +5,7 @@ import pytest
 from fairlead.cel.functions.quantity import Quantity
 from fairlead.cel.values.value_types import NONE, Duration, TypeName, UInt
 from fairlead.policy.explain.explanation import Counterfactual
-from fairlead.policy.explain.format_value import shown
+from fairlead.policy.explain.format_value import format_value
 from support.policy.explaining import ON_IT, OTHER, explained
 
 SHOWN: dict[str, tuple[str, list[tuple[str, object, str]]]] = {
@@ -231,8 +231,8 @@ def test_what_a_variable_raised_is_said_once() -> None:
     ],
 )
 def test_a_value_is_shown_as(value: object, want: object) -> None:
-    assert shown(value) == want
-    assert type(shown(value)) is type(want)
+    assert format_value(value) == want
+    assert type(format_value(value)) is type(want)
 
 
 ON_THE_ENGINE: dict[str, tuple[str, list[tuple[str, object]], list[Counterfactual]]] = {

@@ -242,7 +242,7 @@ def test_the_data_of_others_are_not_decoded() -> None:
         async with Server(handler=world.handle()) as server, Client(server.login()) as client:
             one = follow_config_maps(client, "here", "prices".__eq__, Putting())
             running = asyncio.create_task(one.run())
-            await one.listed()
+            await one.wait_until_listed()
             running.cancel()
             await asyncio.wait({running})
         return put
@@ -327,7 +327,7 @@ async def test_a_policy_that_stays_keeps_its_watch_and_its_values() -> None:
         one.source.want([PRICES, replace(PRICES, key_label="zone")])
         assert one.value(PRICES) == 1
         (reflector,) = one.source.reflectors.values()
-        await reflector.listed()
+        await reflector.wait_until_listed()
         assert ([*reflector.state.relists.values()], one.changed) == ([1], ["prices"])
 
 
