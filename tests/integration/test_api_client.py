@@ -103,15 +103,9 @@ def pod(name: str) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def binding(name: str) -> bytes:
-    return msgspec.json.encode(
-        {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": name},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": "some-node"},
-        }
-    )
+def binding(name: str) -> Object:
+    target = {"apiVersion": "v1", "kind": "Node", "name": "some-node"}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
 
 
 def _has_account(api: Api, namespace: str) -> None:

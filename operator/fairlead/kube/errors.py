@@ -66,6 +66,13 @@ class UnreachableError(RequestError):
         super().__init__(verb, where, message)
 
 
+class UntrustedServerError(UnreachableError):
+    """Certificate of the server that is not trusted: nothing was sent."""
+
+    def __init__(self, verb: str, where: ObjectRef, message: str) -> None:
+        super().__init__(verb, where, message, not_sent=True)
+
+
 class NotLeadingError(RequestError):
     """Write that only the leader may send, refused because this replica no longer leads."""
 

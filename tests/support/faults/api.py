@@ -60,7 +60,7 @@ class Api:
 
     def answer(self, ask: Request) -> bytes:
         """As the API server does. Raises RequestError."""
-        at, body = ask.where, msgspec.json.decode(ask.body) if ask.body else {}
+        at, body = ask.where, body_of(ask)
         if at.resource.plural == "version":
             return b'{"gitVersion": "v1.37.1"}'
         if at.resource.plural == "openapi" and self.rules is not None:
@@ -70,7 +70,7 @@ class Api:
         key = (at.resource.group, at.resource.plural, at.namespace, at.name)
         if ask.verb == "list":
             return self._list(ask, key)
-        if self.invalid and self.invalid.encode() in (ask.body or b"") and at.resource.plural == "deployments":
+        if self.invalid and self.invalid.encode() in _encoded(body) and at.resource.plural == "deployments":
             raise refused(ask, 422, "Invalid", f"{self.invalid} cannot be had")
         if ask.verb == "create":
             name = at.name or body["metadata"]["name"]
@@ -190,6 +190,12 @@ class Api:
         self.history.append(happened)
         for one in [*self.heard]:
             one(happened)
+
+
+def body_of(ask: Request) -> Object:
+    """Return the body as the API server reads it; without one, an empty object."""
+    body: Object = _copied(ask.body) if ask.body is not None else {}
+    return body
 
 
 def _copied(obj: Any) -> Any:

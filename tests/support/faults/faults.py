@@ -11,7 +11,7 @@ import msgspec
 from fairlead.kube.errors import UnreachableError
 from fairlead.kube.http.client import Client, Clock
 from fairlead.kube.http.transport import Request, Transport
-from support.faults.api import WRITES, Api, Happened, chosen, refused
+from support.faults.api import WRITES, Api, Happened, body_of, chosen, refused
 
 if TYPE_CHECKING:
     from fairlead.kube.access.login import Login
@@ -86,7 +86,7 @@ class Wire:
         raise fault.error(ask)
 
     def _befalls(self, ask: Request) -> Fault | None:
-        body = msgspec.json.decode(ask.body) if ask.body else {}
+        body = body_of(ask)
         name = ask.where.name or body.get("metadata", {}).get("name", "")
         what = f"{ask.verb} {ask.where.what} {name}"
         self.writes.append(what)
@@ -130,6 +130,9 @@ class _Anybody:
         return None
 
     def renew(self, _: Any) -> bool:
+        return False
+
+    def read_again(self, _: Any) -> bool:
         return False
 
 

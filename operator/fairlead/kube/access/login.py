@@ -131,6 +131,13 @@ class Login:
             return True
         return not self._read().same(refused)
 
+    def read_again(self, used: Connection) -> bool:
+        """Read the files again after the server was not trusted; return whether a retry may succeed.
+
+        A plugin is not asked again: the authority is not among what it tells.
+        """
+        return not self._asks and not self._read().same(used)
+
     def _read(self) -> Connection:
         before = self._connection
         self._read_at = self._monotonic()

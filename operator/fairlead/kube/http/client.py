@@ -13,7 +13,7 @@ from typing import Final, Self, TypeVar
 import msgspec
 
 from fairlead.kube.access.login import Connection, Login
-from fairlead.kube.errors import NotLeadingError, RequestError, UnreachableError
+from fairlead.kube.errors import NotLeadingError, RequestError, UnreachableError, UntrustedServerError
 from fairlead.kube.http.retry import wait_s
 from fairlead.kube.http.transport import JSON, OnResponse, Request, Transport
 from fairlead.kube.resources import ObjectRef, Page
@@ -153,29 +153,29 @@ class Client:
 
     async def create(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
         """Create an object. Retried only after 429, or if the request certainly was not sent."""
-        return await self._decoded(Request("create", where, body=_encoded(body)), decode)
+        return await self._decoded(Request("create", where, body=body), decode)
 
     async def replace(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
         """Replace an object. Raises ConflictError if the body has a resourceVersion that is no longer current."""
-        return await self._decoded(Request("update", where, body=_encoded(body)), decode)
+        return await self._decoded(Request("update", where, body=body), decode)
 
     async def merge(self, where: ObjectRef, body: object, decode: Decode[T]) -> T:
         """Merge-patch an object, or its status."""
-        return await self._decoded(Request("patch", where, body=_encoded(body), content_type=_MERGE), decode)
+        return await self._decoded(Request("patch", where, body=body, content_type=_MERGE), decode)
 
     async def apply(self, where: ObjectRef, body: object, decode: Decode[T], *, manager: str, force: bool = False) -> T:
         """Apply an object, or its status, on the server; `force` takes fields from other managers."""
         query = {"fieldManager": manager, "force": "true" if force else "false"}
-        return await self._decoded(Request("patch", where, query, _encoded(body), _APPLY), decode)
+        return await self._decoded(Request("patch", where, query, body, _APPLY), decode)
 
     async def delete(self, where: ObjectRef, *, uid: str = "", version: str = "") -> None:
         """Delete an object if it still has this UID and version. A retry may meet its own success: NotFoundError."""
         preconditions = {"uid": uid, "resourceVersion": version}
         conditions = {name: value for name, value in preconditions.items() if value}
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions} if conditions else None
-        await self._ask(Request("delete", where, body=None if body is None else _encoded(body)))
+        await self._ask(Request("delete", where, body=body))
 
-    async def post(self, where: ObjectRef, body: bytes, *, within_s: float) -> bytes:
+    async def post(self, where: ObjectRef, body: object, *, within_s: float) -> bytes:
         """Create an object that must not be created twice, such as a Binding: one attempt, returning the reply's bytes.
 
         An UnreachableError without `not_sent` means that it may have been created.
@@ -184,7 +184,7 @@ class Client:
 
     async def merge_once(self, where: ObjectRef, body: object, *, within_s: float) -> bytes:
         """Merge-patch an object with one attempt. An UnreachableError without `not_sent` leaves the outcome open."""
-        return await self._at_once(Request("patch", where, body=_encoded(body), content_type=_MERGE), within_s)
+        return await self._at_once(Request("patch", where, body=body, content_type=_MERGE), within_s)
 
     async def read(self, where: ObjectRef, *, within_s: float) -> bytes:
         """Return one object as bytes, with a single attempt, for a caller with little time."""
@@ -197,27 +197,42 @@ class Client:
         return await self._at_once(Request("list", where, query), within_s, bytes_max)
 
     async def _at_once(self, ask: Request, within_s: float, bytes_max: int | None = None) -> bytes:
-        """Send a request once; the time includes that of an exec plugin."""
+        """Send a request once, and again with newer credentials after a 401, when it was certainly not carried out.
+
+        The time includes that of an exec plugin.
+        """
         loop = asyncio.get_running_loop()
         end = loop.time() + within_s
-        try:
-            async with asyncio.timeout(within_s) as limit, self._connection() as connection:
-                limit.reschedule(None)
-                left = min(end - loop.time(), self._writable_s(ask))
+        renewed = False
+        while True:
+            try:
+                async with asyncio.timeout_at(end):
+                    connection = await self.login.connection()
+            except TimeoutError as error:
+                message = f"no credentials within {within_s:.2g} s"
+                raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
+            left = min(end - loop.time(), self._writable_s(ask))
+            try:
                 return await self._transport.once(ask, connection, within_s=max(left, 0.001), bytes_max=bytes_max)
-        except TimeoutError as error:
-            message = f"no credentials within {within_s:.2g} s"
-            raise UnreachableError(ask.verb, ask.where, message, not_sent=True) from error
+            except RequestError as error:
+                if renewed or not self._renewed(connection, error):
+                    raise
+                renewed = True
+
+    def _renewed(self, refused: Connection, error: RequestError) -> bool:
+        """Log in again after a refusal of the credentials or of the server; return whether to ask again at once."""
+        if isinstance(error, UntrustedServerError):
+            return self.login.read_again(refused)
+        return error.status == 401 and self.login.renew(refused)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        """Provide the credentials for one attempt; after a 401 the next attempt gets newer ones."""
+        """Provide the credentials for one attempt; if they are refused, the next attempt gets newer ones."""
         connection = await self.login.connection()
         try:
             yield connection
         except RequestError as error:
-            if error.status == 401:
-                self.login.renew(connection)
+            self._renewed(connection, error)
             raise
 
     async def _decoded(self, ask: Request, decode: Decode[T]) -> T:
@@ -237,8 +252,8 @@ class Client:
             try:
                 return await self._transport.once(ask, connection, within_s=max(left, 0.001))
             except RequestError as error:
-                if error.status == 401 and not renewed and self.login.renew(connection):
-                    renewed = True  # after a 401 nothing was carried out
+                if not renewed and self._renewed(connection, error):
+                    renewed = True  # nothing was carried out
                     continue
                 wait = wait_s(error, attempt, clock.random, idempotent=ask.idempotent)
                 if wait is None or attempt + 1 == self._tries or clock.now() + wait >= end:
@@ -253,7 +268,3 @@ class Client:
         if left <= 0:
             raise NotLeadingError(ask.verb, ask.where, "not sent: another replica may lead by now")
         return left
-
-
-def _encoded(body: object) -> bytes:
-    return body if isinstance(body, bytes) else msgspec.json.encode(body)

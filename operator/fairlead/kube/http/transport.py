@@ -14,7 +14,7 @@ from yarl import URL
 
 from fairlead import __version__
 from fairlead.kube.access.login import Connection, Login
-from fairlead.kube.errors import ERROR_BYTES_MAX, RequestError, UnreachableError, refusal
+from fairlead.kube.errors import ERROR_BYTES_MAX, RequestError, UnreachableError, UntrustedServerError, refusal
 from fairlead.kube.resources import ObjectRef
 
 JSON: Final = "application/json"
@@ -39,7 +39,8 @@ class Request:
     """The verb as in RBAC."""
     where: ObjectRef
     query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
+    body: object = None
+    """Object to send; None sends nothing. The library encodes it."""
     content_type: str = JSON
     accept: str = JSON
 
@@ -75,15 +76,11 @@ class Transport:
         if self._pool is not None:
             await self._pool.api.close()
 
-    async def _pool_for(self, connection: Connection) -> _Pool:
+    def _pool_for(self, connection: Connection) -> _Pool:
         """Return the connections with the TLS configuration of this one: a token alone needs no new ones."""
-        pool = self._pool
-        if pool is not None and pool.made_for.tls == connection.tls:
-            return pool
-        made = self._pool = _Pool(_api_client(connection), connection)
-        if pool is not None and not pool.users:
-            await pool.api.close()
-        return made
+        if self._pool is None or self._pool.made_for.tls != connection.tls:
+            self._pool = _Pool(_api_client(connection), connection)
+        return self._pool
 
     async def once(
         self, ask: Request, connection: Connection, *, within_s: float, bytes_max: int | None = None
@@ -122,11 +119,13 @@ class Transport:
         if ask.body is not None:
             headers["Content-Type"] = ask.content_type
         query = f"?{urlencode(ask.query)}" if ask.query else ""
-        body = None if ask.body is None else msgspec.json.decode(ask.body)  # the library encodes bodies itself
-        pool = await self._pool_for(connection)
+        body = msgspec.to_builtins(ask.body)  # the library encodes it
+        replaced, pool = self._pool, self._pool_for(connection)
         pool.users += 1
         answer: aiohttp.ClientResponse | None = None
         try:
+            if replaced is not None and replaced is not pool and not replaced.users:
+                await replaced.api.close()  # else its last user closes it
             url = URL(f"{server}{ask.where.path}{query}", encoded=True)
             reply = await pool.api.call_api(_METHODS[ask.verb], url, headers, body, _request_timeout=limits)
             answer = reply.response
@@ -141,7 +140,8 @@ class Transport:
             raise refusal(ask.verb, ask.where, error.status, error.body) from None
         except aiohttp.ClientConnectorCertificateError as error:
             message = f"{server} is not trusted: {error.certificate_error}"
-            raise self._unreachable(ask, message, not_sent=True) from error
+            self._on_response(ask.verb, "unreachable")
+            raise UntrustedServerError(ask.verb, ask.where, message) from error
         except (
             aiohttp.ClientConnectorError,
             aiohttp.ConnectionTimeoutError,

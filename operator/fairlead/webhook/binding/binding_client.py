@@ -8,8 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
-import msgspec
-
 from fairlead.kube.errors import (
     ClusterError,
     ConflictError,
@@ -74,9 +72,8 @@ class BindingClient:
         """Post a Binding."""
         metadata = binding["metadata"]
         where = PODS.named(metadata["namespace"], metadata["name"], "binding")
-        body = msgspec.json.encode(binding)
         return await write(
-            self._recorded("create", self.client.post(where, body, within_s=timeout_s)), lambda _: Posted()
+            self._recorded("create", self.client.post(where, binding, within_s=timeout_s)), lambda _: Posted()
         )
 
     def _recorded(self, verb: str, request: Awaitable[bytes]) -> Awaitable[bytes]:

@@ -97,7 +97,7 @@ class LedgerClient:
 
     async def create_ledger(self, body: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Create a ledger."""
-        request = self._client.post(self._ledgers, msgspec.json.encode(body), within_s=timeout_s)
+        request = self._client.post(self._ledgers, body, within_s=timeout_s)
         return await self._write("create", request)
 
     async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:

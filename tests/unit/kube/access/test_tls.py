@@ -8,31 +8,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
-import yaml
-from aiohttp import web
+from cryptography import x509
 
 from fairlead.kube.access import kubeconfig
-from fairlead.kube.access.login import Login, from_kubeconfig
+from fairlead.kube.access.login import Login
 from fairlead.kube.errors import AccessError, ClusterError, UnreachableError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
 from scripted.clock import Wound
 from scripted.loop import in_loop
-from scripted.server import Server
+from scripted.tls_server import access, data, pair_as_data, pair_as_files, serving
 from support.webhook.tls import signed_by_another
 from testbed.certs import Authority, Pair
 
 Object = dict[str, Any]
-
-
-async def whoami(request: web.BaseRequest) -> web.StreamResponse:
-    """Says whose certificate was shown."""
-    assert request.transport
-    shown = request.transport.get_extra_info("peercert") or {}
-    names = {key: value for part in shown.get("subject", ()) for key, value in part}
-    return web.json_response(names.get("commonName", ""))
 
 
 @pytest.fixture
@@ -40,42 +32,9 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path / "pki")
 
 
-def serving(authority: Authority, *hosts: str) -> Server:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
-    pair = authority.issue("server-" + "-".join(hosts), "server", hosts=hosts)
-    context.load_cert_chain(pair.certificate, pair.key)
-    context.verify_mode = ssl.CERT_OPTIONAL
-    return Server(whoami, context)
-
-
-def data(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
-
-
-def access(folder: Path, server: str, cluster: Object, user: Object | None = None) -> Login:
-    """Through a kubeconfig, as everything."""
-    file = folder / "config"
-    document = {
-        "clusters": [{"name": "x", "cluster": {"server": server} | cluster}],
-        "users": [{"name": "x", "user": user or {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-        "current-context": "x",
-    }
-    file.write_text(yaml.safe_dump(document))
-    return from_kubeconfig([file])
-
-
 async def name(access: Login) -> str:
     async with Client(access, clock=Wound().clock, deadline_s=0.2) as client:
         return str(await client.get(PODS, msgspec.json.decode))
-
-
-def pair_as_data(pair: Pair) -> Object:
-    return {"client-certificate-data": data(pair.certificate), "client-key-data": data(pair.key)}
-
-
-def pair_as_files(pair: Pair) -> Object:
-    return {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
 
 
 @pytest.mark.parametrize("user", [pair_as_data, pair_as_files])
@@ -151,6 +110,33 @@ async def test_who_is_believed(authority: Authority, tmp_path: Path, cluster: Ob
             with pytest.raises(UnreachableError, match="is not trusted") as error:
                 await asked
             assert error.value.not_sent
+
+
+@in_loop
+async def test_an_authority_without_a_key_identifier_is_trusted_on_every_python(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.13 made its default contexts strict, and then such an authority counts for nothing."""
+    pem = x509.load_pem_x509_certificate(authority.certificate.read_bytes())
+    with pytest.raises(x509.ExtensionNotFound):
+        pem.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+    default = ssl.create_default_context
+
+    def strict(*args: Any, **options: Any) -> ssl.SSLContext:
+        context = default(*args, **options)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    async with serving(authority, "127.0.0.1") as server:
+        monkeypatch.setattr(ssl, "create_default_context", strict)
+        login = access(tmp_path, server.url, {"certificate-authority": "pki/ca.crt"})
+        flags = (await login.connection()).api_client().rest_client.ssl_context.verify_flags
+        assert not flags & ssl.VERIFY_X509_STRICT
+        assert await name(login) == ""
+        unchanged = strict(cafile=str(authority.certificate))
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientConnectorCertificateError, match="Missing Authority Key Identifier"):
+                await session.get(server.url, ssl=unchanged)
 
 
 NO_GOOD = {
