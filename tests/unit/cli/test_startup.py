@@ -44,7 +44,7 @@ ABSENT: dict[str, tuple[Sequence[str], int]] = {
     "devices": (["devices"], REFUSED),
     "simulate": (["simulate", "--policies", "live"], REFUSED),
     "diff": (["diff", "--from", "live", "--to", "p.yaml"], REFUSED),
-    "uninstall": (["uninstall", "--within", "1s"], 1),
+    "uninstall": (["uninstall", "--within", "1s"], REFUSED),
     "a completion": (["__complete", "explain", "pod/"], COMPLETED),
 }
 

@@ -7,8 +7,7 @@ from fairlead.cli.inputs.metrics_text import Samples
 from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.reports.status_data import STALE_S, PolicyRow, ProblemRow, ReplicaRow, SchedulerRow
 from fairlead.control.decide.rollout_observation import find_condition
-from fairlead.control.status.build import NOT_REVIEWED
-from fairlead.control.status.reasons import REASONS
+from fairlead.control.status.reasons import NOT_REVIEWED, REASONS
 
 LEASE: Final = "fairlead"
 _OTHER: Final = "fairlead_other_operator"

@@ -12,6 +12,7 @@ from fairlead.control.decide.desired import edit_id
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
+from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState
 
 Obj = Mapping[str, Any]
@@ -21,7 +22,6 @@ AGES_S: Final = 300.0
 """Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
 _EVALUATIONS: Final = get_args(Evaluation)
-NOT_REVIEWED: Final = "NotReviewed"
 _COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods: they count as counters."""
 

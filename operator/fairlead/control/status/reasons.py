@@ -6,6 +6,9 @@ from typing import Final
 
 from fairlead.control.status.conditions import Reason
 
+NOT_REVIEWED: Final = "NotReviewed"
+"""Reason of the warning about generations that the API server stored without a review."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReasonDoc:
@@ -31,7 +34,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     "CRDOutdated": ReasonDoc(
         "Accepted",
         "The CustomResourceDefinition in the cluster is older than the operator, so the API server removed a strategy "
-        "from a rule of the policy, which has nothing that decides now.",
+        "from a rule of the policy, and that rule now decides nothing.",
         "Apply the CustomResourceDefinition of the operator's version (`fairlead crd | kubectl apply --server-side -f "
         "-`), then apply the policy again.",
     ),
@@ -133,8 +136,8 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     "DataMissing": ReasonDoc(
         "DataReady",
-        "Some nodes have no value, several, or one that is no number. Nodes that joined in the last 10 minutes, that "
-        "have a `default`, or that a filter of the policy rejects by facts of the node alone, do not count.",
+        "Some nodes have no value, several, or one that is not a number. Nodes that joined in the last 10 minutes, "
+        "that have a `default`, or that a filter of the policy rejects by facts of the node alone, do not count.",
         "Do what the message says; `fairlead data POLICY` shows which nodes, on each replica.",
     ),
     "PollFailed": ReasonDoc(

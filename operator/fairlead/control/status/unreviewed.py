@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.control.decide.desired import Obj
-from fairlead.control.status.build import NOT_REVIEWED
+from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.replica_state import ReplicaState
 
 SETTLED_S: Final = 20.0
