@@ -190,8 +190,9 @@ def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
 
 
 def pods_of_workload(snapshot: Snapshot, ref: WorkloadRef) -> list[Pod]:
-    """Return the pods of a workload that have not ended."""
-    return [one for one in _live_pods(snapshot) if ref.owns(one.key, one.raw)]
+    """Return the pods of a workload that have not ended, the newest first: older ones may have an older template."""
+    found = [one for one in _live_pods(snapshot) if ref.owns(one.key, one.raw)]
+    return sorted(found, key=lambda one: _created.decode(one.raw).metadata.creationTimestamp or "", reverse=True)
 
 
 def pending_pods(snapshot: Snapshot, namespace: str) -> list[Pod]:
@@ -213,7 +214,16 @@ class _Look(msgspec.Struct, frozen=True, gc=False):
     status: _Status = _Status()
 
 
+class _Metadata(msgspec.Struct, frozen=True, gc=False):
+    creationTimestamp: str | None = None  # noqa: N815
+
+
+class _Created(msgspec.Struct, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+
+
 _look: Final = msgspec.json.Decoder(_Look)
+_created: Final = msgspec.json.Decoder(_Created)
 
 
 def _looked_at(snapshot: Snapshot) -> Iterator[tuple[Pod, _Look]]:

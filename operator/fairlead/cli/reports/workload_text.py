@@ -41,7 +41,10 @@ def workload_lines(workload: ExplainedWorkload, *, colour: bool) -> Iterator[str
             yield clean(f"Its controller creates none: {workload.fault}")
         yield ""
         return
-    count = f"{workload.pods:,}{wanted} {'pod' if (workload.replicas or workload.pods) == 1 else 'pods'}"
+    if workload.replicas is not None and workload.pods > workload.replicas:
+        count = f"{pluralize(workload.pods, 'pod')} ({workload.replicas:,} wanted)"
+    else:
+        count = f"{workload.pods:,}{wanted} {'pod' if (workload.replicas or workload.pods) == 1 else 'pods'}"
     if not workload.waiting:
         yield clean(f"{workload.ref}: {count}, none waits; this explains {workload.pod}.")
     elif len(workload.groups) == 1:

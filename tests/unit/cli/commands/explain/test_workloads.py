@@ -142,6 +142,16 @@ def test_of_a_deployment_that_runs_one_pod_is_explained(run: Run) -> None:
     assert run("deploy/web")[1].startswith("deployment ml/web: 1 of 1 pod, none waits; this explains web-1.\n\npod ml/")
 
 
+def test_of_a_deployment_that_is_rolled_out_the_newest_pod_is_explained(run: Run) -> None:
+    """Older ones may name another scheduler: after opting in, the question is about the new one."""
+    old, new = replica("web-a", on="gpu-1", hash_="old"), replica("web-b", on="gpu-1", hash_="new")
+    old["metadata"]["creationTimestamp"] = "2026-11-21T08:00:00Z"
+    new["metadata"]["creationTimestamp"] = "2026-11-21T09:00:00Z"
+    write(workload(replicas=1), old, new)
+    said = "deployment ml/web: 2 pods (1 wanted), none waits; this explains web-b.\n\npod ml/web-b,"
+    assert run("deploy/web")[1].startswith(said)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     {
