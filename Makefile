@@ -76,7 +76,7 @@ site: setup ## the documents as a site, in build/site/html
 pictures: setup ## the pictures of the documents, in docs/pictures, by headless Chromium
 	@cd scripts && ../$(BIN)/python -m pictures
 
-lock: setup ## write the lock files anew from pyproject.toml
+lock: setup ## write the lock files again from pyproject.toml
 	scripts/lock
 
 cluster: setup ## raise a cluster with NODES kwok nodes (KUBERNETES=version)

@@ -19,8 +19,8 @@ argument, it also takes `-f FILE`, as kubectl does.
 
 An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same [object](json.md);
 later versions may add fields but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
-only `fairlead operate`, `serve` and `uninstall` ever write to a cluster. A long run says on standard error how far it
-is: at a terminal in a line that goes at the end, elsewhere in a line every 10 s.
+only `fairlead operate`, `serve` and `uninstall` ever write to a cluster. A long run shows its
+progress on standard error: at a terminal in one line, which it erases at the end, elsewhere in a line every 10 s.
 
 **Custom strategies**: every command that compiles policies loads the Python files in `/opt/fairlead/strategies`, or in
 the directory that the environment variable `FAIRLEAD_STRATEGIES` names

@@ -27,7 +27,7 @@ CASES: Final[dict[str, tuple[Mapping[str, Any] | None, Mapping[str, str], Docume
     "the format": ({"number": "3"}, {FORMAT: "2"}, Document(3, "", "7")),
     "without data": (None, {FORMAT: "2"}, Document(0, "", "7")),
     "a newer format": ({"number": "3"}, {FORMAT: "3"}, Document(None, NEWER.format("3"), "7")),
-    "a format that is no number": ({"number": "3"}, {FORMAT: "two"}, Document(None, NEWER.format("two"), "7")),
+    "a format that is not a number": ({"number": "3"}, {FORMAT: "two"}, Document(None, NEWER.format("two"), "7")),
     "no format at all": ({"number": "3"}, {FORMAT: "0"}, Document(None, NEWER.format("0"), "7")),
     "content that cannot be read": ({"number": "y"}, {FORMAT: "2"}, Document(None, UNREADABLE, "7")),
 }

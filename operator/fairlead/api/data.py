@@ -156,8 +156,8 @@ class DataEntry(Params):
     """Step to which the value is rounded after the factor, half up, such as 0.05. Smaller changes cost nothing.
     Absent: no rounding."""
     default: Annotated[float, _Bounded] | None = None
-    """Value for a node that never had one, never for one whose value is too old. Absent: a rule that reads the value of
-    such a node cannot decide, and its onError applies."""
+    """Value for a node that never had one. It does not replace a value that is too old. Absent: a rule that reads the
+    value of such a node cannot decide, and its onError applies."""
     default_for: Annotated[Duration, within("0s", "24h")] | None = None
     """Age of a node up to which default applies to a measured value; later the value is missing. 10m when absent."""
     max_age: Annotated[Duration, within("1s", "168h")] | None = None

@@ -117,8 +117,9 @@ class DeviceShare(Params):
     """BestFit takes the device with the least room that is enough, WorstFit the one with the most, Lowest the one with
     the lowest id. BestFit when absent."""
     record: RecordDevices = "Fairlead"
-    """Fairlead writes the ids of the devices to the pod's annotation fairlead.dev/devices. and the name, for a
-    container to read. Gpushare writes the annotations that the gpushare device plugin reads. Fairlead when absent."""
+    """Fairlead writes the ids of the devices to the pod's annotation fairlead.dev/devices.NAME, with the name of the
+    entry, for a container to read. Gpushare writes the annotations that the gpushare device plugin reads. Fairlead when
+    absent."""
 
     @property
     def resources(self) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ class DataOnReplica(StatusPart):
     on_default: _Count | None = None
     """Number of nodes that have the default, because they were never measured."""
     oldest_age_seconds: _Count | None = None
-    """Age of the oldest value. Absent if values tell no time."""
+    """Age of the oldest value. Absent if values have no time."""
     median_age_seconds: _Count | None = None
     """Median age of the values."""
     without_value: Annotated[Listed[NodesWithoutValue], Field(max_length=8)] = ()

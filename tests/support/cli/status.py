@@ -108,7 +108,7 @@ _ERRORS = {"count": 3, "lastMessage": "no such key: gpu", "lastTime": "2026-11-2
 _WARNING = {
     "reason": "RejectedByThisPolicyOnly",
     "count": 2,
-    "message": "pods wait that only it refuses",
+    "message": "pods are pending because this policy, and no other, keeps them from every node",
 }
 _UNREVIEWED = {
     "reason": "NotReviewed",

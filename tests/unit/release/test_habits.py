@@ -133,3 +133,22 @@ def test_urls_of_the_package_lead_to_files() -> None:
     paths = [url.removeprefix(f"{REPOSITORY}/").partition("/main/")[2] for url in urls if "/main/" in url]
     assert len(paths) == 3
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+_SUPPORTED = re.findall(
+    r"^\| ([\w ]+) \| (.+) \|$",
+    _text("SUPPORT.md").partition("## What it runs on")[2].partition("\n## ")[0],
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("name", "cells"), _SUPPORTED)
+def test_the_page_of_compatibility_says_what_support_says(name: str, cells: str) -> None:
+    assert f"| {name} | {cells} |\n" in _text("docs/compatibility.md")
+
+
+def test_pages_name_the_pythons_that_are_supported() -> None:
+    tested, expected = (cell.split(", ") for cell in _row("Python of the command line")[:2])
+    ends = f"{tested[0]} to {expected[-1]}"
+    assert f"Python {ends}" in " ".join(_text("README.md").split())
+    assert f"Python {ends}" in " ".join(_text("docs/guide/install.md").split())

@@ -109,7 +109,7 @@ def test_a_node_takes_a_pod_or_says_why_not(asked: Object, there: Object, want: 
         "not more": (_needs("size", "Gt", "8"), False),
         "less": (_needs("size", "Lt", "9"), True),
         "not less": (_needs("size", "Lt", "8"), False),
-        "more than what is no number": (_needs("zone", "Gt", "1"), False),
+        "more than what is not a number": (_needs("zone", "Gt", "1"), False),
         "what nobody knows": (_needs("zone", "Like", "a"), False),
     }.values(),
 )

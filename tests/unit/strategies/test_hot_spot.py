@@ -247,7 +247,7 @@ def test_reads_name_the_pods_that_count() -> None:
     assert scores(namespaces=["a", "b"], resource="cpu", selector={}).reads == Reads(
         placements=frozenset({PodsRead("a"), PodsRead("b")}), allocatable=frozenset({"cpu"}), now=True
     )
-    assert filters(("30s", 1)).reasons == ("too many pods placed lately",)
+    assert filters(("30s", 1)).reasons == ("too many pods placed recently",)
     assert not filters(("30s", 1)).resolvable, "an eviction does not undo a placement"
 
 
@@ -346,6 +346,6 @@ def test_policies_score(now: str, want: float) -> None:
 )
 def test_policies_reject(now: str, passed: list[str]) -> None:
     made = building.policy(filters={"rate-limit": {"hotSpot": {"windows": [{"within": "1m", "limit": 2}]}}})
-    wants = {"hot": "too many pods placed lately"} if "hot" not in passed else {}
+    wants = {"hot": "too many pods placed recently"} if "hot" not in passed else {}
     found = running.result({"passed": passed, "rejected": wants}, made, nodes=_NODES, pods=_PODS, now=now)
     assert running.difference_lines(found) == []

@@ -21,11 +21,11 @@ def add_to(commands: "Commands") -> None:
     parser = commands.add_parser(
         "data",
         help="show the measured values of policies, how old they are, and which nodes lack them",
-        description="List the policies that measure values. With a policy show for each measured entry its source, "
+        description="List the policies that measure values. With POLICY, show for each measured entry its source, "
         "how old its values are, which nodes have none and why, and the last error, on each replica of the operator. "
-        "It comes from the policy's status, which the operator writes at once when DataReady changes, and ages alone "
-        "every 5 minutes. With the operator's permissions also the values of the nodes are shown, as one replica has "
-        "them now. Values from annotations and labels of nodes are not in it; explain shows them. "
+        "This comes from the policy's status, which the operator updates at once when DataReady changes, and otherwise "
+        "every 5 minutes. With the operator's permissions, it also shows the value of each node, as one replica has it "
+        "now. It does not show values from annotations and labels of nodes; explain does. "
         "Exit code: 0 if the values are there, 1 if not, 2 if a policy cannot be read.",
     )
     parser.add_argument(

@@ -17,10 +17,10 @@ def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
         "devices",
-        help="show what is granted of the devices of nodes, and to which pods",
-        description="Show what the devices that policies share have and what is granted of them, for each node and in "
-        "all; with a node also each device and its pods. Names pods without a grant, annotations that differ from the "
-        "ledger, and entries that cannot be read. Reads with your own permissions. "
+        help="show which shares of devices are granted, and to which pods",
+        description="Show the capacity of the devices that policies share, and how much of it is granted, per node "
+        "and in total. With NODE, also show each device and its pods. Reports pods without a grant, annotations that "
+        "differ from the ledger, and entries that cannot be read. Reads with your own permissions. "
         "Exit code: 0, or 2 if an input cannot be read.",
         epilog="Example without a cluster: `kubectl get nodes,pods,configmaps -A -o json > now.json`, then "
         "`fairlead devices --policies gpu.yaml --snapshot now.json`.",

@@ -17,7 +17,7 @@ def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
         "diff",
-        help="show which pods' placement a change of policies affects",
+        help="show which pods a change of policies affects",
         description="Compare two versions of policies: which pods lose nodes, gain nodes or prefer other nodes, and "
         "because of which rule. Each pod is simulated as by `fairlead simulate`. Nothing is changed anywhere. Exit "
         "code: 0 if no pod is affected, 1 if a pod is affected or a policy has errors, 2 if an input cannot be read.",

@@ -20,7 +20,7 @@ def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
         "explain",
-        help="explain why a pod can or cannot go to nodes",
+        help="explain which nodes a pod can use, and why not the others",
         description="Show which nodes a pod can use, which rule rejects each other node and the values that it "
         "compared, and which node is closest. Uses the rules that answer the scheduler, as if the pod were placed "
         "now. Also says what the pod's scheduler reported last, and whether it and the operator are alive. Reads "
@@ -45,7 +45,7 @@ def add_to(commands: "Commands") -> None:
         metavar="FILE|DIR|-",
         help="explain the pod in this file, or the template of a workload, as if it were in the cluster",
     )
-    parser.add_argument("--pending", action="store_true", help="explain all pods that wait for a node, by the reason")
+    parser.add_argument("--pending", action="store_true", help="explain all pods that wait for a node, by reason")
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", default="", help="namespace of the pod (default: that of the kubeconfig)"
     )

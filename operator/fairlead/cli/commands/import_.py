@@ -21,7 +21,7 @@ def add_to(commands: "Commands") -> None:
         description="Write policies to standard output that do what other load-aware schedulers are configured to do: "
         "a TASPolicy of Intel's Telemetry Aware Scheduling, a KubeSchedulerConfiguration with plugins of Trimaran "
         "(TargetLoadPacking, LoadVariationRiskBalancing, LowRiskOverCommitment), a DynamicSchedulerPolicy of "
-        "crane-scheduler. Comments say what to check, and what a policy cannot say. The same input gives the same "
+        "crane-scheduler. Comments say what to check, and what a policy cannot express. The same input gives the same "
         "bytes. Exit code: 0 if imported, 1 if an object has errors or there is none, 2 if an input cannot be read.",
         epilog="Example: `fairlead import scheduler-config.yaml policy.yaml > load.yaml`, then "
         "`fairlead lint load.yaml`.",

@@ -19,7 +19,7 @@ def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
         "simulate",
-        help="show which nodes pods could use and would prefer with some policies",
+        help="show which nodes pods could use and would prefer with given policies",
         description="Show for each pod which nodes it fits on, which of them the policies allow, and which they "
         "prefer. Each pod is simulated by itself, against the cluster as it is: pods take no capacity from each "
         "other, and a pod that has a node is treated as if it had none. Nothing is changed anywhere. Exit code: 0 if "

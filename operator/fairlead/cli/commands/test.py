@@ -40,7 +40,7 @@ def add_to(commands: "Commands") -> None:
         "must give. Needs no cluster. Exit code: 0 if all cases passed, 1 if a case failed, 2 if an input cannot be "
         "read.",
     )
-    add_files(parser, "suites; of a directory every file that ends in .test.yaml")
+    add_files(parser, "suites; in a directory, every file that ends in .test.yaml")
     add_output(parser)
     parser.add_argument("--junit", metavar="FILE", help="also write a JUnit report")
     parser.add_argument("--require-coverage", action="store_true", help="fail if no case covers an outcome of a rule")

@@ -31,7 +31,7 @@ def add_files(parser: argparse.ArgumentParser, what: str) -> None:
         nargs=1,
         action="extend",
         metavar=FILES,
-        help="the same in the form that kubectl takes; may be repeated",
+        help="the same, as a flag like that of kubectl; may be repeated",
     )
 
 

@@ -100,7 +100,7 @@ def import_crane_policy(data: object, where: str, names: PolicyNames, schedulers
     reading.add_scores()
     reading.note_the_rest()
     if not draft.has_rules:
-        draft.note("Nothing of it is left for a policy.")
+        draft.note("That leaves nothing to import.")
         return draft
     if len({*schedulers}) == 1:
         draft.scheduler(schedulers[0])

@@ -112,7 +112,7 @@ def import_tas_policy(data: object, where: str, names: PolicyNames) -> PolicyDra
             "address. Adapters rename metrics: with TAS's own charts, node_power is power in the custom metrics API.",
         )
     else:
-        draft.note("Nothing of it is left for a policy.")
+        draft.note("That leaves nothing to import.")
     return draft
 
 

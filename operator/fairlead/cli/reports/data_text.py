@@ -12,7 +12,7 @@ _REASONS: Final = {
     "InFuture": "with a time in the future",
     "Missing": "without value",
     "SeveralValues": "with several values",
-    "NoNumber": "with a value that is no number",
+    "NoNumber": "with a value that is not a number",
 }
 
 

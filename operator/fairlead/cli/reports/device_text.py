@@ -9,7 +9,7 @@ from fairlead.mirror.device_report import ANNOTATIONS, ReportData
 _TOTAL: Final = ("DEVICES", "CAPACITY", "GRANTED", "FREE", "LARGEST FREE")
 _DEVICE: Final = ("DEVICE", "RESOURCE", "CAPACITY", "GRANTED", "FREE", "HEALTHY")
 _POD: Final = ("POD", "DEVICE", "GRANTED", "STATE", "POLICY")
-_UNREADABLE_CURE: Final = "it goes with the next grant on the node once that pod has ended or is gone"
+_UNREADABLE_CURE: Final = "the next grant on the node removes it once that pod has ended or is gone"
 _NO_POLICY: Final = "no policy shares devices (binding.deviceShare)"
 _NO_DEVICE: Final = "no node has devices that a policy shares"
 

@@ -12,8 +12,8 @@ from fairlead.time_units import SECOND_NS, age_text
 GREEN: Final = "\x1b[1;32m"
 RED: Final = "\x1b[1;31m"
 _LAST_TRY: Final = (
-    "The message above is of the scheduler's last try: it tries again when something changes, or it refuses these "
-    "nodes for what is not simulated."
+    "The message above is from the scheduler's last try: it tries again when something changes, or it rejects these "
+    "nodes for a reason that is not simulated."
 )
 
 
@@ -33,7 +33,7 @@ def head(context: ExplainContext, *, colour: bool) -> Iterator[str]:
     policies = context.judged.policies
     unknown = list(dict.fromkeys(one.policy.name for one in context.judged.unevaluated if not one.rule))
     if context.scheduling.is_unanswered and not context.scheduling.waits:
-        yield "Policies are passed over while no replica answers."
+        yield "Policies are skipped while no replica answers."
     elif policies:
         yield clean(f"policies: {', '.join(policies)}")
     elif unknown:

@@ -34,7 +34,7 @@ _WORDS: Final[dict[Verdict, str]] = {
     "Unfit": "does not fit",
 }
 _TRIED_AGAIN: Final = (
-    "The scheduler tries it again when a pod leaves any node, or after five minutes: a changed policy does not make it."
+    "The scheduler tries it again when a pod leaves any node, or after five minutes, but not when a policy changes."
 )
 _GROUPS_MAX: Final = 12
 _OTHERS_MAX: Final = 8

@@ -52,7 +52,7 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
 
 def _headline(what: Overview) -> str:
     if gone := [one for one in what.wrong if one.kind == "operator" and one.reason in ("NotThere", "Uninstalled")]:
-        rest = "; what follows is what it wrote last" if what.policies and gone[0].reason == "NotThere" else ""
+        rest = "; the rest is what it last wrote" if what.policies and gone[0].reason == "NotThere" else ""
         return f"NOT READY: {', '.join(_causes(what.wrong))} in {what.namespace}{rest}"
     staying = [one for one in what.schedulers if not one.deleted_after and one.management != "Refused"]
     known = [one for one in staying if one.ready is not None]

@@ -95,7 +95,7 @@ class _Reader:
                 continue
             name = key_of(key)
             if name is None:
-                fault, hint = "a key must be a text", "write it in quotes"
+                fault, hint = "a key must be a string", "write it in quotes"
                 if isinstance(key, YamlMapping) and self.source.text.startswith("{{", key.start - 1):
                     fault, hint = TEMPLATE
                 self.faults.append(Misread(path, key.start, fault, hint))

@@ -55,7 +55,7 @@ def data_condition(measured: Sequence[str], by_replica: Mapping[str, Entries], m
         where = (
             ""
             if len(bad) == len(found)
-            else f" (on {worst}; {len(found) - len(bad)} of {len(found)} replicas are well)"
+            else f" (on {worst}; {len(found) - len(bad)} of {len(found)} replicas are unaffected)"
         )
         return ConditionValue("False", bad[worst][0].reason, "; ".join(one.text for one in bad[worst]) + where)
     if waiting:
@@ -134,7 +134,7 @@ def _fault_text(state: DataEntryState, fault: FaultState) -> str:
     if fault.why == SEVERAL:
         return f"{have} several values{names}"
     if fault.why == NO_NUMBER:
-        return f"{have} {value} that {'is no number' if fault.nodes == 1 else 'are no numbers'}{names}"
+        return f"{have} {value} that {'is not a number' if fault.nodes == 1 else 'are not numbers'}{names}"
     joined = fault.nodes - state.young
     if fault.why == MISSING and not joined and state.with_value:
         return ""  # nodes that have just joined

@@ -52,7 +52,7 @@ def run_plugin(config: Mapping[str, Any], user: Entry, cluster: Entry, authority
         text = str(error).removeprefix("exec: ").removeprefix("process ")
         raise _wrong(user, f"{command}: {text[:40] + text[40:][-_OUTPUT_MAX:]}", "run it by hand") from error
     except AttributeError as error:  # the library looks for text that has gone to the terminal
-        raise _wrong(user, f"{command} failed", "its own message stands above") from error
+        raise _wrong(user, f"{command} failed", "see its own message above") from error
     except (TypeError, KeyError) as error:
         raise _wrong(user, f"{command} printed something else", _hint(config)) from error
     return _answer(status, user, command, _hint(config))

@@ -103,7 +103,7 @@ def _pick(merged: Mapping[str, Any], kind: str, name: str, file: str, at: str) -
             place = Entry(kept, entry.path, f"{kind}[{name}].{one}")
             for key, value in kept.items():
                 if not isinstance(value, str) and key not in _NO_TEXT:
-                    raise place.wrong(key, f"is {type(value).__name__}, not a text", _COMPARE)
+                    raise place.wrong(key, f"is {type(value).__name__}, not a string", _COMPARE)
             return place
     raise AccessError(file, at, f"there is no {name!r}", f"it must be one of {_names(entries)}")
 

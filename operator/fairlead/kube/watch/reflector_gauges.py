@@ -29,7 +29,7 @@ def reflector_gauges(reflectors: Reflectors, deciding: Reflectors) -> Iterator[G
     yield Gauges("fairlead_mirror_objects", "Objects that the cache holds.", kind, each(lambda one: len(one.objects)))
     yield Gauges(
         "fairlead_mirror_staleness_seconds",
-        "How long the cache may be behind the API server: 0 while its watch is well.",
+        "Seconds by which the cache may be behind the API server: 0 while its watch works.",
         kind,
         each(lambda one: one.staleness(), deciding),
     )

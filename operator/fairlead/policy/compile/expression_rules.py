@@ -83,7 +83,7 @@ def _refuse_other(rule: Filter | Score, result: object) -> None:
     if not isinstance(value, int | float | Unknown):
         raise TypeError(f"the score returned {result!r}, not a number or an Unknown")
     if isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"the score returned {value}, which is no number: return an Unknown")
+        raise ValueError(f"the score returned {value}, which is not a number: return an Unknown")
 
 
 def _always(verdict: object) -> Callable[..., object]:

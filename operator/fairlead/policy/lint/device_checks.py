@@ -15,7 +15,7 @@ def check_device_shares(entries: Sequence[DeviceShare]) -> Iterator[LintWarning]
     for at, entry in enumerate(entries):
         if "record" not in entry.model_fields_set:
             key = f"metadata.annotations['fairlead.dev/devices.{entry.name}']"
-            message = "no device plugin reads what is granted: a container uses the granted device only if it is told"
+            message = "no device plugin reads what is granted: a container must be told which device to use"
             hint = f"write record: Fairlead if containers take it into a variable (valueFrom.fieldRef.fieldPath: {key})"
             # The field may be absent: what is written is the entry.
             yield LintWarning(LintCode.UNUSED_GRANT, ("spec", "binding", "deviceShare", at), message, hint)

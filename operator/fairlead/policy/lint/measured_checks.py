@@ -29,14 +29,14 @@ def check_measured_values(compiled: CompiledPolicy, policy: SchedulerExtenderPol
         path: FieldPath = ("spec", "filters", at, _deciding_field(rule))
         yield from _refuses_new_nodes(path, rule, compiled.filters[at], entries)
         if _strategy(rule) == "telemetry" and _read(compiled.filters[at]) & measured and not _has_hot_spot(policy):
-            message = "a threshold lets pods on in bursts when a value clears: they come before it shows their load"
+            message = "when a value falls below a threshold, pods arrive in a burst, before the value shows their load"
             yield LintWarning(LintCode.MEASURED_VALUES, path, message, f"put {_BURSTS} beside it")
     yield from _refuses_daemons(compiled, policy, measured)
     for at, score in enumerate(spec.scores):
         is_telemetry = _strategy(score) == "telemetry" and bool(compiled.scores[at].score.reads.data & measured)
         if is_telemetry and compiled.scores[at].normalize == "MinMax" and not _has_range(score):
             path = ("spec", "scores", at, "telemetry")
-            message = "with normalize MinMax a difference of a tenth counts in full, if there is no greater one"
+            message = "with normalize MinMax even a difference of 0.1 counts in full, if there is no greater one"
             hint = "give range: {from: LOW, to: HIGH}, which takes its place, and leave normalize out"
             yield LintWarning(LintCode.MEASURED_VALUES, path, message, hint)
 
@@ -53,7 +53,7 @@ def _refuses_new_nodes(
     polled = [name for name in sorted(needed & entries.keys()) if entries[name].interval_s is not None]
     if missing := [name for name in polled if entries[name].default is None]:
         listed = f"{', '.join(missing)} {'has' if len(missing) == 1 else 'have'} no default"
-        message = f"new nodes are refused until they are measured: {listed}"
+        message = f"new nodes are rejected until they are measured: {listed}"
         hint = "give default and defaultFor there, or set onError: Pass"
         yield LintWarning(LintCode.MEASURED_VALUES, path, message, hint)
 

@@ -231,7 +231,7 @@ def _invisible(
 ) -> LintWarning:
     message = (
         f"this reads only {what} of nodes, and autoscalers do not call extenders: for a pod that every node rejects, "
-        "they may add nodes in vain, or none"
+        "they may add nodes that do not help, or none"
     )
     if terms:
         hint = f"autoscalers understand pods that have the same requirement themselves:\n{as_yaml(terms)}"

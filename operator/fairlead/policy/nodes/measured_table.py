@@ -31,7 +31,7 @@ MISSING: Final = "is missing"
 STALE: Final = "is stale"
 FUTURE: Final = "has a time in the future"
 SEVERAL: Final = "has several values"
-NO_NUMBER: Final = "is no number"
+NO_NUMBER: Final = "is not a number"
 
 
 class TableKey(NamedTuple):
@@ -42,7 +42,7 @@ class TableKey(NamedTuple):
     round: float | None
 
     def changed(self, measured: float) -> float:
-        """Return a value as it is stored; an infinite one is no number."""
+        """Return a value as it is stored; an infinite one is not a number."""
         value = measured * self.factor
         return round_to_step(value, self.round) if self.round is not None and isfinite(value) else value
 
@@ -101,7 +101,7 @@ class MeasuredValues:
     times: "array[int]" = field(default_factory=lambda: array("q"))
     """Time of each value in nanoseconds; NO_TIME if its source tells none."""
     by_label: Mapping[str, float] = field(default_factory=dict)
-    """Values by the value of a label, as they came, for nodes that have no slot; NaN for one that is no number."""
+    """Values by the value of a label, as they came, for nodes that have no slot; NaN for one that is not a number."""
     by_label_at: int = NO_TIME
     faults: dict[int, str] = field(default_factory=dict)
     """Reasons why the last poll gave no value for slots that it named."""

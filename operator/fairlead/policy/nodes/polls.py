@@ -117,7 +117,7 @@ class Reading(NamedTuple):
     note: str = ""
     """Advice for the owner of the policy, such as why no value names a node; "" if there is none."""
     by_label: Mapping[str, float] = MappingProxyType({})
-    """Values by the value of a label, of a document in which a label is looked up; NaN for one that is no number."""
+    """Values by the value of a label, of a document in which a label is looked up; NaN for one that is not a number."""
 
     def time_of(self, node: str) -> int | None:
         """Return the time of the value of a node."""

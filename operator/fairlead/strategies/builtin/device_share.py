@@ -28,8 +28,8 @@ class DeviceShareScore(Params):
     name: DeviceShareName
     """Name of an entry of the policy's binding.deviceShare."""
     objective: DeviceObjective
-    """Which nodes are preferred: with Pack those whose devices are nearly full, so that others stay free for large
-    pods, with Spread those whose devices are nearly empty."""
+    """Preferred nodes: with Pack those whose devices are nearly full, so that others stay free for large pods, with
+    Spread those whose devices are nearly empty."""
 
 
 def _filter(params: DeviceShareFilter, shares: CompiledShares) -> Filter:

@@ -36,29 +36,29 @@ from fairlead.strategies.contract import (
 )
 from fairlead.time_units import SECOND_NS
 
-TOO_MANY = "too many pods placed lately"
+TOO_MANY = "too many pods placed recently"
 _Within = Annotated[Duration, within("5s", "24h")]
 
 
 class LimitedWindow(Params):
-    """A limit of the pods that are placed on a node within a time."""
+    """A limit on the pods that are placed on a node within a period."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     within: _Within
-    """Time within which pods were placed, such as 30s."""
+    """Period in which the pods were placed, such as 30s."""
     limit: Annotated[int, Field(ge=1, le=1000)]
     """Number of pods at which the node is rejected, or with resource the percentage of the node's allocatable amount
     that they request. Pods placed in the last moments may be missing, so a burst can exceed it."""
 
 
 class ScoredWindow(Params):
-    """Points that pods cost which are placed on a node within a time."""
+    """Points that a node loses for pods that are placed on it within a period."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
 
     within: _Within
-    """Time within which pods were placed, such as 5m."""
+    """Period in which the pods were placed, such as 5m."""
     count: Annotated[float, Field(ge=0.01, le=1000)]
     """Number of pods that cost the points, or with resource the percentage of the node's allocatable amount that they
     request. Fewer pods cost a part of the points."""
@@ -74,26 +74,26 @@ class CountedPods(Params):
     namespaces: Annotated[Listed[Name], Field(min_length=1, max_length=16)] | None = None
     """Namespaces of the pods that count. If not set, all namespaces."""
     resource: QualifiedKey | None = None
-    """Resource by whose requests pods count, such as cpu, as a percentage of what the node has allocatable. If not set,
-    each pod counts as one."""
+    """Resource whose requests count instead of the number of pods, such as cpu, as a percentage of the node's
+    allocatable amount. If not set, each pod counts as one."""
 
 
 class HotSpotFilter(CountedPods):
-    """Reject nodes on which many pods were placed lately."""
+    """Reject nodes on which many pods were placed recently."""
 
     windows: Annotated[Listed[LimitedWindow], Field(min_length=1, max_length=4)]
-    """Limits, each of a time. A node at one of its limits is rejected until enough of the pods were placed longer ago
+    """Limits, each for a period. A node that reached one is rejected until enough of its pods were placed longer ago
     than that."""
 
 
 class HotSpotScore(CountedPods):
-    """Prefer nodes on which few pods were placed lately: a node scores 100 minus the points that its pods cost."""
+    """Prefer nodes on which few pods were placed recently: a node scores 100 minus the points that its pods cost."""
 
     windows: Annotated[Listed[ScoredWindow], Field(min_length=1, max_length=4)] = (
         ScoredWindow(within=Duration("5m"), count=5.0),
         ScoredWindow(within=Duration("1m"), count=2.0),
     )
-    """Points, each for a time; they add up. Defaults to 10 points for 5 pods within 5m and 10 for 2 pods within 1m."""
+    """Points, each for a period; they add up. Defaults to 10 points for 5 pods within 5m and 10 for 2 within 1m."""
 
 
 class _Counted(NamedTuple):

@@ -34,9 +34,9 @@ class LoadRisk(Params):
     sensitivity: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
     """Root of the deviation that counts: above 1, small deviations count more; 0 ignores them. Defaults to 1."""
     lag: Lag | None = None
-    """Time that usage needs to show in the mean: pods placed later than this before its time count with what they
-    request. For a mean over hours give half of its window. Defaults to 60s. Entries of data that do not tell the time
-    of their values take no lag."""
+    """Time until usage shows in the mean. Pods placed less than this before the time of the mean count with what they
+    request. For a mean over hours give half of its window. Defaults to 60s. Entries of data whose values have no time
+    cannot have a lag."""
 
 
 def compile_load_risk(params: LoadRisk) -> Score:

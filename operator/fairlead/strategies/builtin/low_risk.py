@@ -41,8 +41,8 @@ class LowRisk(Params):
 
     The risk from limits is the share of what pods may use beyond their requests that the node does not have, with the
     pod. The risk from load is the probability that the pods on the node use more than they request, by the mean and
-    deviation that the entries of data measure. Pods without a limit have one of what they request. Pods without any
-    request or limit of the resources get no points anywhere.
+    deviation that the entries of data measure. A pod without a limit counts as if its request were its limit. Pods
+    without any request or limit of the resources get no points anywhere.
     """
 
     resources: Annotated[Listed[CommittedResource], Field(min_length=1, max_length=RESOURCES_MAX)]

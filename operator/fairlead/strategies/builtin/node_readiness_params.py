@@ -59,7 +59,7 @@ class ConditionItem(Params):
     type: QualifiedKey
     """Type of the condition, such as NetworkReady, and name of this item in choose."""
     status: Literal["True", "False", "Unknown"] = "True"
-    """Status that it must have. A missing condition has none of them. Defaults to True."""
+    """Status that it must have. A missing condition has no status, not even Unknown. Defaults to True."""
 
 
 class LabelItem(Params):

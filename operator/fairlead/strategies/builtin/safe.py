@@ -70,13 +70,13 @@ class SafeFilter(Params):
     limit_percent: Annotated[int, Field(ge=1, le=100)] = 90
     """Limit of the load, in percent of what is allocatable. Defaults to 90."""
     tolerance_percent: Annotated[int, Field(ge=1, le=100)] = 30
-    """Probability up to which the limit may be exceeded, in percent. Defaults to 30."""
+    """Highest accepted probability that the load exceeds the limit, in percent. Defaults to 30."""
     forecast_percent: Annotated[int, Field(ge=0, le=100)] = 20
     """Weight of a forecast against the mean, in percent. Defaults to 20."""
     lag: Lag | None = None
-    """Time that usage needs to show in the mean: pods placed later than this before its time count with what they
-    request. For a mean over hours give half of its window. Defaults to 60s. Entries of data that do not tell the time
-    of their values take no lag."""
+    """Time until usage shows in the mean. Pods placed less than this before the time of the mean count with what they
+    request. For a mean over hours give half of its window. Defaults to 60s. Entries of data whose values have no time
+    cannot have a lag."""
 
 
 class SafeScore(SafeFilter):

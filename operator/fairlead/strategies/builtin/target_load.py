@@ -30,9 +30,10 @@ from fairlead.strategies.contract import (
 class TargetLoad(Params):
     """Prefer nodes whose load, with the pod, comes close to a target.
 
-    A node at the target gets 100 points, an idle one as many as the target has percent. Above the target points fall
-    from there to 0. The load is measured, by the entry of data that the rule names. Pods that were placed too recently
-    to be measured count with the usage that is predicted of them. The load is a share of the node's capacity.
+    A node at the target gets 100 points. An idle node gets as many points as the target is in percent, and above the
+    target points fall from that number to 0. The load is measured, by the entry of data that the rule names. Pods that
+    were placed too recently to be measured count with their predicted usage. The load is a share of the node's
+    capacity.
     """
 
     value: DataName
@@ -45,14 +46,14 @@ class TargetLoad(Params):
     target_percent: Annotated[int, Field(ge=1, le=99)] = 40
     """Load at which nodes are best, in percent of the capacity. Defaults to 40."""
     multiplier_percent: Annotated[int, Field(ge=1, le=1000)] = 150
-    """Usage predicted of a container without a limit, in percent of its request. One with a limit is predicted to use
+    """Usage predicted for a container without a limit, in percent of its request. One with a limit is predicted to use
     all of it. Defaults to 150."""
     default_request: Quantity = Quantity("1")
-    """Usage predicted of a container with neither limit nor request, such as 500m or 256Mi. Defaults to 1."""
+    """Usage predicted for a container with neither limit nor request, such as 500m or 256Mi. Defaults to 1."""
     lag: Lag | None = None
-    """Time that usage needs to show in the value: pods placed later than this before its time count as predicted. For
-    a mean over hours give half of its window. Defaults to 60s. An entry of data that does not tell the time of its
-    values takes no lag."""
+    """Time until usage shows in the value. Pods placed less than this before the time of the value count with their
+    predicted usage. For a mean over hours give half of its window. Defaults to 60s. An entry of data whose values have
+    no time cannot have a lag."""
 
 
 def compile_target_load(params: TargetLoad) -> Score:

@@ -42,7 +42,7 @@ class TelemetryRule(Params):
     value: DataName
     """Entry of data with the value of the node."""
     operator: Operator
-    """Relation between the value and the target in which the rule fires. A value that is equal to the target is
+    """Comparison of the value with the target: the rule fires if it holds. A value that is equal to the target is
     neither less nor greater."""
     target: _Target
     """Number to which the value is compared."""

@@ -30,9 +30,9 @@ class GrantCounters:
             "Binds of pods that request devices, by the result: granted or refused.",
             ("result",),
         )
-        self._writes = Counter("fairlead_ledger_writes", "Writes to ledgers that were carried out.")
+        self._writes = Counter("fairlead_ledger_writes", "Writes to ledgers that succeeded.")
         self._conflicts = Counter(
-            "fairlead_ledger_conflicts", "Writes to ledgers that came after another one; they are decided again."
+            "fairlead_ledger_conflicts", "Writes to ledgers that lost against an earlier one; they are decided again."
         )
 
     def register(self, metrics: Metrics) -> None:
@@ -154,10 +154,10 @@ class DeviceSurvey:
             return lambda: {(one["resource"],): one[key] for one in self.totals}
 
         for key, name, text in (
-            ("capacity", "fairlead_device_capacity", "Amount that the devices of all nodes have, by resource."),
-            ("granted", "fairlead_device_granted", "Amount that is granted of devices, by resource."),
-            ("free", "fairlead_device_free", "Amount that is left of healthy devices, by resource."),
-            ("largestFree", "fairlead_device_largest_free", "Greatest amount that is left of one device, by resource."),
+            ("capacity", "fairlead_device_capacity", "Capacity of the devices of all nodes, by resource."),
+            ("granted", "fairlead_device_granted", "Amount that is granted on devices, by resource."),
+            ("free", "fairlead_device_free", "Amount that is free on healthy devices, by resource."),
+            ("largestFree", "fairlead_device_largest_free", "Largest amount that is free on one device, by resource."),
         ):
             metrics.gauge(name, text, "resource", ask=of(key))
         metrics.gauge(
@@ -168,7 +168,7 @@ class DeviceSurvey:
         )
         metrics.gauge(
             "fairlead_device_differing_annotations",
-            "Placed pods whose annotations say something else of their devices than the ledger.",
+            "Placed pods whose annotations name other devices than the ledger.",
             ask=lambda: self._differing,
         )
         metrics.gauge(

@@ -252,7 +252,7 @@ async def _parts(answer: aiohttp.ClientResponse, most: int, turns: LoopTurns) ->
             if unzip is None:
                 part, left = left, b""
             elif unzip.eof:
-                raise PollError("the reply goes on after the end of what is compressed in it")
+                raise PollError("the reply has more data after its compressed content")
             else:
                 began = turns.share.clock()
                 try:
@@ -290,7 +290,7 @@ def _unreachable(url: str, error: aiohttp.ClientError | OSError, within_s: int) 
         case aiohttp.ConnectionTimeoutError():
             return f"{url} does not accept a connection within {within_s * _CONNECT_PART:g} s: {_NETWORK_POLICY}"
         case aiohttp.ClientConnectorSSLError():
-            return f"{url} does not speak TLS with us: {os_reason(error)}"
+            return f"{url} does not complete the TLS handshake: {os_reason(error)}"
         case aiohttp.ClientConnectorError():
             return f"{url} cannot be reached: {os_reason(error)}"
         case TimeoutError():

@@ -79,7 +79,7 @@ class Dispatcher:
         )
         self._unknown = metrics.counter(
             "fairlead_webhook_unknown_nodes",
-            "Nodes that were rejected because they were not in the mirror, the operator's copy of the cluster, yet.",
+            "Nodes that were rejected because they were not yet in the mirror, the operator's copy of the cluster.",
             "scheduler",
         )
         self._missed = metrics.counter(

@@ -55,7 +55,7 @@ def serving_gauges(policies: PolicyStore, reloader: PolicyReloader) -> Iterator[
     )
     yield Gauges(
         "fairlead_verdict_cache_evictions",
-        "Cached verdicts that made room for others.",
+        "Cached verdicts that were dropped to make room for others.",
         (),
         lambda: {(): counts.evictions},
         grows=True,

@@ -59,7 +59,7 @@ class StepAside:
         if is_too_long or now >= self._until or not self._lacking():
             self._since = None
             self._not_before = now + REST_S if is_too_long else 0.0
-            why = "it was aside for the longest time" if is_too_long else "it has values, or is asked no more"
+            why = "it was aside for the longest time" if is_too_long else "it has values, or is no longer asked"
             LOG.info("replica.came_back", extra={"reason": why})
             self._on_change("")
 

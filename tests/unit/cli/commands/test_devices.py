@@ -98,7 +98,7 @@ def test_the_cluster_has_a_line_for_each_node_and_the_totals(run: Run) -> None:
         "g1: 1 entry of pods that ended or are gone, which the next write removes",
         f"g2: ml/stray was granted no {MEM}: its 1 are charged to every device",
         "g2: the entry of pod u_x cannot be read: ",
-        "; it goes with the next grant on the node once that pod has ended or is gone\n",
+        "; the next grant on the node removes it once that pod has ended or is gone\n",
         "g2: the entry of pod u_y was written by a newer version of Fairlead (format 7): nothing is granted here",
         " until that pod has ended or is gone, or all replicas run that version\n",
     ],

@@ -127,7 +127,10 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         spec("mode: Enforce\npriority: 3\nmode: Disabled\n"),
         "a.yaml:7:3: spec.mode: 'mode' is already set in line 5; remove one of them",
     ),
-    "a key that is a list": (f"{HEAD}spec: {{[1]: 2}}\n", "a.yaml:4:8: spec: a key must be a text; write it in quotes"),
+    "a key that is a list": (
+        f"{HEAD}spec: {{[1]: 2}}\n",
+        "a.yaml:4:8: spec: a key must be a string; write it in quotes",
+    ),
     "a merge of a text": (
         f"{HEAD}spec: {{<<: x}}\n",
         "a.yaml:4:12: spec: << takes a map, or a list of maps; name one as *anchor",

@@ -58,10 +58,14 @@ NEW = lacking("is missing", 2, "w-8", "w-9")
             id="some are missing",
         ),
         pytest.param(
-            entry(lacking("has several values", 1, "w-1"), lacking("is no number", 2, "w-2", "w-3"), note="sum them"),
+            entry(
+                lacking("has several values", 1, "w-1"),
+                lacking("is not a number", 2, "w-2", "w-3"),
+                note="sum them",
+            ),
             "False",
             "DataMissing",
-            "load: of 40 nodes 1 has several values (w-1), 2 have values that are no numbers (w-2, w-3); sum them",
+            "load: of 40 nodes 1 has several values (w-1), 2 have values that are not numbers (w-2, w-3); sum them",
             id="several, and no number",
         ),
         pytest.param(entry(NEW, young=2), "True", "DataReady", "", id="missing because they have just joined"),
@@ -137,7 +141,7 @@ def test_the_worst_replica_speaks() -> None:
     assert found.reason == "PollFailed"
     assert found.message.startswith("heat: the poll")
     assert "; load: of 40 nodes 40 have" in found.message
-    assert found.message.endswith(" (on b; 1 of 3 replicas are well)")
+    assert found.message.endswith(" (on b; 1 of 3 replicas are unaffected)")
 
 
 def test_who_measures_nothing_has_no_condition_and_who_is_off_is_not_measured() -> None:

@@ -116,7 +116,7 @@ BAD: dict[str, tuple[object, str]] = {
     "empty": ("", "a: current-context: is not set; choose one with `kubectl config use-context NAME`; there are none"),
     "a wrong type": (
         config(cluster={"server": 5}),
-        "a: clusters[dev].cluster.server: is int, not a text; compare with `kubectl config view`",
+        "a: clusters[dev].cluster.server: is int, not a string; compare with `kubectl config view`",
     ),
     "no such context": (config() | {"current-context": "x"}, "a: contexts: there is no 'x'; it must be one of dev"),
     "no such cluster": (

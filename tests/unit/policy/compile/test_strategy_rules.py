@@ -293,7 +293,7 @@ def _returning(found: Any) -> CompileOptions:
     [
         (KeyError("x"), "KeyError: 'x' (test_strategy_rules.py:"),
         ("7", "TypeError: the score returned '7', not a number or an Unknown ("),
-        (float("nan"), "ValueError: the score returned nan, which is no number: return an Unknown ("),
+        (float("nan"), "ValueError: the score returned nan, which is not a number: return an Unknown ("),
     ],
 )
 def test_explain_shows_what_a_strategy_did_wrong(found: Any, why: str) -> None:

@@ -17,13 +17,14 @@ _MODEL: Final = installed_policy()
 _RULES: Final = CompileOptions({strategy.name: strategy for strategy in installed()})
 
 BATCH: Final = {"podSelector": {"matchLabels": {"class": "batch"}}}
-NEW: Final = "spec.filters[0].{}: new nodes are refused until they are measured: load has no default"
+NEW: Final = "spec.filters[0].{}: new nodes are rejected until they are measured: load has no default"
 BURSTS: Final = (
-    "spec.filters[0].telemetry: a threshold lets pods on in bursts when a value clears: they come before it shows their"
-    " load; put hotSpot: {windows: [{within: 1m, limit: 5}]} beside it"
+    "spec.filters[0].telemetry: when a value falls below a threshold, pods arrive in a burst, before the value shows"
+    " their load; put hotSpot: {windows: [{within: 1m, limit: 5}]} beside it"
 )
 RANGE: Final = (
-    "spec.scores[0].telemetry: with normalize MinMax a difference of a tenth counts in full, if there is no greater one"
+    "spec.scores[0].telemetry: with normalize MinMax even a difference of 0.1 counts in full, if there is no greater"
+    " one"
 )
 DAEMONS: Final = (
     "spec.filters[0].{}: a filter by load also keeps pods of DaemonSets off their nodes, and these can run nowhere"

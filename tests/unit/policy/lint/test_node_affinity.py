@@ -52,7 +52,7 @@ def _holds(requirement: dict[str, Any], values: Mapping[str, str]) -> bool:
             return key in values
         case "DoesNotExist":
             return key not in values
-        case "Gt" | "Lt" as operator:  # what is no number of 64 bits is neither
+        case "Gt" | "Lt" as operator:  # what is not a number of 64 bits is neither
             [bound] = wanted
             if not re.fullmatch("[0-9]+", values.get(key, "")) or int(values[key]) >= 1 << 63:
                 return False

@@ -74,7 +74,7 @@ ROWS: dict[str, tuple[Nodes, int, str, float | str]] = {
                 "has several values"),
     "several, and then one": (measured((0, Reading({}, NOW, several=frozenset("a"))), at(15, a=0.4)), 15, "load", 0.4),
     "no number, and no default for it": (measured((0, Reading({}, NOW, no_number=frozenset("a"))), created=YOUNG), 0,
-                                         "young", "is no number"),
+                                         "young", "is not a number"),
     "rounded, half up": (measured(at(0, a=2.5)), 0, "steps", 0.3),
     "ahead, it ages from when it was heard": (measured((0, Reading({"a": 0.4}, NOW + 300 * SECOND))), 61, "load",
                                               "is stale"),
@@ -90,10 +90,10 @@ def test_a_value_or_why_there_is_none(nodes: Nodes, second: int, entry: str, wan
 @pytest.mark.parametrize(
     ("values", "want"),
     [
-        pytest.param([1e300], "is no number", id="too large"),
-        pytest.param([-1e300], "is no number", id="too small"),
+        pytest.param([1e300], "is not a number", id="too large"),
+        pytest.param([-1e300], "is not a number", id="too small"),
         pytest.param([1e300, 1.0], 1e18, id="no longer too large"),
-        pytest.param([1.0, 1e300], "is no number", id="too large by now"),
+        pytest.param([1.0, 1e300], "is not a number", id="too large by now"),
         pytest.param([1.7e290], 1.7e308, id="the largest"),
     ],
 )
@@ -238,7 +238,7 @@ STRANGERS: dict[str, tuple[Any, dict[str, str], float | str]] = {
     "a label that the document lacks": (document(None, "type"), {"type": "small"}, "data price is missing"),
     "the default for such a label": (document(9.0, "type"), {"type": "small"}, 9.0),
     "no label": (document(9.0, "type"), {}, 9.0),
-    "no number": (document(9.0, "type"), {"type": "odd"}, "data price is no number"),
+    "no number": (document(9.0, "type"), {"type": "odd"}, "data price is not a number"),
     "too old": (document(9.0, "type", maxAge="5s"), {"type": "big"}, "data price is stale"),
     "by name": (document(None), {"type": "big"}, "data price is missing"),
     "by name with a default": (document(9.0), {"type": "big"}, 9.0),

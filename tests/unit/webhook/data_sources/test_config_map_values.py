@@ -174,7 +174,7 @@ _NO_LABEL = f"is a value of the label; the nodes have: kubectl get nodes -L {TYP
 _OTHERS = ValuesDocument(None, {"m5.large": 1.0}, frozenset({"m5.huge"}))
 _NOTES: dict[str, tuple[ValuesDocument, ConfigMapPoll, Nodes, str]] = {
     "a name": (DOCUMENT, BY_NAME, nodes(a=""), ""),
-    "a name whose value is no number": (DOCUMENT, BY_NAME, nodes(b=""), ""),
+    "a name whose value is not a number": (DOCUMENT, BY_NAME, nodes(b=""), ""),
     "no name": (
         _OTHERS,
         BY_NAME,
@@ -182,7 +182,7 @@ _NOTES: dict[str, tuple[ValuesDocument, ConfigMapPoll, Nodes, str]] = {
         f'no key of the document, such as "m5.huge", {_NO_NAME}',
     ),
     "a label": (DOCUMENT, BY_TYPE, nodes(a="large"), ""),
-    "a label whose value is no number": (DOCUMENT, BY_TYPE, nodes(a="odd"), ""),
+    "a label whose value is not a number": (DOCUMENT, BY_TYPE, nodes(a="odd"), ""),
     "no label": (
         _OTHERS,
         BY_TYPE,

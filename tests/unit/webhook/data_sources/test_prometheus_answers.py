@@ -75,7 +75,7 @@ ANSWERS: Mapping[str, tuple[Step, str]] = {
     "another encoding": (answers(GOOD, Content_Encoding="br"), "the reply is encoded with br, which was not asked for"),
     "more behind what is compressed": (
         answers(gzip.compress(GOOD) + b"x", Content_Encoding="gzip"),
-        "the reply goes on after the end of what is compressed in it",
+        "the reply has more data after its compressed content",
     ),
     "nothing that is compressed": (
         answers(gzip.compress(b"")[:10] + b"\0\0\0\xff\xff" * (BODY_BYTES_MAX // 5), Content_Encoding="gzip"),

@@ -227,7 +227,7 @@ async def test_no_tls_where_there_should_be(ground: Ground, tmp_path: Path) -> N
     async with Server(answers()) as server:
         url = f"https://127.0.0.1:{server.port}"
         async with asking(tmp_path, url, ca=SECRET) as client:
-            assert (await failure(client)).startswith(f"{url} does not speak TLS with us: ")
+            assert (await failure(client)).startswith(f"{url} does not complete the TLS handshake: ")
 
 
 @in_loop

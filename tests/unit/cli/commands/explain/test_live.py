@@ -107,7 +107,7 @@ def test_what_the_scheduler_said_and_who_is_alive_stand_first(ask: Ask) -> None:
         "operator: 1 of 1 replica ready in fairlead-system",
         "policies: gpu",
     ]
-    assert "2 of 5 nodes are possible\nThe message above is of the scheduler's last try: it tries again when" in out
+    assert "2 of 5 nodes are possible\nThe message above is from the scheduler's last try: it tries again when" in out
     said = json.loads(ask(there, "-o", "json")[1])["scheduling"]
     assert said["podScheduled"]["message"] == "0/5 nodes are available: 5 nope."
     assert (said["scheduler"]["ready"], said["operator"]["ready"], said["answered"]) == (True, 1, True)
@@ -143,7 +143,7 @@ def test_without_a_replica_policies_that_are_ignored_then_reject_nothing(ask: As
     there = cluster_answers(LISTED=items(ignored)) | {OPERATOR_PODS: items(scheduler_pod("s-1"), scheduler_pod("s-2"))}
     code, out, _ = ask(there)
     assert code == 0
-    assert "Policies are passed over while no replica answers." in out
+    assert "Policies are skipped while no replica answers." in out
     assert "3 of 5 nodes are possible: no replica answers, and all policies of this scheduler have failurePolicy" in out
     ignored["spec"]["binding"] = {"annotations": [{"key": "fairlead.dev/a", "expression": "'b'"}]}
     _, out, _ = ask(there)
