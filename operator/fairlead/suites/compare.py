@@ -67,7 +67,7 @@ class Actual:
     policies: Sequence[str]
     nodes: Mapping[str, OnNode]
     preferred: Sequence[str]
-    spared: Mapping[str, EvictionVerdict]
+    eviction_verdicts: Mapping[str, EvictionVerdict]
     """By placed pod, for those that the case names."""
     annotations: Mapping[str, WrittenAnnotations]
     """By node, for those that the case names."""
@@ -228,20 +228,20 @@ def _preferred(expect: Expect, answer: Actual) -> Iterator[Difference]:
 
 def _spared(expect: Expect, answer: Actual) -> Iterator[Difference]:
     for pod, rule in expect.protected.items():
-        found = answer.spared[pod]
+        found = answer.eviction_verdicts[pod]
         if not found.protected or not is_called(found.policy, found.rule, rule):
             yield Difference(
                 ("protected", pod), pod, f"protected by {rule}", _spared_by(answer, pod), protections=found.protections
             )
     for pod in expect.evictable:
-        found = answer.spared[pod]
+        found = answer.eviction_verdicts[pod]
         if found.rule:
             protections = [one for one in found.protections if one.protects]
             yield Difference(("evictable",), pod, "may be evicted", _spared_by(answer, pod), protections=protections)
 
 
 def _spared_by(answer: Actual, pod: str) -> str:
-    found = answer.spared[pod]
+    found = answer.eviction_verdicts[pod]
     if not found.rule:
         return "may be evicted"
     if found.protected:

@@ -9,12 +9,12 @@ from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy
 from fairlead.suites.compare import CoveredOutcome
 
 MATCHED: Final = "matched"
-NOT_MATCHED: Final = "left alone"
+NOT_MATCHED: Final = "not matched"
 PASSED: Final = "passed"
 REJECTED: Final = "rejected"
 SCORED: Final = "scored"
 PROTECTED: Final = "protected"
-EVICTABLE: Final = "let go"
+EVICTABLE: Final = "evictable"
 WRITTEN: Final = "written"
 
 

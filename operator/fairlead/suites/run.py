@@ -51,12 +51,12 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
     raw = msgspec.json.encode(inputs.pod)
     judged = simulation.judge(raw)
     explained = simulation.explain(raw, judged, simulation.names)
-    spared = {name: _spared(simulation, judged, name, inputs) for name in validate.pods_of(expect)}
+    eviction_verdicts = {name: _eviction_verdict(simulation, judged, name, inputs) for name in validate.pods_of(expect)}
     bound = {node: _annotated(simulation, judged, node) for node in expect.annotations}
     outcomes = [
         *_of_match(policies, judged, inputs),
         *(one for node, said in zip(judged.nodes, explained, strict=True) for one in _of_node(node, said)),
-        *(_of_protection(said) for one in spared.values() for said in one.protections),
+        *(_of_protection(said) for one in eviction_verdicts.values() for said in one.protections),
         *_of_annotations(judged, bound),
     ]
     return Actual(
@@ -66,7 +66,7 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
             for node, said in zip(judged.nodes, explained, strict=True)
         },
         preferred=judged.preferred,
-        spared=spared,
+        eviction_verdicts=eviction_verdicts,
         annotations=bound,
         others=[one for one in map(partial(_unmatched, judged, inputs), policies) if one is not None],
         outcomes=outcomes,
@@ -80,7 +80,7 @@ def _annotated(simulation: Simulation, judged: PodResult, node: str) -> WrittenA
     return WrittenAnnotations(made.values, made.refusal or "")
 
 
-def _spared(simulation: Simulation, judged: PodResult, name: str, inputs: CaseInputs) -> EvictionVerdict:
+def _eviction_verdict(simulation: Simulation, judged: PodResult, name: str, inputs: CaseInputs) -> EvictionVerdict:
     node, uid = _victim(name, inputs)
     found = dropped(
         judged.pod,

@@ -26,10 +26,10 @@ def covered(*expects: dict[str, Any], pod: dict[str, Any] | None = None) -> dict
 
 def test_who_asks_nothing_sees_nothing() -> None:
     assert covered() == {
-        "Match match": {"matched": 0, "left alone": 0},
+        "Match match": {"matched": 0, "not matched": 0},
         "Filter fast": {"passed": 0, "rejected": 0},
         "Score empty": {"scored": 0},
-        "Protection kept": {"protected": 0, "let go": 0},
+        "Protection kept": {"protected": 0, "evictable": 0},
         "Annotation fairlead.dev/disk": {"written": 0},
     }
 
@@ -40,17 +40,17 @@ def test_each_outcome_is_counted() -> None:
         {"annotations": {"fast": {}, "slow": {}}},
     ]
     assert covered(*expects) == {
-        "Match match": {"matched": 2, "left alone": 0},
+        "Match match": {"matched": 2, "not matched": 0},
         "Filter fast": {"passed": 2, "rejected": 2},
         "Score empty": {"scored": 2},
-        "Protection kept": {"protected": 1, "let go": 1},
+        "Protection kept": {"protected": 1, "evictable": 1},
         "Annotation fairlead.dev/disk": {"written": 1},
     }
 
 
 def test_a_pod_that_is_left_alone_asks_no_rule() -> None:
     found = covered({}, pod={"metadata": {"labels": {"app": "other"}}})
-    assert found["Match match"] == {"matched": 0, "left alone": 1}
+    assert found["Match match"] == {"matched": 0, "not matched": 1}
     assert found["Filter fast"] == {"passed": 0, "rejected": 0}
 
 
