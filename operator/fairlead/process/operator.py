@@ -222,7 +222,6 @@ class OperatorReplica:
         self.core.use_settings(self.file.settings)
         if self._compile_options() != policies.options:
             policies.set_compile_options(self._compile_options())
-        self.core.reloader.wake()
 
     def operator_context(self) -> ssl.SSLContext:
         """Return the TLS context with which the operator calls its replicas. Thread-safe. Raises TlsError."""

@@ -1,8 +1,7 @@
 """Core of a serving process: the mirror, the serving policies, and their metrics."""
 
-import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, perf_counter_ns, thread_time
@@ -63,7 +62,8 @@ class ServingCore:
             on_removed=self.last_good.forget,
         )
         self.bindings = BindingClient(client)
-        self.reloader = PolicyReloader(self.policies, self.mirror, self.mirror_feed.set_interest, self._follow)
+        self.capabilities: Final[list[Capability]] = []
+        self.reloader = PolicyReloader(self.policies, self.mirror, self.mirror_feed.set_interest, self.capabilities)
         self.now.went_back = self.reloader.rebuild
         self.api_requests = self.metrics.counter(
             "fairlead_api_requests",
@@ -104,7 +104,6 @@ class ServingCore:
             is_synced=self._is_synced,
         )
         self.devices: Final = DeviceGrants(client, self.bindings, self.mirror, settings.namespace, self._serving)
-        self.capabilities: Final[list[Capability]] = []
         for capability in (self.data, self.devices):
             self.add(capability)
 
@@ -125,11 +124,6 @@ class ServingCore:
     def _is_synced(self, kind: str) -> bool:
         """Return whether a kind is listed, or with "" all of them."""
         return self.mirror_feed.reflectors[kind].state.synced if kind else self.mirror_feed.synced
-
-    async def _follow(self, policies: Iterable[CompiledPolicy]) -> None:
-        """Follow what policies read that are about to serve."""
-        listed = [*policies]
-        await asyncio.gather(*(one.follow(listed) for one in self.capabilities))
 
     def state(self) -> ServingState | None:
         """Return the serving state; None until everything was listed once."""

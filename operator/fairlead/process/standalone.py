@@ -47,7 +47,7 @@ class StandaloneReplica:
         self.file = file or SettingsFile(None)
         self.core = ServingCore(settings, client, "files")
         self._use_servers()
-        self.settings_reloader = SettingsReloader(self.file, self._settings_changed)
+        self.settings_reloader = SettingsReloader(self.file, self._use_servers)
         self.policies = policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
         self.replica = Replica(
             self.core,
@@ -57,10 +57,6 @@ class StandaloneReplica:
             [Runnable(every(SETTINGS_S, self.settings_reloader.reload))],
             faults=lambda: {**policies.faults, **self.settings_reloader.faults},
         )
-
-    def _settings_changed(self) -> None:
-        self._use_servers()
-        self.core.reloader.wake()
 
     def _use_servers(self) -> None:
         """Ask the servers of the settings, and compile as many policies as they allow against their names."""

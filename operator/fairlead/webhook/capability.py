@@ -4,6 +4,8 @@ A capability is known to a replica by this class alone. To add one, derive from 
 where `ServingCore` puts its capabilities together.
 """
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -15,6 +17,9 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import ReplicaState
 
+LOG: Final = logging.getLogger(__name__)
+FOLLOW_S: Final = 5.0
+"""How long policies that are about to serve wait for what they read."""
 _LINE_MAX: Final = 2_000
 FindPage: TypeAlias = Callable[[str], object | None]
 """Returns what is under the rest of a path, to be written as JSON; None if nothing is."""
@@ -59,7 +64,10 @@ class Capability:
         """Stop during the drain."""
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
-        """Provide what these policies read, which serve as soon as this returns: give up waiting after a while."""
+        """Provide what these policies read, and return once it is there: they serve then, and those before no more.
+
+        After `FOLLOW_S` it is cancelled, and they serve without.
+        """
 
     async def tend(self) -> None:
         """Do what one replica has to do for all: called now and then on the one that leads."""
@@ -91,3 +99,16 @@ class Capability:
     def pages(self) -> Mapping[str, FindPage]:
         """Pages for the operator's own certificate, by the path below which they are."""
         return {}
+
+
+async def follow_all(capabilities: Sequence[Capability], policies: Sequence[CompiledPolicy]) -> None:
+    """Have each capability provide what these policies read; return once all is there, or after `FOLLOW_S`."""
+    await asyncio.gather(*(_follow(one, policies) for one in capabilities))
+
+
+async def _follow(capability: Capability, policies: Sequence[CompiledPolicy]) -> None:
+    try:
+        async with asyncio.timeout(FOLLOW_S):
+            await capability.follow(policies)
+    except TimeoutError:
+        LOG.warning("policy_set.serves_without", extra={"capability": type(capability).__name__})

@@ -67,7 +67,7 @@ class DeviceGrants(Capability):
                 group.create_task(work())
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
-        """Watch what these policies need; return once it is listed, or after a while."""
+        """Watch what these policies need; return once it is listed."""
         await asyncio.gather(self._ledgers.follow(policies), self._unhealthy.follow(policies))
 
     async def tend(self) -> None:

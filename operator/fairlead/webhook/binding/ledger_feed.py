@@ -1,6 +1,5 @@
 """Watch of the ledgers, from the first policy that grants devices on."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn
@@ -25,8 +24,6 @@ from fairlead.webhook.binding.ledger_client import LedgerClient
 from fairlead.webhook.binding.mirror_views import MirrorViews
 
 LOG: Final = logging.getLogger(__name__)
-LISTED_S: Final = 5.0
-"""How long a policy set waits until the ledgers are listed."""
 _READ_S: Final = 5.0
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 
@@ -84,15 +81,12 @@ class LedgerFeed:
         return self._watches.reflectors
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
-        """Watch if one of these policies grants devices; return once the ledgers are listed, or after a while."""
+        """Watch if one of these policies grants devices; return once the ledgers are listed."""
         shares = [rule.share.entry for one in policies for rule in one.device_shares]
         self._devices.set_shares(shares)
         if shares:
             self._watches.want({"ledgers": lambda: self._reflector})
-            try:
-                await asyncio.wait_for(self._reflector.wait_until_listed(), LISTED_S)
-            except TimeoutError:
-                LOG.warning("ledgers.not_listed", extra={"error": self._reflector.state.last_error})
+            await self._reflector.wait_until_listed()
 
     async def run(self) -> NoReturn:
         """Watch until cancelled."""

@@ -18,8 +18,6 @@ from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.views.device_facts import UnhealthySource
 from fairlead.strategies.devices.layout import unhealthy_source
 
-LISTED_S: Final = 5.0
-"""How long a policy set waits until the ConfigMaps are listed."""
 _decode: Final = msgspec.json.Decoder(ConfigMap).decode
 
 
@@ -100,7 +98,7 @@ class UnhealthyFeed:
         }
 
     async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
-        """Watch for these policies from now on; return once all is listed, or after a while."""
+        """Watch for these policies from now on; return once all is listed."""
         wanted: dict[str, set[UnhealthySource]] = {}
         for _, source in _sources(policies):
             wanted.setdefault(source[0], set()).add(source)
@@ -109,16 +107,14 @@ class UnhealthyFeed:
             sink = self._sinks.setdefault(namespace, UnhealthySink(self._mirror))
             sink.set_sources(sink.sources | sources)
         self._want(self._sinks)
-        waiting = [asyncio.ensure_future(one.listed.wait()) for one in self._sinks.values() if not one.listed.is_set()]
-        if waiting:
-            _, late = await asyncio.wait(waiting, timeout=LISTED_S)
-            for one in late:
-                one.cancel()
-        for namespace in self._sinks.keys() - wanted.keys():
-            self._sinks.pop(namespace).set_sources(())
-        self._want(self._sinks)
-        for namespace, sources in wanted.items():
-            self._sinks[namespace].set_sources(sources)
+        try:
+            await asyncio.gather(*(self._sinks[namespace].listed.wait() for namespace in wanted))
+        finally:  # listed or not, the new policies serve from now on
+            for namespace in self._sinks.keys() - wanted.keys():
+                self._sinks.pop(namespace).set_sources(())
+            self._want(self._sinks)
+            for namespace, sink in self._sinks.items():
+                sink.set_sources(wanted[namespace])
 
     async def run(self) -> NoReturn:
         """Watch until cancelled."""

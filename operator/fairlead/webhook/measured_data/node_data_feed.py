@@ -12,6 +12,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
+from fairlead.webhook.capability import FOLLOW_S
 from fairlead.webhook.data_sources.config_map_source import ConfigMapSource
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
@@ -19,8 +20,9 @@ from fairlead.webhook.data_sources.poller import Poller, PollStatus
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.sources import DataSources
 
-FIRST_S: Final = 5.0
-"""How long a policy set waits for the first values of its new entries before it serves."""
+FIRST_S: Final = FOLLOW_S - 0.5
+"""How long a policy set waits for the first values of its new entries: less than for all that it reads, so that the log
+says how many polls were not answered."""
 READY_S: Final = 10.0
 """How long a process that has just started waits for first values before it is ready without them."""
 _LOOKBACK_S: Final = 300
@@ -48,6 +50,7 @@ class NodeDataFeed:
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents, turns)
         self._poller = Poller(nodes, self._sources.ask, now=now, clock=monotonic, is_synced=is_synced, turns=turns)
         self._followed: Collection[CompiledPolicy] = ()
+        self._publication: asyncio.Future[None] | None = None
 
     @property
     def poll_states(self) -> Mapping[Poll, PollStatus]:
@@ -98,7 +101,8 @@ class NodeDataFeed:
         self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
         self._poller.want(ages)
         if ages:
-            await self._poller.publish_last()
+            self._publication = asyncio.ensure_future(self._poller.publish_last())
+            await asyncio.shield(self._publication)  # it takes the nodes that have joined, and must not end before
             await self._poller.first_values(FIRST_S)
 
     async def run(self) -> None:

@@ -156,20 +156,20 @@ class PolicyFolder:
             await self.reload()
 
     def _take(self, scan: Scan) -> None:
-        """Pass the policies that changed to the reloader."""
+        """Put the policies that changed into the store."""
         before, known, faults = self._scan.policies, self._scan.faults, scan.faults
         for name in before.keys() - scan.policies.keys():
-            self._reloader.remove(name)
+            self._reloader.policies.remove(name)
         is_first = not self._appeared
         for name in self._appeared.keys() - scan.policies.keys():
             del self._appeared[name]
         for name, obj in scan.policies.items():
             if before.get(name) is not obj:
                 self._appeared.setdefault(name, "" if is_first else self._today())
-                self._reloader.put(self._dated(obj))
+                self._reloader.policies.put(self._dated(obj))
         if not scan.unknown:
-            self._reloader.forget_missing()
-        elif restored := self._reloader.restore_missing():  # the files that cannot be read may contain them
+            self._reloader.policies.forget_missing()
+        elif restored := self._reloader.policies.restore_missing():  # the files that cannot be read may contain them
             LOG.warning("last_good.serving", extra={"policies": restored})
         for file, fault in faults.items():
             if known.get(file) != fault:
@@ -183,7 +183,7 @@ class PolicyFolder:
         for name, obj in self._scan.policies.items():
             if name not in served:
                 self._appeared[name] = self._appeared[name] or self._today()
-                self._reloader.put(self._dated(obj))
+                self._reloader.policies.put(self._dated(obj))
 
     def _dated(self, obj: Obj) -> Obj:
         metadata = obj["metadata"]

@@ -60,6 +60,8 @@ class PolicyStore:
     """Called with every generation that compiles and is within the limits, once it serves."""
     on_removed: Callable[[str], None] = lambda _: None
     """Called with the name of every policy that was deleted."""
+    on_change: Callable[[], None] = lambda: None
+    """Called whenever there may be something to compile, to turn off or to serve."""
     max_policies: int = 1_000_000
     """Policies that are compiled and serve, the oldest first."""
     changes: int = 0
@@ -86,11 +88,13 @@ class PolicyStore:
         for entry in self._entries.values():
             entry.waits = entry.waits or not entry.is_too_long
         self._requeue, self._chosen = True, None
+        self.on_change()
 
     def set_max_policies(self, count: int) -> None:
         """Set how many policies serve."""
         self._requeue |= count != self.max_policies
         self.max_policies, self._chosen = count, None
+        self.on_change()
 
     def put(self, obj: Obj) -> None:
         """Add or replace a policy, to be compiled by `compile_pending`."""
@@ -106,6 +110,7 @@ class PolicyStore:
             self._chosen = None
         else:
             entry.obj = obj
+        self.on_change()
 
     def remove(self, name: str) -> None:
         """Remove a policy."""
@@ -119,6 +124,7 @@ class PolicyStore:
         elif not stored:
             return
         self.on_removed(name)
+        self.on_change()
 
     def restore_missing(self) -> list[str]:
         """Let the last good generations of policies without an object serve: of some, it cannot be read."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -13,17 +13,8 @@ from fairlead.kube.resources import POLICIES
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.store import Key
 from fairlead.webhook.serving.last_good import LastGoodStore
+from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
-
-
-class PolicyHandler(Protocol):
-    """Receiver of policies."""
-
-    def put(self, obj: Mapping[str, Any]) -> None:
-        """Handle a new or changed policy."""
-
-    def remove(self, name: str) -> None:
-        """Handle a deleted policy."""
 
 
 class PolicyMetadata(msgspec.Struct, frozen=True):
@@ -60,10 +51,10 @@ class PolicyObject(msgspec.Struct, frozen=True):
 
 
 class PolicySink:
-    """Sink that passes policies to a handler; one that is being deleted counts as deleted, whatever its finalizers."""
+    """Sink that puts policies into the store; one that is being deleted counts as deleted, whatever its finalizers."""
 
-    def __init__(self, handler: PolicyHandler) -> None:
-        self._handler = handler
+    def __init__(self, policies: PolicyStore) -> None:
+        self._policies = policies
 
     def begin(self) -> None:
         """Ignore the start of a list."""
@@ -74,21 +65,16 @@ class PolicySink:
     def put(self, item: PolicyObject, /) -> None:
         """Handle a new or changed policy."""
         if item.metadata.deletionTimestamp is None:
-            self._handler.put(item.obj)
+            self._policies.put(item.obj)
         else:
-            self._handler.remove(item.metadata.name)
+            self._policies.remove(item.metadata.name)
 
     def remove(self, key: Key, /) -> None:
         """Handle a deleted policy."""
-        self._handler.remove(key[1])
+        self._policies.remove(key[1])
 
 
 decode: Final[Callable[[msgspec.Raw], PolicyObject]] = msgspec.json.Decoder(PolicyObject).decode
-
-
-def watch_policies(client: Client, handler: PolicyHandler) -> Reflector[PolicyObject]:
-    """Return a reflector that passes all policies to a handler."""
-    return Reflector(client, POLICIES, decode=decode, sink=PolicySink(handler))
 
 
 class WatchedPolicies:
@@ -98,7 +84,7 @@ class WatchedPolicies:
 
     def __init__(self, client: Client, reloader: PolicyReloader, last_good: LastGoodStore) -> None:
         self._reloader, self._last_good = reloader, last_good
-        self.objects: Final = watch_policies(client, reloader)
+        self.objects: Final = Reflector(client, POLICIES, decode=decode, sink=PolicySink(reloader.policies))
 
     async def begin(self) -> None:
         """Compile a policy to warm up."""
@@ -114,6 +100,6 @@ class WatchedPolicies:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
             await self.objects.wait_until_listed()
-            self._reloader.forget_missing()
+            self._reloader.policies.forget_missing()
             self._reloader.wake()
             await self._reloader.run()

@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, perf_counter_ns
-from typing import Any, Final
+from typing import Final
 
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.webhook.capability import Capability, follow_all
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, OpenCircuit, generation_of
 from fairlead.webhook.extender.state import ServingState, build_serving_state
@@ -40,8 +40,8 @@ class PolicyReloader:
     policies: PolicyStore
     mirror: Mirror
     subscribe: Subscribe
-    follow_data: Callable[[Iterable[CompiledPolicy]], Awaitable[None]]
-    """Called with the policies that are about to serve; returns once what they measure was asked for."""
+    capabilities: Sequence[Capability]
+    """Those that provide what policies read, before the policies serve."""
     state: ServingState | None = None
     schedulers: frozenset[str] = frozenset()
     stays: Callable[[str], bool] = lambda _: True
@@ -60,34 +60,17 @@ class PolicyReloader:
     """Hash of the policy set whose objects and values are followed."""
     _logged: Mapping[str, PolicyStatus] = field(default_factory=dict)
 
-    def put(self, obj: Mapping[str, Any]) -> None:
-        """Add or replace a policy."""
-        self.policies.put(obj)
-        self._wake.set()
-        self._brake_soon()
-
-    def remove(self, name: str) -> None:
-        """Remove a policy."""
-        self.policies.remove(name)
-        self._wake.set()
-        self._brake_soon()
-
-    def restore_missing(self) -> list[str]:
-        """Let the last good generations of policies without an object serve; return their names."""
-        restored = self.policies.restore_missing()
-        if restored:
-            self._wake.set()
-        return restored
-
-    def forget_missing(self) -> None:
-        """Remove the policies without an object: they were deleted."""
-        if self.policies.forget_missing():
-            self._wake.set()
-            self._brake_soon()
+    def __post_init__(self) -> None:
+        self.policies.on_change = self._policies_changed
 
     def wake(self) -> None:
         """Wake `run` to compile what is pending."""
         self._wake.set()
+
+    def _policies_changed(self) -> None:
+        self.wake()
+        if self.state is not None and self._braking is None:
+            self._braking = asyncio.get_running_loop().call_later(_BRAKE_S, self._brake)
 
     def rebuild(self) -> None:
         """Build the serving state again with empty caches, because the clock went back."""
@@ -96,10 +79,6 @@ class PolicyReloader:
 
     def _rebuild(self, before: ServingState, policies: PolicySet) -> None:
         self.state = replace(self._state_of(policies), conflicts=before.conflicts)
-
-    def _brake_soon(self) -> None:
-        if self.state is not None and self._braking is None:
-            self._braking = asyncio.get_running_loop().call_later(_BRAKE_S, self._brake)
 
     def _brake(self) -> None:
         """Stop applying policies that were turned off or deleted, whatever is being compiled or waited for."""
@@ -157,7 +136,7 @@ class PolicyReloader:
         # Include policies that are off or deleted: their pods still have to be bound.
         schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
         await self.subscribe({key for one in enforced for key in one.pod_annotations}, schedulers)
-        await self.follow_data(enforced)
+        await follow_all(self.capabilities, enforced)
         self.schedulers = frozenset(schedulers)
         if self.state is not None:
             kept = {id(one) for one in policies.policies}

@@ -59,8 +59,8 @@ async def test_a_refused_watch_of_unhealthy_devices_is_reported_with_the_policie
         assert RULE in message
         assert conditions("without", report)["Programmed"][1] == "ReplicaBehind", "it lacks nothing"
         assert report.missing_permission == "", "it is no fault of the replica"
-        serving[:] = serving[1:]
+        tasks[1].cancel()
+        serving.clear()
         await grants.follow(serving)
         assert grants.report(ReplicaState(policies=states)) == ReplicaState(policies=states)
-        for one in tasks:
-            one.cancel()
+        tasks[0].cancel()

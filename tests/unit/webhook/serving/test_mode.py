@@ -1,7 +1,7 @@
 """The mode of the newest object decides what is applied, whatever else is written in it and whatever is waited for."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any, Final
@@ -14,6 +14,7 @@ from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.webhook.capability import Capability
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
@@ -181,7 +182,7 @@ def test_a_policy_beyond_the_limit_of_queries_is_put_back_as_its_newest_object_s
     assert passed(policies.serving.policies) == ["a"]
 
 
-class Ground:
+class Ground(Capability):
     """A reloader whose pods and values are there once the gates are open."""
 
     def __init__(self) -> None:
@@ -189,12 +190,12 @@ class Ground:
         self.held.set()
         self.measured.set()
         self.followed: list[list[str]] = []
-        self.current = PolicyReloader(store(), Mirror(lambda: 0), self.want, self.follow)
+        self.current = PolicyReloader(store(), Mirror(lambda: 0), self.want, [self])
 
     async def want(self, _annotations: Iterable[str], _schedulers: Iterable[str]) -> None:
         await self.held.wait()
 
-    async def follow(self, policies: Iterable[CompiledPolicy]) -> None:
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         self.followed.append([one.name for one in policies])
         await self.measured.wait()
 
@@ -231,16 +232,16 @@ WAITS: Final = {
 async def test_it_takes_effect_while_another_policy_waits(waits: str) -> None:
     ground = Ground()
     running = asyncio.create_task(ground.current.run())
-    ground.current.put(obj(filters={"f": GOOD}))
-    ground.current.put(obj("deleted", filters={"f": GOOD}))
+    ground.current.policies.put(obj(filters={"f": GOOD}))
+    ground.current.policies.put(obj("deleted", filters={"f": GOOD}))
     await settled()
     assert ground.applied == ["deleted", "p"]
     gate: asyncio.Event = getattr(ground, WAITS[waits])
     gate.clear()
-    ground.current.put(obj("other", filters={"f": GOOD}))
+    ground.current.policies.put(obj("other", filters={"f": GOOD}))
     await settled()
-    ground.current.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
-    ground.current.remove("deleted")
+    ground.current.policies.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
+    ground.current.policies.remove("deleted")
     await settled()
     assert ground.applied == []
     gate.set()
@@ -255,12 +256,12 @@ async def test_it_takes_effect_while_another_policy_waits(waits: str) -> None:
 async def test_it_takes_effect_while_another_policy_takes_long_to_compile() -> None:
     ground = Ground()
     running = asyncio.create_task(ground.current.run())
-    ground.current.put(obj(filters={"f": GOOD}))
+    ground.current.policies.put(obj(filters={"f": GOOD}))
     await settled()
     ground.current.share = Never(perf_counter)
-    ground.current.put(obj("long", filters={f"f{at}": f"node.metadata.name == 'n{at}'" for at in range(8)}))
+    ground.current.policies.put(obj("long", filters={f"f{at}": f"node.metadata.name == 'n{at}'" for at in range(8)}))
     await settled()
-    ground.current.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
+    ground.current.policies.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
     await settled()
     assert ground.applied == []
     assert "long" not in ground.current.policies.states

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally, RuleFailures
 from fairlead.policy.views.faults import internal_error
+from fairlead.webhook.capability import Capability
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
@@ -24,7 +25,7 @@ from support.policy.building import INSTALLED
 READS = {"f": "pods.all(p, p.metadata.annotations[?'example.com/a'].orValue('') == '')"}
 
 
-class Ground:
+class Ground(Capability):
     """What was wanted; what is wanted is held once the gate is open."""
 
     def __init__(self) -> None:
@@ -32,11 +33,14 @@ class Ground:
         self.gate = asyncio.Event()
         self.gate.set()
         self.measured: list[list[str]] = []
+        self.provided = asyncio.Event()
+        self.provided.set()
         policies = PolicyStore(MODEL, CompileOptions(INSTALLED))
-        self.current = PolicyReloader(policies, Mirror(lambda: 0), self.want, self.follow_data)
+        self.current = PolicyReloader(policies, Mirror(lambda: 0), self.want, [self])
 
-    async def follow_data(self, policies: Iterable[CompiledPolicy]) -> None:
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         self.measured.append([one.name for one in policies])
+        await self.provided.wait()
 
     async def want(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
         self.wanted.append(({*annotations}, {*schedulers}))
@@ -47,11 +51,26 @@ class Ground:
             await asyncio.sleep(0)
 
     def put(self, **spec: Any) -> None:
-        self.current.put(obj(**spec))
+        self.current.policies.put(obj(**spec))
 
     @property
     def generation(self) -> str | None:
         return self.current.state.policies.generation if self.current.state else None
+
+
+@in_loop
+async def test_a_set_serves_without_what_a_capability_does_not_have_in_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("fairlead.webhook.capability.FOLLOW_S", 0.01)
+    ground = Ground()
+    ground.provided.clear()
+    running = asyncio.create_task(ground.current.run())
+    ground.put(filters={"f": "true"})
+    while ground.generation is None:
+        await asyncio.sleep(0.001)
+    assert [one.message for one in caplog.records if one.levelname == "WARNING"] == ["policy_set.serves_without"]
+    running.cancel()
 
 
 @in_loop
@@ -71,7 +90,7 @@ async def test_a_set_serves_once_what_it_reads_is_held() -> None:
     await ground.settled()
     assert ground.generation != first
     assert ground.current.schedulers == {"batch"}
-    ground.current.remove("p")
+    ground.current.policies.remove("p")
     await ground.settled()
     assert ground.current.state
     assert ground.current.state.policies.policies == ()
@@ -95,7 +114,7 @@ async def test_a_scheduler_that_is_gone_is_served_no_more() -> None:
     running = asyncio.create_task(ground.current.run())
     for generation, name in enumerate(("a", "b", "wired", "last"), 1):
         made = obj(schedulerName=name)
-        ground.current.put({**made, "metadata": {**made["metadata"], "generation": generation}})
+        ground.current.policies.put({**made, "metadata": {**made["metadata"], "generation": generation}})
         await ground.settled()
         assert ground.current.schedulers >= {name}
     assert ground.current.schedulers == ground.wanted[-1][1] == {"wired", "last"}
@@ -129,7 +148,7 @@ async def test_calls_are_answered_while_the_states_of_many_policies_are_logged(
     caplog.set_level(logging.INFO, "fairlead")
     ground.current.policies.set_max_policies(1)
     for number in range(100):
-        ground.current.put(obj(f"p{number:03}", filters={"f": "true"}))
+        ground.current.policies.put(obj(f"p{number:03}", filters={"f": "true"}))
     for _ in ground.current.policies.compile_pending():
         pass
     logged = list[int]()
