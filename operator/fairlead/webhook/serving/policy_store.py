@@ -4,30 +4,24 @@ The candidates are the generations that compiled here, and the last good ones of
 The mode of the newest object decides whether any of them is applied, before that object compiles and if it never does.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, Final
 
-from fairlead.api.errors import InvalidObjectError
 from fairlead.api.mode import Mode, mode_of, weaker
 from fairlead.api.names import API_VERSION, KIND
-from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
-from fairlead.cooperative import Steps, drop_references
-from fairlead.policy.compile.compiler import CompileOptions, compile_steps
+from fairlead.cooperative import drop_references
+from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, in_mode
-from fairlead.policy.compile.placeholder import generation_of
-from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
-from fairlead.webhook.serving.compile_queue import Compilation, CompileQueue, PolicyEntry, uid_of, written_in
-from fairlead.webhook.serving.generations import Choice, NotCompiled, PolicyLimits, beyond, choose
+from fairlead.webhook.serving.compile_queue import Compilation, CompileQueue, PolicyCompiler
+from fairlead.webhook.serving.generations import Choice, PolicyLimits, beyond, choose
+from fairlead.webhook.serving.policy_entry import PolicyEntry, uid_of, written_in
 from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj, PolicyStatus
 
-LOG: Final = logging.getLogger(__name__)
-_MESSAGE_MAX: Final = 1024
 _OFTEN: Final = 200
 """Stretches after which compiled policies serve, whatever else is pending. It doubles each time for policies that never
 served: a set takes the longer to build, the more policies it has."""
@@ -39,13 +33,6 @@ _ANY: Final[Obj] = {
     "metadata": {"name": "any"},
     "spec": {"filters": [{"name": "any", "expression": "pod.metadata.name == node.metadata.name"}]},
 }
-
-
-class _InternalError(Exception):
-    """The compiler itself failed; the policy is not at fault."""
-
-
-_FAULTS: Final = (InvalidObjectError, PolicyError, _InternalError)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +66,7 @@ class PolicyStore:
 
     def warm(self) -> None:
         """Compile a sample policy: the first one takes several times as long, and no call waits for it yet."""
-        for _ in self._compiled(_ANY):
+        for _ in self._compiler.compile(_ANY):
             pass
 
     def set_compile_options(self, rules: CompileOptions) -> None:
@@ -173,7 +160,7 @@ class PolicyStore:
     def _mode(self, name: str, entry: PolicyEntry) -> Mode:
         if entry.mode is not None:
             return entry.mode
-        stored = self.last_good.get((name, uid_of(entry.obj)))
+        stored = self._stored(name, entry)
         return (None if stored is None else mode_of(stored.obj)) or "Enforce"
 
     def compile_pending(self) -> Iterator[float]:
@@ -245,7 +232,7 @@ class PolicyStore:
 
     def _compilation(self, name: str, entry: PolicyEntry) -> Compilation:
         expressions = list[CompiledExpression]()
-        steps = self._update_entry(entry, entry.obj, expressions)
+        steps = self._compiler.update(entry, self._stored(name, entry), expressions)
         return Compilation(name, entry, steps, expressions, entry.is_edit, entry.taken / 2)
 
     def _is_due(self, limit: int) -> bool:
@@ -284,7 +271,7 @@ class PolicyStore:
         self._limit_policies()
         queue = CompileQueue()
         for name, entry in self._entries.items():
-            stored = self.last_good.get((name, uid_of(entry.obj)))
+            stored = self._stored(name, entry)
             if entry.newest is None and not entry.earlier and entry.waits and stored is not None:
                 queue.add(self._last_good_compilation(entry, stored))
         return queue
@@ -293,44 +280,11 @@ class PolicyStore:
         if written_in(stored.obj) == written_in(entry.obj):
             entry.waits = False
             return self._compilation(stored.name, entry)
-        return Compilation(stored.name, entry, self._restore_entry(stored.name, entry), [])
+        return Compilation(stored.name, entry, self._compiler.restore(entry, stored), [])
 
-    def _restore_entry(self, name: str, entry: PolicyEntry) -> Steps[None]:
-        entry.earlier = yield from self._compile_stored(name, entry.obj)
+    def _stored(self, name: str, entry: PolicyEntry) -> CompiledGeneration | None:
+        return self.last_good.get((name, uid_of(entry.obj)))
 
-    def _update_entry(self, entry: PolicyEntry, obj: Obj, expressions: list[CompiledExpression]) -> Steps[None]:
-        name = str(obj["metadata"].get("name", ""))
-        try:
-            compiled = yield from self._compiled(obj, expressions)
-        except _FAULTS as error:
-            message = "; ".join(str(error).splitlines())[:_MESSAGE_MAX]
-            is_internal = isinstance(error, _InternalError)
-            is_too_long = isinstance(error, PolicyError) and error.is_too_long
-        else:
-            entry.set_compiled(compiled, obj)
-            return
-        if not entry.compiled:
-            entry.earlier = yield from self._compile_stored(name, obj)
-        entry.set_failed(NotCompiled(generation_of(obj), message, is_internal, is_too_long))
-
-    def _compiled(self, obj: Obj, expressions: list[CompiledExpression] | None = None) -> Steps[CompiledPolicy]:
-        """Compile a policy; raises one of `_FAULTS` whatever goes wrong, so that one policy never stops the others."""
-        try:
-            policy = parse_policy(obj, self.model)
-            yield
-            return (yield from compile_steps(policy, self.options, expressions=expressions))
-        except _FAULTS:
-            raise
-        except Exception as error:
-            LOG.exception("policy.compile_fault", extra={"policy": obj["metadata"].get("name", "")})
-            raise _InternalError(f"internal error, see the log: {type(error).__name__}: {error}") from error
-
-    def _compile_stored(self, name: str, obj: Obj) -> Steps[tuple[CompiledPolicy, ...]]:
-        """Compile the last good generation of a policy with the same UID; empty if there is none, or it fails."""
-        stored = self.last_good.get((name, uid_of(obj)))
-        if stored is None or written_in(stored.obj) == written_in(obj):
-            return ()  # nothing stored, or the same, which does not compile
-        try:
-            return ((yield from self._compiled(stored.obj)),)
-        except _FAULTS:  # a newer version of Fairlead had compiled it
-            return ()
+    @property
+    def _compiler(self) -> PolicyCompiler:
+        return PolicyCompiler(self.model, self.options)

@@ -108,7 +108,7 @@ def test_few_are_half_compiled_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
         begun.add(policy.metadata.name)
         return compile_steps(policy, *arguments, **more)
 
-    monkeypatch.setattr("fairlead.webhook.serving.policy_store.compile_steps", noted)
+    monkeypatch.setattr("fairlead.webhook.serving.compile_queue.compile_steps", noted)
     for number in range(100):
         policies.put(made(f"p{number:03}"))
     for _ in policies.compile_pending():

@@ -214,6 +214,7 @@ class Never(Share):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.webhook.serving.reloader._BRAKE_S", 0.0)
+    monkeypatch.setattr("fairlead.webhook.capability.FOLLOW_S", 3600.0)
 
 
 async def settled() -> None:

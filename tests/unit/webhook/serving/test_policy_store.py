@@ -11,7 +11,7 @@ from fairlead.api.params import Params
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.strategies.contract import Strategy, Use
-from fairlead.webhook.serving.compile_queue import PolicyEntry
+from fairlead.webhook.serving.policy_entry import PolicyEntry
 from fairlead.webhook.serving.policy_status import CompiledGeneration
 from fairlead.webhook.serving.policy_store import PolicyStore
 from support.policy import MODEL, NOW, Evaluation, node, obj, pod
