@@ -5,7 +5,7 @@ device of the version that the write names; an entry is removed or changed only 
 at one version is its grant, however often it is asked for.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
@@ -75,9 +75,6 @@ class NodeInventory(Struct, frozen=True):
     """Pods on it that have not ended, as the mirror shows them."""
 
 
-StateOf: TypeAlias = Callable[[str, AnyEntry], EntryState]
-
-
 class LedgerPlan(Struct, frozen=True):
     """Change of one version of a ledger, and the answers that it gives once it is written."""
 
@@ -97,11 +94,13 @@ class LedgerPlan(Struct, frozen=True):
         return merge_patch(self.ledger, self.put, self.drop)
 
 
-def plan(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeInventory, state_of: StateOf) -> LedgerPlan:
-    """Answer requests by this version of a ledger."""
+def plan(
+    ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeInventory, states: Mapping[str, EntryState]
+) -> LedgerPlan:
+    """Answer requests by this version of a ledger, with the state of each of its entries by UID."""
     if isinstance(facts.capacity, Refused):
         return _closed(ledger, requests, facts.capacity)
-    draft = _Draft(ledger, facts, facts.capacity, state_of)
+    draft = _Draft(ledger, facts, facts.capacity, states)
     if not ledger.newer.keys() <= draft.over:
         # What a newer version promised is not known: only what its pods are now can open the node.
         unclear = {uid: one for uid, one in draft.unclear.items() if uid in ledger.newer}
@@ -150,12 +149,14 @@ def _standing(ledger: Ledger, request: GrantRequest) -> Accepted | None:
 class _Draft:
     """Ledger in the making."""
 
-    def __init__(self, ledger: Ledger, facts: NodeInventory, capacity: Capacity, state_of: StateOf) -> None:
+    def __init__(
+        self, ledger: Ledger, facts: NodeInventory, capacity: Capacity, states: Mapping[str, EntryState]
+    ) -> None:
         self.ledger = ledger
         self.put: dict[str, LedgerEntry] = {}
-        states = {uid: state_of(uid, one) for uid, one in ledger.all.items()}
         # What an entry says of its pod may be wrong where it cannot be read; its UID is the key.
-        states |= {one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}
+        placed = {one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}
+        states = {**states, **placed}
         self.over = frozenset(uid for uid, state in states.items() if state.is_over)
         self.unclear = {uid: one for uid, one in ledger.all.items() if states[uid] is EntryState.UNCLEAR}
         self.in_force = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}

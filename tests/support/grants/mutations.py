@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.grants import commit, entry_state
-from fairlead.grants.commit import GrantRequest, LedgerPlan, NodeInventory, StateOf, plan
+from fairlead.grants.commit import GrantRequest, LedgerPlan, NodeInventory, plan
 from fairlead.grants.device_usage import DeviceUsage
 from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry
 from fairlead.grants.entry_state import EntryState, Gone, PodState, judge, judge_listed
@@ -58,13 +58,22 @@ def over_by_inequality(patch: pytest.MonkeyPatch) -> None:
 def checked_before_the_newest(patch: pytest.MonkeyPatch) -> None:
     """Choose devices by the version known before, and name the newest one in the write."""
     before = WeakKeyDictionary[object, Ledger]()
+    real, running = ledger_writer._NodeWriter._round, list[Any]()
 
-    def early(ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeInventory, state_of: StateOf) -> LedgerPlan:
-        writer: object = state_of.__self__  # type: ignore[attr-defined]
+    async def noted(self: Any) -> None:
+        running[:] = [self]  # it plans before it waits for anything
+        await real(self)
+
+    def early(
+        ledger: Ledger, requests: Sequence[GrantRequest], facts: NodeInventory, _states: Mapping[str, EntryState]
+    ) -> LedgerPlan:
+        (writer,) = running
         checked = before.get(writer, ledger)
         before[writer] = ledger
-        return replace(plan(checked, requests, facts, state_of), ledger=ledger)
+        states = {uid: writer._state_of(uid, entry) for uid, entry in checked.all.items()}
+        return replace(plan(checked, requests, facts, states), ledger=ledger)
 
+    patch.setattr(ledger_writer._NodeWriter, "_round", noted)
     patch.setattr(ledger_writer, "plan", early)
 
 

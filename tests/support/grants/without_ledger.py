@@ -4,7 +4,7 @@ import sys
 
 from fairlead.cli.main import main
 from fairlead.grants.commit import Accepted, Answer, GrantRequest, plan
-from fairlead.grants.entry import AnyEntry, LedgerEntry
+from fairlead.grants.entry import LedgerEntry
 from fairlead.grants.entry_state import EntryState, judge
 from fairlead.grants.ledger import Ledger
 from fairlead.webhook.binding.api_calls import Failed, TimeLeft
@@ -17,11 +17,12 @@ async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: 
     views = self._views
     entries = _memory.setdefault(node, {})
 
-    def state_of(uid: str, entry: AnyEntry) -> EntryState:
-        state = judge(uid, entry, node, views.seen(uid, entry.pod if isinstance(entry, LedgerEntry) else ""))
+    def state_of(uid: str, entry: LedgerEntry) -> EntryState:
+        state = judge(uid, entry, node, views.seen(uid, entry.pod))
         return EntryState.HOLDS if state is EntryState.UNCLEAR else state
 
-    made = plan(Ledger(node, "", "1", dict(entries)), [request], views.node(node), state_of)
+    states = {uid: state_of(uid, entry) for uid, entry in entries.items()}
+    made = plan(Ledger(node, "", "1", dict(entries)), [request], views.node(node), states)
     for uid in made.drop:
         entries.pop(uid, None)
     entries.update(made.put)

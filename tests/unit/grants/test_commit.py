@@ -80,7 +80,7 @@ def planned(
     **others: Mapping[str, object],
 ) -> LedgerPlan:
     ledger = Ledger("node-1", "u", "9", entries or {}, **others)  # type: ignore[arg-type]
-    return plan(ledger, requests, facts, lambda uid, _entry: (states or {}).get(uid, EntryState.HOLDS))
+    return plan(ledger, requests, facts, {**dict.fromkeys(ledger.all, EntryState.HOLDS), **(states or {})})
 
 
 def devices(found: LedgerPlan) -> dict[str, str]:

@@ -126,7 +126,8 @@ class _NodeWriter:
             await self._read()
             return
         batch = self._queue[:BATCH_MAX]
-        made = plan(ledger, [one.request for one in batch], self._views.node(self._node), self._state_of)
+        states = {uid: self._state_of(uid, entry) for uid, entry in ledger.all.items()}
+        made = plan(ledger, [one.request for one in batch], self._views.node(self._node), states)
         self._unclear = made.unclear
         if made.put or not ledger.marked:  # no watch shows one without its marks
             await self._write(made, batch)
