@@ -146,7 +146,8 @@ class Cluster:
     def filter(self, name: str) -> str:
         """Filter the node for a pod that waits; the reason, which is empty if it passes."""
         evaluator = self.state.entries["Fail"]
-        view = self.state.with_requests(self.state.pod_view(self.fed.mirror.unplaced("ml", name)))
+        view = self.state.pod_view(self.fed.mirror.unplaced("ml", name))
+        self.state.read_requests(view)
         ever = 1 << 62
         matched = evaluator.matching(view, "fairlead", FOUND, clock=lambda: 0, deadline_ns=ever)
         found = evaluator.filter(view, matched, ["n1"], now=FOUND, clock=lambda: 0, deadline_ns=ever)

@@ -32,6 +32,12 @@ class PodView:
         self.pod = pod
         self.knows_namespace = namespace is not None
         self.namespaceObject: Any = namespace if namespace is not None else empty(NAMESPACE)
+        self.set_requests(request, read_usage, granted_uid)
+
+    def set_requests(
+        self, request: Amounts, read_usage: Callable[[Any, Amounts], Usage] | None, granted_uid: str
+    ) -> None:
+        """Set what rules read and the match of a policy does not: it is known only once a policy applies."""
         self.request = request
         self.granted_uid = granted_uid
         self._read_usage = read_usage

@@ -160,10 +160,10 @@ def _passing(state: ServingState, pod: object, rejected: _Pod, when: CallClock) 
         active = [one for one in matched if not one.switched]
         if any(one.policy.filters for one in active):
             try:
-                full_view = state.with_requests(view)
+                state.read_requests(view)
             except MalformedError:
                 return 0
-            passing &= int.from_bytes(_of_entry(evaluator, full_view, active, rejected, entry, when), "little")
+            passing &= int.from_bytes(_of_entry(evaluator, view, active, rejected, entry, when), "little")
     return passing
 
 

@@ -68,17 +68,19 @@ class ServingState:
     """Pods affected by each annotation conflict."""
 
     def pod_view(self, pod: Any) -> PodView:
-        """Return the view of a request's pod without its resource requests, enough to match policies."""
+        """Return the view of a request's pod without its resource requests, enough to match policies.
+
+        Most pods match none, and requests take longer to read than the rest: `read_requests` adds them.
+        """
         return PodView(pod, self.mirror.namespace(str(pod.metadata.namespace) or "default"))
 
-    def with_requests(self, view: PodView) -> PodView:
-        """Return the view with its resource requests, as rules need it. Raises MalformedError."""
+    def read_requests(self, view: PodView) -> None:
+        """Read the resource requests of a pod into its view, as rules need it. Raises MalformedError."""
         try:
             request = self.mirror.request_of(view.pod)
         except ValueError as error:
             raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
-        namespace = view.namespaceObject if view.knows_namespace else None
-        return PodView(view.pod, namespace, request, usage_of, self.mirror.granted_uid(view.pod))
+        view.set_requests(request, usage_of, self.mirror.granted_uid(view.pod))
 
     def full_node_view(self, written: Bytes) -> NodeView:
         """Return the view of a node of a request. Raises MalformedError."""

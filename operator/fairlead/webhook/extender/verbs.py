@@ -80,32 +80,36 @@ class _MatchedPod:
 def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
     """Answer filter: the nodes that the pod may use."""
     call = _Call(state, caller, state.entries[entry], when, Outcome(verb="filter", entry=entry))
-    return _run(call, lambda body: requests.decode_filter_args(body, state.full_nodes.split), _filter, body)
+    try:
+        return _answer(call, requests.decode_filter_args(body, state.full_nodes.split), _filter)
+    except MalformedError as error:
+        return _failed(call, str(error), BAD_REQUEST)
 
 
 def prioritize(body: bytes, state: ServingState, caller: Caller, when: CallClock) -> VerbReply:
     """Answer prioritize: a score for each node."""
     call = _Call(state, caller, state.scores, when, Outcome(verb="prioritize"))
-    return _run(call, lambda body: requests.decode_filter_args(body, state.full_nodes.split), _prioritize, body)
+    try:
+        return _answer(call, requests.decode_filter_args(body, state.full_nodes.split), _prioritize)
+    except MalformedError as error:
+        return _failed(call, str(error), BAD_REQUEST)
 
 
 def preempt(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:
     """Answer preempt: the nodes on which pods may be evicted for this one."""
     call = _Call(state, caller, state.entries[entry], when, Outcome(verb="preempt", entry=entry))
-    return _run(call, requests.decode_preempt_args, _preempt, body)
-
-
-def _run(call: _Call, read: Callable[[bytes], A], work: Callable[[_Call, A], VerbReply], body: bytes) -> VerbReply:
     try:
-        args = read(body)
+        return _answer(call, requests.decode_preempt_args(body), _preempt)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
+
+
+def _answer(call: _Call, args: A, work: Callable[[_Call, A], VerbReply]) -> VerbReply:
+    """Answer a decoded call, or say which policy was too slow. Raises MalformedError for its pod or nodes."""
     try:
         if args.has_full_nodes or args.pod.metadata.name == NO_POD:
             call = call.without_side_effects()
         return work(call, args)
-    except MalformedError as error:
-        return _failed(call, str(error), BAD_REQUEST)
     except TooSlowError as error:
         late = error.beside(call.spent) if call.spent else error
         outcome = replace(call.outcome, pod=str(args.pod.metadata.uid), too_slow=late.policy)
@@ -138,7 +142,7 @@ def _match(call: _Call, pod: Any) -> _MatchedPod:
     )
     if not matched:
         return _MatchedPod(view, ())
-    view = call.state.with_requests(view)
+    call.state.read_requests(view)
     if switched is None:
         return _MatchedPod(view, matched)
     slow = [each.policy.name for each in matched if each.switched]

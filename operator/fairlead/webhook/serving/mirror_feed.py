@@ -19,6 +19,7 @@ class MirrorFeed:
         self._mirror = mirror
         self._placed = decode.PlacedDecoder()
         self._interest_set = asyncio.Event()
+        self._is_synced = False
         self._annotations: frozenset[str] = frozenset()
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
             "nodes": Reflector(client, NODES, decode=decode.node, sink=mirror.node_sink),
@@ -33,8 +34,10 @@ class MirrorFeed:
 
     @property
     def synced(self) -> bool:
-        """Return whether everything has been listed once."""
-        return all(one.state.synced for one in self.reflectors.values())
+        """Return whether everything has been listed once; each call asks, so what stays true is kept."""
+        if not self._is_synced:
+            self._is_synced = all(one.state.synced for one in self.reflectors.values())
+        return self._is_synced
 
     @property
     def object_count(self) -> int:
