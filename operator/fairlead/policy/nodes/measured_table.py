@@ -7,7 +7,7 @@ stopped having a default, since the last call.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from fairlead.api.data import DataEntry
 from fairlead.cel.functions.quantity import round_to_step
 from fairlead.cooperative import Steps, finish
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
+from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
 from fairlead.time_units import SECOND_NS
@@ -26,6 +27,7 @@ NEVER: Final = (1 << 63) - 1
 AHEAD_NS: Final = 300 * SECOND_NS
 """Time by which a value may be ahead of our clock; it counts as measured when it is heard, or when this is reached."""
 _SLICE: Final = 1000  # values between two pauses: a millisecond
+_NODES_SLICE: Final = 500  # nodes between two pauses, where the pods on each are looked at
 _LATEST: Final = NEVER - (1 << 60)
 MISSING: Final = "is missing"
 STALE: Final = "is stale"
@@ -418,19 +420,20 @@ class Measurements:
         self.expires = 0
         self.version += 1
 
-    def prepare(
+    def publication(
         self,
         readings: Mapping[Poll, Reading],
         slots: Mapping[str, int],
+        views: Sequence[NodeView | None],
         created: Sequence[int],
         now: int,
         names: Collection[str] | None = None,
-    ) -> Steps[list[MeasuredValues]]:
-        """Prepare tables for readings, or for what they say of some names, and return these tables.
+    ) -> Steps[list[Published]]:
+        """Store readings, or what they say of some names: prepared with pauses, then all at once; return what changed.
 
-        A table that has no reading yet takes all of it.
+        A table that has no reading yet takes all of it. Nodes, which are given by slot, may join meanwhile.
         """
-        prepared = list[MeasuredValues]()
+        prepared, placed = list[MeasuredValues](), dict[Source, bytes]()
         try:
             for table in [*self.tables.values()]:
                 reading = readings.get(table.key.poll)
@@ -438,19 +441,31 @@ class Measurements:
                     prepared.append(table)
                     yield from table.prepare(reading, slots, created, now, None if table.is_new else names)
                     yield
+            for table in prepared:
+                for lag_s in [*table.lags]:
+                    mask = yield from _placed_meanwhile(views, table.times, table.prepared_times(), lag_s)
+                    placed[table.key, lag_s] = mask
         except BaseException:
             for table in prepared:
                 table.drop()
             raise
-        return prepared
-
-    def commit(self, prepared: Iterable[MeasuredValues], now: int) -> Iterator[tuple[MeasuredValues, bytearray]]:
-        """Store what was prepared; yield each table and a mask of the slots whose value differs."""
+        found = list[Published]()
         for table in prepared:
+            if self.tables.get(table.key) is not table:
+                continue  # no policy reads it any more
+            before, changed = table.times, table.commit()
             self.version += 1
-            yield table, table.commit()
+            if 1 in changed:
+                found.append(Published(table.sources, bytes(changed)))
+            for lag_s in table.lags:
+                lag = table.key, lag_s
+                if lag not in placed:  # asked for since
+                    placed[lag] = finish(_placed_meanwhile(views, before, table.times, lag_s))
+                if 1 in placed[lag]:
+                    found.append(Published(frozenset({lag}), placed[lag]))
         self.expires = min((table.expires for table in self.tables.values()), default=NEVER)
         self.checked = max(self.checked, now)
+        return found
 
     def expire(self, created: Sequence[int], now: int) -> list[Published]:
         """Return which slots changed because time has passed."""
@@ -465,3 +480,17 @@ class Measurements:
                     found.append(Published(table.sources, bytes(mask)))
             self.expires = min(self.expires, table.expires)
         return found
+
+
+def _placed_meanwhile(
+    views: Sequence[NodeView | None], before: "array[int]", after: "array[int]", lag_s: int
+) -> Steps[bytes]:
+    """Return a mask of the slots on which pods were placed that were not in the values, and now are."""
+    mask, lag_ns = bytearray(len(after)), lag_s * SECOND_NS
+    for slot, (old, new) in enumerate(zip(before, after)):  # noqa: B905 - nodes join meanwhile
+        if slot % _NODES_SLICE == 0:
+            yield
+        view = views[slot]
+        if old != new and view is not None and view.placed_between(old - lag_ns, new - lag_ns):
+            mask[slot] = 1
+    return bytes(mask)

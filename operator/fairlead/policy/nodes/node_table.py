@@ -18,11 +18,9 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.reads import EVERY, NodeChange, Reads
-from fairlead.time_units import SECOND_NS
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _NO_DATA: Final = Data()
-_SLICE: Final = 500  # nodes between two pauses: a millisecond
 
 
 class JournalEntry(NamedTuple):
@@ -112,24 +110,10 @@ class Nodes:
 
         Only one may be in progress.
         """
-        measurements, created = self.measurements, self._created
-        prepared = yield from measurements.prepare(readings, self.slots, created, now, names)
-        moved = dict[Source, bytearray]()
-        for table in prepared:
-            for lag_s in [*table.lags]:
-                lag = table.key, lag_s
-                moved[lag] = yield from self._placed_meanwhile(table.times, table.prepared_times(), lag_s)
-        kept = [table for table in prepared if measurements.tables.get(table.key) is table]
-        before = {table.key: table.times for table in kept}
-        for table, mask in measurements.commit(kept, now):
-            if 1 in mask:
-                self._note(Published(table.sources, bytes(mask)))
-            for lag_s in table.lags:
-                lag = table.key, lag_s
-                if lag not in moved:  # asked for since
-                    moved[lag] = finish(self._placed_meanwhile(before[table.key], table.times, lag_s))
-                if 1 in moved[lag]:
-                    self._note(Published(frozenset({lag}), bytes(moved[lag])))
+        slots, views, created = self.slots, self.views, self._created
+        changes = yield from self.measurements.publication(readings, slots, views, created, now, names)
+        for published in changes:
+            self._note(published)
 
     def take_joined(self) -> Collection[str]:
         """Return the nodes that have joined, or are other ones now, since this was last called."""
@@ -201,17 +185,6 @@ class Nodes:
     def _measured_slot(self, view: NodeView) -> int:
         """Return the slot of a node in the tables of measured values; -1 if nothing measures it."""
         return self.slots.get(view.name, -1)
-
-    def _placed_meanwhile(self, before: "array[int]", after: "array[int]", lag_s: int) -> Steps[bytearray]:
-        """Return a mask of the slots on which pods were placed that were not in the values, and now are."""
-        mask, lag_ns = bytearray(len(after)), lag_s * SECOND_NS
-        for slot, (old, new) in enumerate(zip(before, after)):  # noqa: B905 - nodes join meanwhile
-            if slot % _SLICE == 0:
-                yield
-            view = self.views[slot]
-            if old != new and view is not None and view.placed_between(old - lag_ns, new - lag_ns):
-                mask[slot] = 1
-        return mask
 
     def _note(self, entry: JournalEntry | Published) -> None:
         self.journal.append(entry)

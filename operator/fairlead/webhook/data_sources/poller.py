@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import Poll, PollError, Reading
@@ -36,8 +36,14 @@ class Question(NamedTuple):
     """What each poll gave. One that is left out has no answer yet, and is soon asked again."""
 
 
-Ask = Callable[[Mapping[Poll, int]], Iterable[Question]]
-"""Makes the questions for polls, each with the greatest age of its values in seconds. Every poll is in one question."""
+class Sources(Protocol):
+    """Sources of the values of polls."""
+
+    def questions(self, ages: Mapping[Poll, int], /) -> Iterable[Question]:
+        """Return the questions for polls, each with the greatest age of its values in seconds.
+
+        Every poll that the sources know is in one question.
+        """
 
 
 class PollStatus(NamedTuple):
@@ -75,7 +81,7 @@ class Poller:
     def __init__(
         self,
         nodes: Nodes,
-        ask: Ask,
+        sources: Sources,
         *,
         now: Callable[[], int],
         clock: Callable[[], float],
@@ -83,7 +89,7 @@ class Poller:
         turns: LoopTurns | None = None,
     ) -> None:
         """Begin once `is_synced`, when the nodes are known; `now` is the time of day in nanoseconds."""
-        self._nodes, self._ask, self._now, self._clock, self._is_synced = nodes, ask, now, clock, is_synced
+        self._nodes, self._sources, self._now, self._clock, self._is_synced = nodes, sources, now, clock, is_synced
         self._turns = turns or LoopTurns()
         self._publishing = asyncio.Lock()
         self._polls: dict[Poll, _Scheduled] = {}
@@ -183,7 +189,7 @@ class Poller:
     async def _batch(self, due: Mapping[Poll, _Scheduled]) -> None:
         """Ask for several polls, and finish those that answer promptly together, each of the others by itself."""
         begun = self._clock()
-        questions = self._ask({poll: one.greatest_age_s for poll, one in due.items()})
+        questions = self._sources.questions({poll: one.greatest_age_s for poll, one in due.items()})
         async with asyncio.TaskGroup() as group:
             waiting = {group.create_task(_outcomes(one)) for one in questions}
             done, waiting = await asyncio.wait(waiting, timeout=_PROMPT_S)

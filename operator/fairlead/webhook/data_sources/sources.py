@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PollError, PrometheusPoll, Reading
@@ -11,22 +11,15 @@ from fairlead.webhook.data_sources.config_map_values import document_reading
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 from fairlead.webhook.data_sources.node_names import NodeNames
-from fairlead.webhook.data_sources.poller import PollOutcome, Question
+from fairlead.webhook.data_sources.poller import PollOutcome, Question, Sources
 from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.prometheus_reply import series_max
 
 _METRICS_API_S: Final = 5.0
 
 
-class ValueSource(Protocol):
-    """Source of the values of some polls."""
-
-    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
-        """Yield the questions for those polls that are its own, each with the greatest age of its values in seconds."""
-
-
-class DataSources:
-    """Sources of measured values."""
+class DataSources(Sources):
+    """All sources of measured values."""
 
     def __init__(
         self,
@@ -36,24 +29,24 @@ class DataSources:
         documents: ConfigMapSource,
         turns: LoopTurns,
     ) -> None:
-        self._sources: tuple[ValueSource, ...] = (
+        self._sources: tuple[Sources, ...] = (
             PrometheusQuestions(nodes, prometheus),
             MetricsQuestions(node_metrics, turns),
             DocumentQuestions(nodes, documents, turns),
         )
 
-    def ask(self, ages: Mapping[Poll, int]) -> list[Question]:
+    def questions(self, ages: Mapping[Poll, int], /) -> list[Question]:
         """Return the questions for polls, each with the greatest age of its values in seconds."""
         return [question for source in self._sources for question in source.questions(ages)]
 
 
-class PrometheusQuestions:
+class PrometheusQuestions(Sources):
     """One question a query."""
 
     def __init__(self, nodes: Nodes, client: PrometheusClient) -> None:
         self._nodes, self._client = nodes, client
 
-    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+    def questions(self, ages: Mapping[Poll, int], /) -> Iterator[Question]:
         """Yield the questions of its polls."""
         node_of = NodeNames(self._nodes)
         for poll, greatest_age_s in ages.items():
@@ -70,13 +63,13 @@ class PrometheusQuestions:
             return {poll: PollError(str(error))}  # not the frames that it was raised in, which hold the reply
 
 
-class MetricsQuestions:
+class MetricsQuestions(Sources):
     """One question an interval: a reply of the metrics API has all resources of all nodes."""
 
     def __init__(self, source: NodeMetricsSource, turns: LoopTurns) -> None:
         self._source, self._turns = source, turns
 
-    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+    def questions(self, ages: Mapping[Poll, int], /) -> Iterator[Question]:
         """Yield the questions of its polls."""
         by_interval = defaultdict[int, list[NodeMetricsPoll]](list)
         for poll in ages:
@@ -95,13 +88,13 @@ class MetricsQuestions:
         return {poll: reading for poll, reading in found.items()}  # noqa: C416 - its keys are of another type
 
 
-class DocumentQuestions:
+class DocumentQuestions(Sources):
     """One question a document, which is in memory."""
 
     def __init__(self, nodes: Nodes, documents: ConfigMapSource, turns: LoopTurns) -> None:
         self._nodes, self._documents, self._turns = nodes, documents, turns
 
-    def questions(self, ages: Mapping[Poll, int]) -> Iterator[Question]:
+    def questions(self, ages: Mapping[Poll, int], /) -> Iterator[Question]:
         """Yield the questions of its polls."""
         for poll in ages:
             if isinstance(poll, ConfigMapPoll):

@@ -48,7 +48,7 @@ class NodeDataFeed:
         self.prometheus: Final = PrometheusClient(settings_folder, now, turns)
         self._documents = ConfigMapSource(client, namespace, self._document_changed)
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents, turns)
-        self._poller = Poller(nodes, self._sources.ask, now=now, clock=monotonic, is_synced=is_synced, turns=turns)
+        self._poller = Poller(nodes, self._sources, now=now, clock=monotonic, is_synced=is_synced, turns=turns)
         self._followed: Collection[CompiledPolicy] = ()
         self._publication: asyncio.Future[None] | None = None
 

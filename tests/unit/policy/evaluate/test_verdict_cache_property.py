@@ -20,7 +20,7 @@ from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.nodes import measured_table, node_table
+from fairlead.policy.nodes import measured_table
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
@@ -360,8 +360,8 @@ class MeasuredEqualsFresh(Comparison):
 
 @pytest.fixture(autouse=True)
 def _many_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (measured_table, node_table):
-        monkeypatch.setattr(module, "_SLICE", 1)
+    for name in ("_SLICE", "_NODES_SLICE"):
+        monkeypatch.setattr(measured_table, name, 1)
 
 
 TestMeasuredEqualsFresh = MeasuredEqualsFresh.TestCase

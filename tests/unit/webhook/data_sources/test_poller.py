@@ -51,13 +51,13 @@ class Ground:
         self.nodes.measure(POLICY.data)
         self.poller = Poller(
             self.nodes,
-            self.ask,
+            self,
             now=lambda: NOW + round(self.time * SECOND),
             clock=lambda: self.time,
             is_synced=lambda: self.synced,
         )
 
-    def ask(self, ages: Mapping[Poll, int]) -> Iterable[Question]:
+    def questions(self, ages: Mapping[Poll, int]) -> Iterable[Question]:
         self.asked.append((self.time, {getattr(poll, "query", "used") for poll in ages}))
         return [Question((poll,), self._answer(poll)) for poll in ages]
 
