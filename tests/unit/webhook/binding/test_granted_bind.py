@@ -1,69 +1,17 @@
 """Binds with grants, failure by failure: each row of the table in the decision page is a test."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Mapping
 
 import pytest
 
-from fairlead.grants.entry import GrantedDevice, LedgerEntry, copies
-from fairlead.grants.entry_state import PodState
-from fairlead.webhook.binding.api_calls import Failed, Missing, Posted
-from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, granted_binding
-from fairlead.webhook.binding.poster import Poster
-from support.grants.api_server import ApiServer
-from support.grants.replica import RESOURCE, Call, PickedDevices, Replica, Sent
-
-NODE, OTHER = "node-1", "node-2"
-
-
-class Scene:
-    """A cluster, replicas, and requests that are carried out one by one."""
-
-    def __init__(self, devices: int = 1, pods: Mapping[str, int] | None = None, *, numbers: bool = True) -> None:
-        capacity = {RESOURCE: {str(one): 10 for one in range(devices)}}
-        self.server = ApiServer(dict.fromkeys((NODE, OTHER), capacity), numbers=numbers)
-        for pod, amount in (pods or {"ns/a": 6, "ns/b": 6}).items():
-            self.server.create_pod(pod, {RESOURCE: amount})
-        self.sent: list[Sent] = []
-        self.seen = Counter[str]()
-        self.a, self.b = self.replica("A"), self.replica("B")
-
-    def replica(self, name: str) -> Replica:
-        return Replica(name, self.server, self.sent, len(self.server.pod_history) - 1, 0)
-
-    def pod(self, name: str) -> PodState:
-        return self.server.pods[f"ns/{name}"]
-
-    def bind(self, replica: Replica, name: str, node: str = NODE) -> Call:
-        return replica.start_bind(self.pod(name), node)
-
-    def next(self, verb: str, owner: Replica | None = None) -> Sent:
-        return next(one for one in self.sent if one.verb == verb and owner in (None, one.owner))
-
-    def serve(self, one: Sent) -> None:
-        self.sent.remove(one)
-        self.seen[one.verb] += 1
-        if not one.carried_out:
-            one.carry_out(self.server)
-        one.answer(one.outcome)
-
-    def until(self, verb: str, owner: Replica | None = None) -> Sent:
-        """Serve all requests until one with this verb is on its way."""
-        while not (found := [one for one in self.sent if one.verb == verb and owner in (None, one.owner)]):
-            self.serve(next(one for one in self.sent if owner in (None, one.owner)))
-        return found[0]
-
-    def finish(self) -> None:
-        while self.sent:
-            self.serve(self.sent[0])
-
-    def entries(self, node: str = NODE) -> dict[str, str]:
-        return {one.pod: one.grant["gpu"][0].id for one in self.server.ledgers[node].entries.values()}
+from fairlead.webhook.binding.api_calls import Failed, Posted
+from fairlead.webhook.binding.granted_bind import Bound, NotBound
+from support.grants.bind_scene import NODE, OTHER, BindScene
+from support.grants.replica import RESOURCE
 
 
 def test_an_entry_stands_before_the_binding_is_posted() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     binding = scene.until("post_binding").args[0]
     assert scene.entries() == {"ns/a": "0"}
@@ -85,7 +33,7 @@ def test_an_entry_stands_before_the_binding_is_posted() -> None:
 
 
 def test_a_grant_with_a_ledger_that_is_known_costs_one_write() -> None:
-    scene = Scene()
+    scene = BindScene()
     scene.bind(scene.a, "a")
     scene.finish()
     scene.seen.clear()
@@ -97,7 +45,7 @@ def test_a_grant_with_a_ledger_that_is_known_costs_one_write() -> None:
 
 
 def test_binds_that_wait_for_one_node_share_a_write() -> None:
-    scene = Scene(20, {f"ns/{one}": 10 for one in range(20)})
+    scene = BindScene(20, {f"ns/{one}": 10 for one in range(20)})
     calls = [scene.bind(scene.a, "0")]
     first = scene.until("patch_ledger")
     calls += [scene.bind(scene.a, str(one)) for one in range(1, 20)]
@@ -108,7 +56,7 @@ def test_binds_that_wait_for_one_node_share_a_write() -> None:
 
 
 def test_a_replica_that_stops_before_the_binding_holds_the_device() -> None:
-    scene = Scene()
+    scene = BindScene()
     stopped = scene.bind(scene.a, "a")
     late = scene.until("post_binding", scene.a)
     refused = scene.bind(scene.b, "b")
@@ -121,7 +69,7 @@ def test_a_replica_that_stops_before_the_binding_holds_the_device() -> None:
 
 @pytest.mark.parametrize("patched", [True, False], ids=["scheduler patched the pod", "pod untouched"])
 def test_a_binding_that_was_given_up_and_arrives_late(patched: bool) -> None:
-    scene = Scene()
+    scene = BindScene()
     given_up = scene.bind(scene.a, "a")
     late = scene.until("post_binding")
     late.give_up()
@@ -139,7 +87,7 @@ def test_a_binding_that_was_given_up_and_arrives_late(patched: bool) -> None:
 
 
 def test_a_lost_reply_to_the_write_is_read_back() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     write = scene.until("patch_ledger")
     write.carry_out(scene.server)
@@ -151,7 +99,7 @@ def test_a_lost_reply_to_the_write_is_read_back() -> None:
 
 
 def test_a_write_that_arrives_after_the_next_one_is_refused() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     late = scene.until("patch_ledger")
     late.give_up()
@@ -163,7 +111,7 @@ def test_a_write_that_arrives_after_the_next_one_is_refused() -> None:
 
 
 def test_two_replicas_and_one_pod_share_the_grant() -> None:
-    scene = Scene(2)
+    scene = BindScene(2)
     calls = [scene.bind(one, "a") for one in (scene.a, scene.b)]
     scene.until("post_binding", scene.a)
     scene.until("post_binding", scene.b)
@@ -175,7 +123,7 @@ def test_two_replicas_and_one_pod_share_the_grant() -> None:
 
 
 def test_one_pod_and_two_nodes() -> None:
-    scene = Scene()
+    scene = BindScene()
     here, there = scene.bind(scene.a, "a"), scene.bind(scene.b, "a", OTHER)
     scene.until("post_binding", scene.a)
     scene.until("post_binding", scene.b)
@@ -191,7 +139,7 @@ def test_one_pod_and_two_nodes() -> None:
 
 
 def test_a_pod_that_changed_is_read_and_tried_again_three_times() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     for _ in range(4):
         binding = scene.until("post_binding")
@@ -203,7 +151,7 @@ def test_a_pod_that_changed_is_read_and_tried_again_three_times() -> None:
 
 
 def test_a_pod_that_changed_once_is_bound_at_its_new_version() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     binding = scene.until("post_binding")
     scene.server.change_pod("ns/a")
@@ -213,21 +161,8 @@ def test_a_pod_that_changed_once_is_bound_at_its_new_version() -> None:
     assert scene.entries() == {"ns/a": "0"}
 
 
-@pytest.mark.parametrize("numbers", [True, False], ids=["numbers", "versions that cannot be compared"])
-def test_entries_of_pods_that_no_view_shows_are_read_where_room_is_missing(numbers: bool) -> None:
-    scene = Scene(numbers=numbers)
-    scene.bind(scene.a, "a")
-    scene.finish()
-    scene.server.delete_pod("ns/a")
-    fresh = scene.replica("C")
-    call = scene.bind(fresh, "b")
-    scene.finish()
-    assert isinstance(call.result, Bound)
-    assert scene.entries() == {"ns/b": "0"}
-
-
 def test_a_pod_that_could_not_be_read_is_read_for_the_next_request() -> None:
-    scene = Scene()
+    scene = BindScene()
     scene.bind(scene.a, "a")
     scene.finish()
     scene.server.delete_pod("ns/a")
@@ -245,7 +180,7 @@ def test_a_pod_that_could_not_be_read_is_read_for_the_next_request() -> None:
 
 
 def test_a_pod_of_the_same_name_is_not_the_pod() -> None:
-    scene = Scene()
+    scene = BindScene()
     old = scene.pod("a")
     scene.server.delete_pod("ns/a")
     scene.server.create_pod("ns/a", {RESOURCE: 6})
@@ -264,7 +199,7 @@ def test_a_pod_of_the_same_name_is_not_the_pod() -> None:
     ],
 )
 def test_a_pod_that_needs_no_binding_gets_none(fields: dict[str, object], result: object) -> None:
-    scene = Scene()
+    scene = BindScene()
     scene.server.gone_nodes.add(NODE)
     scene.server.change_pod("ns/a", **fields)
     scene.a.views.advance_pods(9)
@@ -274,7 +209,7 @@ def test_a_pod_that_needs_no_binding_gets_none(fields: dict[str, object], result
 
 @pytest.mark.parametrize("verb", ["read_ledger", "list_pods", "create_ledger", "patch_ledger", "post_binding"])
 def test_what_the_api_server_refuses_is_the_error(verb: str) -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     request = scene.until(verb)
     scene.sent.remove(request)
@@ -284,7 +219,7 @@ def test_what_the_api_server_refuses_is_the_error(verb: str) -> None:
 
 
 def test_a_pod_that_is_gone_at_the_binding() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     scene.until("post_binding")
     scene.server.delete_pod("ns/a")
@@ -293,7 +228,7 @@ def test_a_pod_that_is_gone_at_the_binding() -> None:
 
 
 def test_no_binding_is_posted_for_a_caller_that_hung_up() -> None:
-    scene = Scene()
+    scene = BindScene()
     call = scene.bind(scene.a, "a")
     scene.until("patch_ledger")
     call.has_hung_up = True
@@ -303,7 +238,7 @@ def test_no_binding_is_posted_for_a_caller_that_hung_up() -> None:
 
 
 def test_a_call_that_is_cancelled_takes_nobody_with_it() -> None:
-    scene = Scene(2)
+    scene = BindScene(2)
     cancelled, other = scene.bind(scene.a, "a"), scene.bind(scene.a, "b")
     scene.until("read_ledger")
     cancelled.task.cancel()
@@ -311,128 +246,3 @@ def test_a_call_that_is_cancelled_takes_nobody_with_it() -> None:
     scene.finish()
     assert isinstance(other.result, Bound)
     assert scene.entries() == {"ns/b": "0"}
-
-
-def test_a_commit_that_takes_too_long_is_an_error_and_its_entry_stays() -> None:
-    scene = Scene()
-    call = scene.bind(scene.a, "a")
-    scene.until("patch_ledger")
-    scene.a.loop.fire(scene.a.loop.timers[0])
-    scene.a.loop.run_ready()
-    assert call.result == NotBound("no time was left to write the ledger", entry_may_stand=True)
-    scene.finish()
-    assert scene.entries() == {"ns/a": "0"}
-    again = scene.bind(scene.a, "a")
-    scene.finish()
-    assert isinstance(again.result, Bound)
-
-
-def test_an_error_in_a_strategy_is_said_and_ends_nothing() -> None:
-    scene = Scene()
-    pick = scene.a.pick
-    scene.a.pick = lambda fitting, _room: fitting[7]
-    failed = scene.bind(scene.a, "a")
-    scene.finish()
-    assert failed.result == NotBound(
-        "no devices were chosen because of an error: IndexError('list index out of range')", entry_may_stand=True
-    )
-    scene.a.pick = pick
-    call = scene.bind(scene.a, "a")
-    scene.finish()
-    assert isinstance(call.result, Bound)
-
-
-def test_ledgers_that_are_created_at_once_are_one() -> None:
-    scene = Scene(2)
-    calls = [scene.bind(scene.a, "a"), scene.bind(scene.b, "b")]
-    scene.until("create_ledger", scene.a)
-    scene.until("create_ledger", scene.b)
-    scene.finish()
-    assert [type(one.result) for one in calls] == [Bound, Bound]
-    assert scene.entries() == {"ns/a": "0", "ns/b": "1"}
-
-
-def test_a_ledger_that_was_deleted_by_hand_is_made_of_annotations() -> None:
-    scene = Scene(2)
-    scene.bind(scene.a, "a")
-    scene.finish()
-    scene.server.lost.add(NODE)
-    scene.server.remove_ledger(NODE)
-    call = scene.bind(scene.a, "b")
-    scene.finish()
-    assert isinstance(call.result, Bound)
-    assert scene.entries() == {"ns/a": "0", "ns/b": "1"}
-
-
-def test_a_missing_namespace_is_named() -> None:
-    scene = Scene()
-    call = scene.bind(scene.a, "a")
-    request = scene.until("create_ledger")
-    scene.sent.remove(request)
-    request.answer(Missing())
-    assert call.result == NotBound("the operator's namespace is missing", entry_may_stand=True)
-
-
-def test_a_node_that_was_deleted_is_forgotten_once_nobody_waits() -> None:
-    scene = Scene()
-    scene.bind(scene.a, "a")
-    scene.a.ledgers.forget(NODE)
-    scene.a.ledgers.forget("never seen")
-    assert scene.sent
-    scene.finish()
-    scene.a.ledgers.forget(NODE)
-    scene.seen.clear()
-    scene.bind(scene.a, "b")
-    scene.finish()
-    assert scene.seen["read_ledger"] == 1
-
-
-def test_the_last_quarter_of_a_call_is_for_the_binding() -> None:
-    now = 100.0
-    budget = Budget(lambda: now, 8.0)
-    assert (budget.commit_left_s(), budget.left_s()) == (6.0, 8.0)
-    now = 107.0
-    assert (budget.commit_left_s(), budget.left_s()) == (-1.0, 1.0)
-
-
-class Forged(PickedDevices):
-    """Devices whose annotations claim another grant."""
-
-    def annotations(self, _entry: LedgerEntry, /) -> Mapping[str, str]:
-        return {"fairlead.dev/devices": "forged", "fairlead.dev/devices.gpu": "1", "example.org/other": "kept"}
-
-
-def test_other_annotations_are_no_place_for_a_grant() -> None:
-    scene = Scene(20, {"ns/a": 1})
-    entry = LedgerEntry("ns/a", "1", "policy", {"gpu": (GrantedDevice("0", {RESOURCE: 1}),)})
-    devices = Forged(scene.a, scene.server.pods["ns/a"])
-    call = GrantedBind("u", "ns/a", NODE, devices, Poster(scene.a.calls, is_abandoned=lambda: False))
-    annotations = granted_binding(call, entry)["metadata"]["annotations"]
-    assert annotations == {**copies(entry.grant), "example.org/other": "kept"}
-
-
-def test_ids_of_each_kind_are_annotations_of_their_own() -> None:
-    devices = (GrantedDevice("0", {RESOURCE: 1}), GrantedDevice("2", {RESOURCE: 1}))
-    entry = LedgerEntry("ns/a", "1", "policy", {"gpu": devices, "fpga": (GrantedDevice("x", {"f": 1}),)})
-    found = copies(entry.grant)
-    assert (found["fairlead.dev/devices.gpu"], found["fairlead.dev/devices.fpga"]) == ("0,2", "x")
-
-
-def test_it_runs_on_the_event_loop_of_a_process_too() -> None:
-    """Bind for bind with replies at once, on asyncio's own loop."""
-    scene = Scene(20, {f"ns/{one}": 10 for one in range(30)})
-
-    async def run() -> list[type]:
-        for one in (scene.a, scene.b):
-            one.loop = asyncio.get_running_loop()  # type: ignore[assignment]
-            one.loop.run_ready = lambda: None  # type: ignore[method-assign]
-            one.loop.dead = False
-        calls = [scene.bind((scene.a, scene.b)[one % 2], str(one)) for one in range(30)]
-        while not all(one.task.done() for one in calls):
-            await asyncio.sleep(0)
-            if scene.sent:
-                scene.serve(scene.sent[0])
-        return [type(one.result) for one in calls]
-
-    found = asyncio.run(run())
-    assert Counter(found) == Counter({Bound: 20, NotBound: 10})
