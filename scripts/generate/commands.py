@@ -55,7 +55,7 @@ def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
     places = [one for one in actions if not one.option_strings]
     usage = ["fairlead", name, *["[OPTIONS]"] * bool(options), *map(_usage, places)]
     yield f"## fairlead {name}\n"
-    yield f"    {' '.join(usage)}\n"
+    yield f"```text\n{' '.join(usage)}\n```\n"
     yield from (f"{text}\n" for text in (command.description, command.epilog) if text)
     if actions:
         yield "| argument | description |"

@@ -81,8 +81,9 @@ class Page:
 
 def pages() -> list[Page]:
     """Pages whose commands people type."""
-    guide = sorted((CHECKOUT / "docs" / "guide").rglob("*.md"))
-    return [Page(path) for path in (CHECKOUT / "README.md", CHECKOUT / "docs" / "index.md", *guide)]
+    top = [CHECKOUT / "README.md", CHECKOUT / "SUPPORT.md", CHECKOUT / "charts" / "fairlead" / "README.md"]
+    documents = (CHECKOUT / "docs").rglob("*.md")
+    return [Page(path) for path in (*top, *sorted(path for path in documents if path.parent.name != "decisions"))]
 
 
 @dataclass(frozen=True, slots=True)
