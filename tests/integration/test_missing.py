@@ -93,13 +93,17 @@ def new_name(ground: LeaderSetup) -> None:
 
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_UNBOUND = unbinds(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.kube-scheduler")
+_UNBOUND_IN_KUBE_SYSTEM = unbinds(
+    f"{_RBAC}/namespaces/kube-system/rolebindings/fairlead.{{namespace}}.authentication-reader"
+)
 PROVOKED: dict[str, Callable[[LeaderSetup], None]] = {
     "cluster: leases": new_name,
     "cluster: deployments, statefulsets, daemonsets": new_name,
-    "cluster: clusterroles": unbinds(f"{_RBAC}/clusterrolebindings/fairlead.{{namespace}}.kube-scheduler"),
-    "kube-system: roles": unbinds(
-        f"{_RBAC}/namespaces/kube-system/rolebindings/fairlead.{{namespace}}.authentication-reader"
-    ),
+    "cluster: clusterroles": _UNBOUND,
+    "cluster: clusterrolebindings": _UNBOUND,
+    "kube-system: roles": _UNBOUND_IN_KUBE_SYSTEM,
+    "kube-system: rolebindings": _UNBOUND_IN_KUBE_SYSTEM,
     "cluster: clusterrolebindings of its own": LeaderSetup.restart,
     "kube-system: rolebindings of its own": LeaderSetup.restart,
     "own: pods/log": rewire,
