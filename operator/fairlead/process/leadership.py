@@ -36,7 +36,7 @@ class Leadership:
                 writes_for_s=lambda: self.left_s,
                 on_response=core.api_requests.add,
             ),
-            model=core.model,
+            model=core.strategies.model,
             settings=lambda: operator.file.settings,
             service=OperatorService(
                 namespace=settings.namespace,
@@ -54,7 +54,7 @@ class Leadership:
             ),
             nodes=lambda: len(core.mirror.nodes.slots) if core.mirror_feed.synced else None,
             is_leader=lambda: self.is_leader,
-            warnings=LintCache(core.model, lambda: core.policies.options),
+            warnings=LintCache(core.strategies.model, lambda: core.policies.options),
             metrics=LeaderMetrics(core.metrics),
         )
         self.runtime = Runtime(

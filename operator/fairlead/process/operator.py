@@ -25,6 +25,7 @@ from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.document_writer import write_document
 from fairlead.kube.watch.secrets import SECRETS, Secrets
+from fairlead.logs import RateLimiter
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.peer_certificates import PREVIOUS, PREVIOUS_SECRET, PeerCertificates
@@ -34,7 +35,6 @@ from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
 from fairlead.process.tasks import do_nothing, every, listen, told_to_stop
-from fairlead.replica_state import DataEntryState
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps
@@ -140,13 +140,14 @@ class OperatorReplica:
         core.reloader.stays = callers.stays
         policies = WatchedPolicies(client, core.reloader, core.last_good)
         self.rejected = RejectedPods()
+        self._rate_limiter = RateLimiter()
         self.received = ReceivedReviews()
         self.admission = AdmissionServer(
             certificates.tls,
             lambda body: review_steps(
-                body, core.model, core.policies.options, core.policies.serving.policies, self.received
+                body, core.strategies.model, core.policies.options, core.policies.serving.policies, self.received
             ),
-            core.refuse,
+            core.refusals.add,
             lambda: file.settings.admission.client_ca,
             observe=core.metrics.histogram(
                 "fairlead_admission_request_duration_seconds",
@@ -174,7 +175,7 @@ class OperatorReplica:
             rejected=self.rejected,
             faults=lambda: self.settings_reloader.faults,
         )
-        self.aside = StepAside(self._measured, self._set_aside)
+        self.aside = StepAside(self._lacking, self._set_aside)
         if lead is not None:
             self._add_candidate(lead(self))
 
@@ -213,7 +214,7 @@ class OperatorReplica:
         try:
             await write_document(self.core.client, PREVIOUS, document, obj, where)
         except ClusterError as error:  # retried soon
-            if (more := self.core.rate_limiter.allow(PREVIOUS_SECRET)) is not None:
+            if (more := self._rate_limiter.allow(PREVIOUS_SECRET)) is not None:
                 extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}
                 LOG.warning("certificates_before.write_failed", extra=extra)
 
@@ -230,9 +231,9 @@ class OperatorReplica:
         return self.own.client()
 
     def _compile_options(self) -> CompileOptions:
-        prefixes, custom = self.file.settings.annotation_prefixes, self.core.custom
+        prefixes, strategies = self.file.settings.annotation_prefixes, self.core.strategies
         servers = {one.name: one.max_entries for one in self.file.settings.prometheus}
-        return CompileOptions(self.core.strategies, prefixes, custom, servers, clock=thread_time)
+        return CompileOptions(strategies.built_in, prefixes, strategies.custom, servers, clock=thread_time)
 
     def _state(self, caller: str, path: str) -> bytes | None:
         if caller != OPERATOR:
@@ -243,9 +244,9 @@ class OperatorReplica:
     async def _check_aside(self) -> None:
         self.aside.check()
 
-    def _measured(self) -> Iterator[DataEntryState]:
-        for entries in self.core.data.entries().values():
-            yield from entries
+    def _lacking(self) -> Iterator[str]:
+        for capability in self.core.capabilities:
+            yield from capability.lacking()
 
     def _set_aside(self, why: str) -> None:
         self.replica.server.aside = why
@@ -266,7 +267,7 @@ class OperatorReplica:
                 conflicts=state.conflicts if state is not None else {},
                 refused=self.rejected.rejected_alone(),
                 missed=self.rejected.missed,
-                refused_connections=core.refused_connections.recent(now),
+                refused_connections=core.refusals.recent(),
                 authorities=trust.trusts if trust is not None else "",
                 issuer=trust.issuer if trust is not None else "",
                 missing_permissions=self._missing_permission(),
@@ -284,9 +285,8 @@ class OperatorReplica:
         """Return the first missing permission; "" if there is none."""
         reflectors = [*self.replica.parts.reflectors.values(), self._managed, self.secrets]
         of_watches = (one.state.missing_permission for one in reflectors)
-        others = (self.core.last_good.missing_permission, self.core.bindings.missing)
         of_capabilities = (text for one in self.core.capabilities for text in one.missing_permissions())
-        return next(filter(None, (*of_watches, *others, *of_capabilities)), "")
+        return next(filter(None, (*of_watches, self.core.last_good.missing_permission, *of_capabilities)), "")
 
 
 async def operate(settings: OperateSettings, lead: Lead | None = None) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from fairlead import __version__
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.logs import FaultError
+from fairlead.logs import FaultError, RateLimiter
 from fairlead.pki.identities import OPERATOR
 from fairlead.process.gc_tuning import collect_in_small_steps, give_back, keep_heap, tidy_up, tidy_up_all
 from fairlead.process.health import Components, Probes, checks, gauges
@@ -30,7 +30,6 @@ from fairlead.process.tasks import (
     listen,
     raise_descriptor_limit,
 )
-from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
 from fairlead.webhook.extender.decisions import Listeners
@@ -123,7 +122,7 @@ class Replica:
         self.port = self.probes_port = 0
         settings = core.settings
         calls = Dispatcher(
-            Binder(core.bindings, core.devices.granter),
+            core.binder,
             callers.caller,
             core.state,
             settings.timeout_s,
@@ -135,7 +134,7 @@ class Replica:
             certificates.tls,
             calls.routes(),
             calls.authorize,
-            core.refuse,
+            core.refusals.add,
             settings.max_body,
             max(1.0, settings.timeout_s),
             pages=pages or {},
@@ -153,7 +152,7 @@ class Replica:
             capabilities=core.capabilities,
             background=background or {},
         )
-        self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refuse)
+        self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refusals.add)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises OSError if it cannot listen, or cannot read its files."""
@@ -165,8 +164,8 @@ class Replica:
             server.pages = {**server.pages, **below}
         raise_descriptor_limit()
         async with AsyncExitStack() as stack:
-            if core.custom:
-                stack.enter_context(endless_strategies_interrupted(core.guard))
+            if core.strategies.custom:
+                stack.enter_context(endless_strategies_interrupted(core.strategies.guard))
             self.probes_port = await listen(self.probes.start, settings.probes)
             stack.push_async_callback(self.probes.stop)
             if not await done_before(stop, self._begin()):
@@ -246,7 +245,7 @@ class Replica:
 
     async def _precompute(self) -> None:
         """Use idle time to precompute verdicts of the next call, and to recheck rejected pods."""
-        core, idle = self.core, IdleTime(self.rejected)
+        core, idle, rate_limiter = self.core, IdleTime(self.rejected), RateLimiter()
         while True:
             await asyncio.sleep(_IDLE_S)
             now = core.now()  # first: a clock that went back makes a new state
@@ -257,7 +256,7 @@ class Replica:
             try:
                 idle.use(serving, when)
             except Exception as error:  # the call that fails gets an error; the others must still be answered
-                if (more := core.rate_limiter.allow("idle")) is not None:
+                if (more := rate_limiter.allow("idle")) is not None:
                     LOG.exception("precompute.fault", exc_info=FaultError(error), extra=more)
 
 

@@ -4,25 +4,21 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic, perf_counter_ns, thread_time
+from time import thread_time
 from typing import Final
 
 from fairlead.kube.http.client import Client
-from fairlead.logs import RateLimiter
 from fairlead.metrics import PROCESS, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.process.settings import ServingSettings
 from fairlead.render.operator_settings import OperatorSettings
-from fairlead.strategies.guard import StrategyGuard
-from fairlead.strategies.registry import installed, policy_with
-from fairlead.webhook.binding.binding_client import BindingClient
+from fairlead.strategies.registry import load_strategies
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
-from fairlead.webhook.extender.callers import RefusedConnections
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.https.tls import DISTRUSTED
+from fairlead.webhook.https.refusals import Refusals
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.measured_data.measured_data import MeasuredData
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
@@ -32,8 +28,6 @@ from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
 
 LOG: Final = logging.getLogger(__name__)
-_TRUSTED_AFTER_S: Final = 60.0
-"""Time in which a leader is elected and has made the API server trust the admission check."""
 
 
 class ServingCore:
@@ -43,25 +37,20 @@ class ServingCore:
         """`source`: where the policies come from; it labels their last good generations."""
         self.settings = settings
         self.client = client
-        self._started = monotonic()
         self.metrics = Metrics(collectors=PROCESS)
         self.now = TimeOfDay()
-        self.strategies: Final = {one.name: one for one in installed()}
-        self.model: Final = policy_with(self.strategies.values())
-        self.guard: Final = StrategyGuard()
-        self.custom: Final = self.guard.guard(settings.custom)
+        self.strategies: Final = load_strategies(settings.custom)
         if settings.custom:
             LOG.info("strategies.loaded", extra={"strategies": sorted(settings.custom)})
         self.mirror = Mirror(self.now)
         self.mirror_feed = MirrorFeed(client, self.mirror)
         self.last_good = LastGoodStore(RevisionClient(client, settings.namespace), source)
         self.policies = PolicyStore(
-            self.model,
-            CompileOptions(self.strategies, custom=self.custom, clock=thread_time),
+            self.strategies.model,
+            CompileOptions(self.strategies.built_in, custom=self.strategies.custom, clock=thread_time),
             on_good=self.last_good.keep,
             on_removed=self.last_good.forget,
         )
-        self.bindings = BindingClient(client)
         self.capabilities: Final[list[Capability]] = []
         self.reloader = PolicyReloader(self.policies, self.mirror, self.mirror_feed.set_interest, self.capabilities)
         self.now.went_back = self.reloader.rebuild
@@ -72,11 +61,7 @@ class ServingCore:
             "code",
         )
         client.on_response = self.api_requests.add
-        self._refused = self.metrics.counter(
-            "fairlead_webhook_refused", "Connections and calls that were refused, by the reason.", "reason"
-        )
-        self.refused_connections = RefusedConnections()
-        self.rate_limiter = RateLimiter()
+        self.refusals: Final = Refusals(self.metrics)
         errors = self.metrics.counter(
             "fairlead_rule_errors",
             "Evaluations of a rule that ended with an error; its onError decides then.",
@@ -94,7 +79,7 @@ class ServingCore:
             lambda policy, rule, count: faults.add(policy, rule, amount=count),
         )
         settings_folder = Path() if settings.settings is None else settings.settings.parent
-        self.data: Final = MeasuredData(
+        data = MeasuredData(
             client,
             self.mirror,
             settings.namespace,
@@ -103,8 +88,9 @@ class ServingCore:
             now=self.now,
             is_synced=self._is_synced,
         )
-        self.devices: Final = DeviceGrants(client, self.bindings, self.mirror, settings.namespace, self._serving)
-        for capability in (self.data, self.devices):
+        grants = DeviceGrants(client, self.mirror, settings.namespace, self._serving)
+        self.binder: Final = grants.binder
+        for capability in (data, grants):
             self.add(capability)
 
     def add(self, capability: Capability) -> None:
@@ -128,19 +114,6 @@ class ServingCore:
     def state(self) -> ServingState | None:
         """Return the serving state; None until everything was listed once."""
         return self.reloader.state if self.mirror_feed.synced else None
-
-    def refuse(self, reason: str, peer: str) -> None:
-        """Count, remember and log a connection or a call that is refused."""
-        self._refused.add(reason)
-        self.refused_connections.add(peer, reason, perf_counter_ns())
-        if (more := self.rate_limiter.allow(reason)) is not None:
-            # the API server trusts the admission check only once the first leader has told it the authority
-            is_early = reason == f"admission: {DISTRUSTED}" and monotonic() - self._started < _TRUSTED_AFTER_S
-            LOG.log(
-                logging.INFO if is_early else logging.WARNING,
-                "connection.refused",
-                extra={"reason": reason, "peer": peer, **more},
-            )
 
     def add_rule_errors(self) -> None:
         """Add the rule errors counted since the last call to the totals."""

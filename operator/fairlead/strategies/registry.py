@@ -5,11 +5,24 @@ Nothing registers itself and nothing is cached, so adding a strategy means addin
 
 import importlib
 import pkgutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
 from fairlead.strategies.contract import Strategy
+from fairlead.strategies.guard import StrategyGuard
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStrategies:
+    """Strategies of a process: the built-in ones, and custom ones with a guard around each of their functions."""
+
+    built_in: Mapping[str, Strategy]
+    custom: Mapping[str, Strategy]
+    guard: StrategyGuard
+    model: type[SchedulerExtenderPolicy]
+    """Model of the resource with all built-in strategies as fields."""
 
 
 class StrategyError(Exception):
@@ -48,6 +61,12 @@ def _modules_of(package: ModuleType) -> Iterator[ModuleType]:
 def installed_policy() -> type[SchedulerExtenderPolicy]:
     """Return the model of the resource with all built-in strategies, which is the one of the CRD."""
     return policy_with(installed())
+
+
+def load_strategies(custom: Mapping[str, Strategy]) -> LoadedStrategies:
+    """Return the installed strategies and these custom ones, with a new guard."""
+    built_in, guard = installed(), StrategyGuard()
+    return LoadedStrategies({one.name: one for one in built_in}, guard.guard(custom), guard, policy_with(built_in))
 
 
 def policy_with(strategies: Iterable[Strategy]) -> type[SchedulerExtenderPolicy]:

@@ -88,6 +88,10 @@ class Capability:
         """
         yield from ()
 
+    def lacking(self) -> Iterator[str]:
+        """Yield what this replica lacks although others may have it, so that it steps aside for them."""
+        yield from ()
+
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""
 

@@ -87,6 +87,9 @@ class Quotas(Capability):
     def missing_permissions(self) -> Iterator[str]:
         yield "you may not edit quotas"
 
+    def lacking(self) -> Iterator[str]:
+        yield "quotas (its API)"
+
     def register(self, metrics: Metrics) -> None:
         metrics.add(Gauges("fairlead_quotas", "Quotas.", (), lambda: {(): len(self.names)}))
 
@@ -153,6 +156,8 @@ def test_its_part_is_in_the_report(operator: OperatorReplica) -> None:
     operator.core.add(Quotas(operator.core))
     report = operator.report()
     assert (report.issuer, report.missing_permission) == ("0 quotas", "you may not edit quotas")
+    operator.aside.ask()
+    assert "quotas (its API)" in operator.replica.server.aside
 
 
 def test_a_capability_may_leave_out_every_part(operator: OperatorReplica) -> None:

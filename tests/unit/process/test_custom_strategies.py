@@ -56,10 +56,10 @@ def test_the_operator_compiles_with_them_whatever_its_settings_are(
     operator = OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(file))
     options = operator.core.policies.options
     assert [*options.custom] == [*_CUSTOM]
-    assert options.custom == operator.core.custom
+    assert options.custom == operator.core.strategies.custom
     (said,) = [one for one in caplog.records if one.message == "strategies.loaded"]
     assert vars(said)["strategies"] == ["template"]
-    assert "template" not in operator.core.strategies
+    assert "template" not in operator.core.strategies.built_in
 
 
 @in_loop
@@ -71,7 +71,7 @@ async def test_so_it_does_after_its_settings_have_changed(tmp_path: Path) -> Non
     await operator.settings_reloader.reload()
     options = operator.core.policies.options
     assert (options.annotation_prefixes, [*options.custom]) == (("example.com/",), [*_CUSTOM])
-    assert options.custom == operator.core.custom
+    assert options.custom == operator.core.strategies.custom
 
 
 def _forever(*_: object) -> Verdict:
@@ -101,4 +101,4 @@ async def test_one_that_does_not_return_ends_no_call_of_others(tmp_path: Path) -
             assert json.loads(reply.body)["NodeNames"] == ["a", "b"]
         again = json.loads((await connection.call("/filter", endless)).body)
         assert (again["Error"], again["NodeNames"]) == ("", [])
-        assert one.core.guard.entered < 5, "it was not asked again"
+        assert one.core.strategies.guard.entered < 5, "it was not asked again"

@@ -5,6 +5,7 @@ from pathlib import Path
 import yaml
 
 from fairlead.process.settings_file import load_settings
+from fairlead.webhook.measured_data.measured_data import MeasuredData
 from scripted.loop import in_loop
 from support.policy import obj
 from support.process.standalone import Running, running
@@ -36,7 +37,8 @@ async def test_policies_are_compiled_again_when_the_servers_change(tmp_path: Pat
         _write(path, "ops", "default")
         await one.app.settings_reloader.reload()
         await _said(one, "serves")
-        await one.until(lambda: any(URL in poll.error for poll in one.core.data.feed.poll_states.values()))
+        (data,) = (each for each in one.core.capabilities if isinstance(each, MeasuredData))
+        await one.until(lambda: any(URL in poll.error for poll in data.feed.poll_states.values()))
 
 
 @in_loop

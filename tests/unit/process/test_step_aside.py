@@ -10,17 +10,20 @@ from fairlead.process.settings import Address, OperateSettings
 from fairlead.process.settings_file import SettingsFile
 from fairlead.replica_state import ASIDE_PATH, PATH, DataEntryState, FaultState
 from fairlead.webhook.capability import ReadinessCheck
+from fairlead.webhook.measured_data.measured_data import MeasuredData
 from scripted.server import login_to
 
 CUT = DataEntryState(
     name="load", source="prometheus default", nodes=1, error="refused", faults=(FaultState(why="is stale", nodes=1),)
 )
 
+WELL = DataEntryState(name="well", source="prometheus default", nodes=1, with_value=1)
+
 
 @pytest.fixture
 def operator(monkeypatch: pytest.MonkeyPatch) -> OperatorReplica:
     """A replica that is cut off from its server."""
-    monkeypatch.setattr(OperatorReplica, "_measured", lambda _: iter([CUT]))
+    monkeypatch.setattr(MeasuredData, "entries", lambda _: {"p": (CUT, WELL)})
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere)
     return OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None))
@@ -56,4 +59,4 @@ def test_readyz_names_the_entry_and_its_server(operator: OperatorReplica) -> Non
     assert serving(operator) == ReadinessCheck("serving", ok=True)
     operator.aside.ask()
     found = serving(operator)
-    assert (found.ok, "load (prometheus default)" in found.text) == (False, True)
+    assert (found.ok, "load (prometheus default)" in found.text, "well" in found.text) == (False, True, False)

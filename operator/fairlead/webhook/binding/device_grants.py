@@ -1,7 +1,7 @@
 """Device grants: ledgers and lists of unhealthy devices are watched, and binds of pods that ask for devices decided."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.replica_state import DEVICES_PATH, ReplicaState
+from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.binding.binding_client import BindingClient
 from fairlead.webhook.binding.device_survey import DeviceSurvey, GrantCounters
 from fairlead.webhook.binding.granter import Granter
@@ -30,7 +31,6 @@ class DeviceGrants(Capability):
     def __init__(
         self,
         client: Client,
-        bindings: BindingClient,
         mirror: Mirror,
         namespace: str,
         serving: Callable[[], Sequence[CompiledPolicy]],
@@ -38,15 +38,17 @@ class DeviceGrants(Capability):
         """`namespace` has the ledgers; `serving` returns the policies that serve."""
         pods = PodDecoder(serving, mirror.namespace)
         views = MirrorViews(mirror, serving)
-        self._ledger_client = LedgerClient(bindings, namespace, pods.read)
+        self._bindings = BindingClient(client)
+        self._ledger_client = LedgerClient(self._bindings, namespace, pods.read)
         self._ledgers = LedgerFeed(client, self._ledger_client, namespace, views, mirror)
         self._unhealthy = UnhealthyFeed(client, mirror)
         self._serving = serving
         self._survey = DeviceSurvey(mirror, views, serving)
         self._counters = GrantCounters()
         writer = LedgerWriter(self._ledger_client, views)
-        self.granter: Final = Granter(mirror, self._ledger_client, writer, views)
-        self.granter.on_bind = self._counters.count_bind
+        granter = Granter(mirror, self._ledger_client, writer, views)
+        granter.on_bind = self._counters.count_bind
+        self.binder: Final = Binder(self._bindings, granter)
         self._ledger_client.on_write = self._counters.wrote
         self._ledgers.sink.on_removed = writer.forget
 
@@ -73,6 +75,11 @@ class DeviceGrants(Capability):
     async def tend(self) -> None:
         """Delete the ledgers of nodes that are gone."""
         await self._ledgers.delete_unused()
+
+    def missing_permissions(self) -> Iterator[str]:
+        """Yield the permission that a bind was refused for want of: for the Binding, the ledger or the pod."""
+        if self._bindings.missing:
+            yield self._bindings.missing
 
     def register(self, metrics: Metrics) -> None:
         """Register the metrics of grants and devices."""

@@ -68,6 +68,11 @@ class MeasuredData(Capability):
         for text in self.feed.remarks():
             yield ReadinessCheck("data", ok=True, text=text)
 
+    def lacking(self) -> Iterator[str]:
+        """Yield the entries without any value whose source cannot be reached, each with the source."""
+        for entries in self.entries().values():
+            yield from (f"{one.name} ({one.source})" for one in entries if one.is_cut_off)
+
     def register(self, metrics: Metrics) -> None:
         """Register the metrics of entries and polls."""
         self._report.register(metrics)

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Final
 
-from fairlead.replica_state import DataEntryState
-
 LOG: Final = logging.getLogger(__name__)
 ASKED_S: Final = 30.0
 """How long a request lasts."""
@@ -24,12 +22,12 @@ class StepAside:
 
     def __init__(
         self,
-        entries: Callable[[], Iterable[DataEntryState]],
+        lacking: Callable[[], Iterable[str]],
         on_change: Callable[[str], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """`entries` returns the measured entries; `on_change` is told why the replica is aside, or "" if it is not."""
-        self._entries, self._on_change, self._clock = entries, on_change, clock
+        """`lacking` returns what it lacks; `on_change` is told why the replica is aside, or "" if it is not."""
+        self._find_lacking, self._on_change, self._clock = lacking, on_change, clock
         self._since: float | None = None
         self._until = self._not_before = 0.0
 
@@ -64,4 +62,4 @@ class StepAside:
             self._on_change("")
 
     def _lacking(self) -> str:
-        return ", ".join(sorted({f"{one.name} ({one.source})" for one in self._entries() if one.is_cut_off}))
+        return ", ".join(sorted({*self._find_lacking()}))

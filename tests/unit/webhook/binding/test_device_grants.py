@@ -11,7 +11,6 @@ from fairlead.control.status.build import StatusInputs, build_status
 from fairlead.kube.http.client import Client
 from fairlead.mirror.mirror import Mirror
 from fairlead.replica_state import PolicyState, ReplicaState
-from fairlead.webhook.binding.binding_client import BindingClient
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from policies.good import device_share
 from scripted.loop import in_loop
@@ -48,7 +47,7 @@ async def test_a_refused_watch_of_unhealthy_devices_is_reported_with_the_policie
         return web.json_response({"kind": "Status", "message": REFUSED}, status=403)
 
     async with Server(refused) as server, Client(server.login()) as client:
-        grants = DeviceGrants(client, BindingClient(client), Mirror(lambda: 0), "own", lambda: serving)
+        grants = DeviceGrants(client, Mirror(lambda: 0), "own", lambda: serving)
         tasks = [asyncio.ensure_future(grants.run()), asyncio.ensure_future(grants.follow(serving))]
         while not any(one.state.last_error for one in grants.on_demand.values()):
             await asyncio.sleep(0.01)

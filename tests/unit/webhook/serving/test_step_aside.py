@@ -4,24 +4,20 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.webhook.serving.step_aside import ASKED_S, LONGEST_S, REST_S, StepAside
 
-CUT = DataEntryState(
-    name="load", source="prometheus default", nodes=1, error="refused", faults=(FaultState(why="is stale", nodes=1),)
-)
-WELL = DataEntryState(name="load", source="prometheus default", nodes=1, with_value=1)
+LOAD = "load (prometheus default)"
 
 
 @dataclass
 class Replica:
-    entry: DataEntryState = CUT
+    lacking: list[str] = field(default_factory=lambda: [LOAD])
     seconds: float = 100.0
     changes: list[str] = field(default_factory=list)
     state: StepAside = field(init=False)
 
     def __post_init__(self) -> None:
-        self.state = StepAside(lambda: [self.entry], self.changes.append, lambda: self.seconds)
+        self.state = StepAside(lambda: self.lacking, self.changes.append, lambda: self.seconds)
 
     @property
     def is_aside(self) -> bool:
@@ -52,14 +48,14 @@ def test_it_says_why_it_is_aside(replica: Replica) -> None:
 
 
 def test_it_does_not_if_it_lacks_nothing(replica: Replica) -> None:
-    replica.entry = WELL
+    replica.lacking = []
     replica.state.ask()
     assert not replica.changes
 
 
 def test_it_comes_back_with_its_values(replica: Replica) -> None:
     replica.state.ask()
-    replica.entry = WELL
+    replica.lacking = []
     assert not replica.pass_time(1)
     assert [*map(bool, replica.changes)] == [True, False]
 
