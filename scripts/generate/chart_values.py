@@ -274,14 +274,14 @@ class DashboardValues(Params):
     labels: Labels = Field(default_factory=lambda: {"grafana_dashboard": "1"})
     """Labels by which the sidecar selects it."""
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations of it, such as the folder that the sidecar puts it in."""
+    """Annotations of the ConfigMap, such as the folder that the sidecar puts it in."""
 
 
 class MetricsServiceValues(Params):
     """Service by which Prometheus finds the replicas."""
 
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations of it."""
+    """Annotations of the Service for metrics."""
 
 
 class MetricsValues(Params):
@@ -381,7 +381,7 @@ class Values(OperatorSettings):
     common_labels: Labels = Field(default_factory=dict)
     """Labels of every object of the chart."""
     extra_objects: Listed[Free | str] = ()
-    """Additional objects, as maps or as texts. Templates in them are rendered."""
+    """Additional objects, as maps or as strings. Templates in them are rendered."""
     name_override: Annotated[str, Field(max_length=40), _NAME] = ""
     """Name of the objects after that of the release, instead of the chart's. The label app.kubernetes.io/name stays
     `fairlead`, by which `fairlead status` finds the operator."""

@@ -93,9 +93,10 @@ class OperatorSettings(Params):
     """Whether policies may name schedulers that are not listed. Deny: such policies are not accepted, and a scheduler
     that runs for them is deleted after 10 minutes."""
     max_unlisted_schedulers: Annotated[int, Field(ge=0, le=200)] = 10
-    """Maximum number of schedulers that are not listed. It stops none; new ones start by their oldest policies."""
+    """Maximum number of schedulers that are not listed. None that runs is stopped; new ones start in the order of their
+    oldest policies."""
     max_policies: Annotated[int, Field(ge=1, le=5_000)] = 500
-    """Maximum number of policies that serve. The oldest come first; of a newer one, its failurePolicy decides."""
+    """Maximum number of policies that serve. The oldest serve; for pods of newer ones, their failurePolicy decides."""
     assigned_user_ids: bool = False
     """true: the pods of schedulers do not set a user, because the cluster assigns one. The chart detects OpenShift."""
     tls: TlsSettings = TlsSettings()

@@ -114,7 +114,7 @@ class PrometheusServer(Params):
     """
 
     name: Name
-    """Name that policies give as server; theirs is default if they give none."""
+    """Name that policies give as server. Policies that give none use the server named default."""
     url: Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_without_user), _URL]
     """URL without /api/v1, such as https://prometheus.monitoring.svc:9091."""
     ca: AuthorityKey | None = None
