@@ -8,10 +8,11 @@ SEED ?= 1
 KUBERNETES ?=
 ONLY ?=
 LASTS ?= 300
+VERSION ?=
 OLDER := 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills dist site pictures lock cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills release dist site pictures lock cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +67,9 @@ grants-cases: setup ## interleavings of replicas that grant devices: CASES of th
 drills: setup ## a flood of the ports, an author of hostile policies, and pods all the while: LASTS (300) seconds each
 	$(BIN)/python -m testbed build
 	FAIRLEAD_DRILL_S=$(LASTS) $(BIN)/pytest tests/e2e/test_drills.py
+
+release: setup ## set VERSION (0.2.0, 0.2.0-rc.1) in every place, commit and tag; refuses a tree that is not clean or fails
+	@$(RELEASE) release "$(VERSION)"
 
 dist: setup ## wheel and source distribution in dist/, checked, and tried in an empty environment
 	@$(RELEASE) dist

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from release import dist
+from release import bump, dist
 from release.project import ReleaseError, say
 
 
@@ -13,6 +13,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     steps = parser.add_subparsers(required=True, metavar="STEP")
     steps.add_parser("dist", help=dist.__doc__).set_defaults(run=lambda _: dist.main())
+    version = steps.add_parser("release", help=bump.__doc__)
+    version.add_argument("version", nargs="?", default="")
+    version.set_defaults(run=lambda of: bump.main(of.version))
     options = parser.parse_args(arguments)
     try:
         options.run(options)

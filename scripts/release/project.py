@@ -61,6 +61,15 @@ def run(command: Sequence[str | Path], *, where: Path = ROOT, environment: Mappi
         raise ReleaseError(f"`{shlex.join(words)}` failed")
 
 
+def output_of(command: Sequence[str | Path]) -> str:
+    """Run a program and return what it prints, without the line's end; its failure is one line with what it said."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ReleaseError(f"`{shlex.join(words)}` failed: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
 def tool(name: str) -> Path:
     """Return a program of the environment that runs this."""
     return Path(sys.executable).with_name(name)

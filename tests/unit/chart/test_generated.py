@@ -9,6 +9,7 @@ import pytest
 import yaml
 from generate import access, chart
 from generate.chart_values import Values
+from release.project import semver
 
 from fairlead import __version__
 from fairlead.api.parse import parse_params
@@ -69,9 +70,11 @@ def test_the_api_server_asks_where_the_operator_answers() -> None:
 
 
 def test_the_chart_is_of_this_version() -> None:
-    assert _CHART["appVersion"] == __version__
+    assert _CHART["appVersion"] == semver(__version__)
     image = Values().image
-    assert f"{image.registry}/{image.repository}:{__version__}" in _CHART["annotations"]["artifacthub.io/images"]
+    assert (
+        f"{image.registry}/{image.repository}:{semver(__version__)}" in _CHART["annotations"]["artifacthub.io/images"]
+    )
 
 
 def _objects(node: dict[str, Any], path: str) -> list[tuple[str, dict[str, Any]]]:
