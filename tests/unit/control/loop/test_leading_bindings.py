@@ -119,6 +119,19 @@ def test_drift_of_a_binding_that_is_corrected_before_another_one_fails_is_report
     with_scheduler(story)
 
 
+def test_a_right_to_write_a_binding_is_named_while_it_is_missing() -> None:
+    async def story(cluster: FakeCluster, wire: Wire) -> None:
+        wire.lacks = (f"clusterrolebindings {BINDING[3]}",)
+        cluster.api.edit(BINDING, subjects=[])
+        await until("it", lambda: condition(cluster, "Ready")[1] == "Forbidden", 60)
+        assert "resources: [clusterrolebindings], verbs: [patch]" in condition(cluster, "Ready")[2]
+        wire.lacks = ()
+        await until("Ready", lambda: condition(cluster, "Ready")[:2] == ("True", "Ready"), 60)
+        assert bound(cluster) == {("kube-scheduler-s",)}
+
+    with_scheduler(story)
+
+
 def test_the_account_of_a_paused_scheduler_stays_bound() -> None:
     async def story(cluster: FakeCluster, _: Wire) -> None:
         cluster.api.edit(POLICY, metadata={"annotations": {PAUSED: "true"}})
