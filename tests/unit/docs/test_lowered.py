@@ -47,6 +47,18 @@ def test_the_policies_are_found() -> None:
     assert {"README.md", "docs/guide/expressions.md", "docs/guide/first-policy.md", "docs/guide/testing.md"} <= pages
 
 
+def test_what_the_engine_costs_is_one_figure_wherever_it_is_said() -> None:
+    lines = "filters:\n- {name: a, expression: \"node.metadata.creationTimestamp.getHours('Europe/Berlin') == 1\"}\n"
+    (said,) = [one.message for one in report_of(spec(lines)).findings if one.reason == "RunsOnEngine"]
+    figure = said.partition("which takes ")[2]
+    assert re.fullmatch(r"about \d+ us per node instead of 1 us", figure)
+    for page in _PAGES:
+        text = " ".join(page.read_text().split()) if page.parent.name != "decisions" else ""
+        near = re.findall(r"[^.|]*\b(?:engine|getHours)\b[^.|]*", text)
+        assert [one for one in near if re.search(r"\d us\b", one) and figure not in one] == [], page
+        assert [one for one in near if re.search(r"\btimes (?:slower|as slow)", one)] == [], page
+
+
 @pytest.mark.parametrize("text", _FOUND.values(), ids=_FOUND)
 def test_every_expression_is_lowered(text: str) -> None:
     if "kind:" in text:
