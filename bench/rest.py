@@ -26,14 +26,15 @@ import yaml
 from bench import page
 from bench.measure import MILLI, Measured
 from bench.report import Line, Target, judged
-from fairlead.control.loop.controller import LEASE, now
+from fairlead.control.loop.controller import now
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
-from fairlead.pki.authority import LEAF_LIFE, SECRET, read
-from fairlead.pki.identities import OPERATOR
+from fairlead.pki.authority import LEAF_LIFE, read
+from fairlead.pki.identities import AUTHORITY_SECRET, OPERATOR
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import load_pair
+from fairlead.render.object_names import LEASE
 from fairlead.replica_state import PATH, decode
 from testbed import node_template, nodes
 from testbed.api import Api, Object, wait_for
@@ -157,7 +158,7 @@ def _serving(one: Asked) -> str:
 async def _context(kubeconfig: Path) -> ssl.SSLContext:
     """What the leader shows."""
     async with Client(from_kubeconfig([kubeconfig])) as client:
-        secret = await Secrets(client, NAMESPACE).get(SECRET)
+        secret = await Secrets(client, NAMESPACE).get(AUTHORITY_SECRET)
         if secret is None:
             raise RuntimeError("there is no authority")
         authority = read(secret.data)

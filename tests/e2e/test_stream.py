@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.pki.authority import SECRET as AUTHORITY
+from fairlead.pki.identities import AUTHORITY_SECRET as AUTHORITY
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.object_names import CONFIG_HASH
 from fairlead.render.plan import TLS_FOLDER

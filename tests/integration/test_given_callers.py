@@ -14,8 +14,7 @@ from fairlead.control.loop.controller import now
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
 from fairlead.pki.tls_context import client_context
-from fairlead.process.peer_certificates import PREVIOUS_SECRET
-from fairlead.render.object_names import OPERATOR_SECRET, ObjectNames
+from fairlead.render.object_names import OPERATOR_SECRET, PREVIOUS_SECRET, ObjectNames
 from fairlead.replica_state import PATH
 from support.process.operating import HOST, Operating
 from support.webhook import body

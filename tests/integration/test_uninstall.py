@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from fairlead.cli.main import main
-from fairlead.control.status.writer import STATUS_MANAGER
+from fairlead.render.object_names import STATUS_MANAGER
 from support.chart.chart import NAMESPACE
 from support.chart.release import refused
 from support.kube.crd import POLICIES

@@ -20,8 +20,6 @@ from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import Pair, Purpose, issue_leaf
 from fairlead.pki.parsing import CertificateInfo, read_certificate
 
-SECRET: Final = "fairlead-ca"  # noqa: S105  a name
-"""Name of the Secret."""
 LIFE: Final = timedelta(days=3650)
 LEAF_LIFE: Final = timedelta(days=30)
 

@@ -10,6 +10,8 @@ REPLICAS: Final = "app.kubernetes.io/name=fairlead,app.kubernetes.io/component=o
 """Label selector of the operator's Deployment and pods, as the chart has them by default."""
 NAMESPACE: Final = "fairlead-system"
 """Namespace of the operator, as the documentation has it by default."""
+AUTHORITY_SECRET: Final = "fairlead-ca"  # noqa: S105  a name
+"""Secret of the operator's own authority."""
 NO_POD: Final = "fairlead-asks."
 """Name of the pod in the operator's probes: no pod's name ends with a dot."""
 _SCHEDULER: Final = "fairlead:scheduler:"

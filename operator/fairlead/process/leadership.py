@@ -5,7 +5,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from fairlead.control.certificates.leader_certificates import OwnAuthority
-from fairlead.control.loop.controller import LEASE, LeaderContext, OperatorService, leader_controller
+from fairlead.control.loop.controller import LeaderContext, OperatorService, leader_controller
 from fairlead.control.loop.kopf_runtime import Runtime, session
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.status.lint_cache import LintCache
@@ -14,6 +14,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, identity
 from fairlead.process.cluster_claim import ClusterClaim
+from fairlead.render.object_names import LEASE
 
 if TYPE_CHECKING:
     from fairlead.process.operator import OperatorReplica

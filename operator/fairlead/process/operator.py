@@ -28,13 +28,14 @@ from fairlead.kube.watch.secrets import SECRETS, Secrets
 from fairlead.logs import RateLimiter
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.process.peer_certificates import PREVIOUS, PREVIOUS_SECRET, PeerCertificates
+from fairlead.process.peer_certificates import PREVIOUS, PeerCertificates
 from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
 from fairlead.process.tasks import do_nothing, every, listen, told_to_stop
+from fairlead.render.object_names import PREVIOUS_SECRET
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps

@@ -19,12 +19,12 @@ from fairlead.documents import Document, Format
 from fairlead.kube.watch.secrets import PublicSecret
 from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import parsing
+from fairlead.render.object_names import PREVIOUS_SECRET
 
 LOG: Final = logging.getLogger(__name__)
 PREVIOUS_FOR: Final = timedelta(days=1)
 """How long a previous certificate is accepted: pods get a new one within minutes, copies by hand take longer."""
 CERTIFICATES_MAX: Final = 4
-PREVIOUS_SECRET: Final = "fairlead-certificates-before"  # noqa: S105  a name
 """The Secret with the previous certificates."""
 _Previous = dict[str, dict[str, datetime]]
 _remembered: Final = msgspec.json.Decoder(_Previous).decode

@@ -16,8 +16,8 @@ from fairlead.kube.watch.secrets import Secret, Secrets
 from fairlead.kube.watch.store import EventSink, Key
 from fairlead.pki import authority as authorities
 from fairlead.pki import parsing
-from fairlead.pki.authority import SECRET, Authority, AuthorityError, current_leaf, server_hosts
-from fairlead.pki.identities import OPERATOR, SERVER
+from fairlead.pki.authority import Authority, AuthorityError, current_leaf, server_hosts
+from fairlead.pki.identities import AUTHORITY_SECRET, OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
 from fairlead.pki.rotation import ROTATE, ReplicaTrust
 from fairlead.pki.tls_context import client_context
@@ -142,7 +142,7 @@ class CertificateRefresher:
         namespace = self._settings.namespace
         made = SchedulerCertificates(
             self._secrets,
-            SECRET,
+            AUTHORITY_SECRET,
             lambda name: ObjectNames(name, namespace).certificate,
             lambda name: ObjectNames(name, namespace).labels,
             lambda: datetime.now(UTC),
@@ -166,7 +166,7 @@ class CertificateRefresher:
 
     def follow(self) -> Reflector[Secret]:
         """Return the watch of the authority's Secret."""
-        return self._secrets.follow(SECRET, self.material)
+        return self._secrets.follow(AUTHORITY_SECRET, self.material)
 
     def client(self) -> ssl.SSLContext:
         """Return the TLS context with which the operator calls its replicas. Thread-safe."""

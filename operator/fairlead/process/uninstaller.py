@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.api.names import API_VERSION, GROUP, KIND, scheduler_of
-from fairlead.control.decide.decide import deletion_order
+from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
-from fairlead.control.loop.controller import LEASE
 from fairlead.control.loop.waker import CAPACITIES
 from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
@@ -21,17 +20,22 @@ from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.uninstalled import uninstalled_status
-from fairlead.control.status.writer import STATUS_MANAGER
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES
 from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resource, decode_object
-from fairlead.pki import authority
-from fairlead.pki.identities import REPLICAS
+from fairlead.pki.identities import AUTHORITY_SECRET, REPLICAS
 from fairlead.process.cluster_claim import CLAIMS
-from fairlead.process.peer_certificates import PREVIOUS_SECRET
-from fairlead.render.object_names import MANAGED_BY, MANAGER, SCHEDULER_LABEL, Object
+from fairlead.render.object_names import (
+    LEASE,
+    MANAGED_BY,
+    MANAGER,
+    PREVIOUS_SECRET,
+    SCHEDULER_LABEL,
+    STATUS_MANAGER,
+    Object,
+)
 from fairlead.webhook.serving.last_good import LABEL as LAST_GOOD
 from fairlead.webhook.serving.last_good import REVISIONS
 
@@ -40,7 +44,7 @@ FINALIZER: Final = f"{GROUP}/finalizer"
 _OURS: Final = f"{MANAGED_BY}={MANAGER}"
 _UNLABELLED: Final = (
     ("Lease", LEASE),
-    ("Secret", authority.SECRET),
+    ("Secret", AUTHORITY_SECRET),
     ("Secret", PREVIOUS_SECRET),
     ("ConfigMap", MANAGED_SCHEDULERS),
 )

@@ -13,6 +13,7 @@ from fairlead.api.names import GROUP
 Object = dict[str, Any]
 """Object of the API as plain data."""
 MANAGER: Final = "fairlead"
+STATUS_MANAGER: Final = "fairlead-status"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 SCHEDULER_LABEL: Final = f"{GROUP}/scheduler"
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
@@ -22,6 +23,10 @@ SERVER_SECRET: Final = "fairlead-webhook-tls"  # noqa: S105  a name
 """Secret of the replicas' provided server certificate."""
 OPERATOR_SECRET: Final = "fairlead-operator-tls"  # noqa: S105
 """Secret of the provided client certificate with which the leader calls replicas."""
+PREVIOUS_SECRET: Final = "fairlead-certificates-before"  # noqa: S105
+"""Secret of the provided certificates that were presented before the current ones."""
+LEASE: Final = "fairlead"
+"""Lease of the operator's leader."""
 
 _PREFIX: Final = "kube-scheduler-"
 _CHILD_MAX: Final = 46

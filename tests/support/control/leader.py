@@ -23,8 +23,8 @@ from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.metrics import Metrics
-from fairlead.pki.authority import SECRET, Authority, current_leaf, read, server_hosts
-from fairlead.pki.identities import OPERATOR, SERVER
+from fairlead.pki.authority import Authority, current_leaf, read, server_hosts
+from fairlead.pki.identities import AUTHORITY_SECRET, OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
 from fairlead.pki.parsing import digest, read_certificate
 from fairlead.pki.rotation import ReplicaTrust
@@ -208,7 +208,7 @@ def ground(
 
 async def _authority(cluster: Cluster, namespace: str) -> Authority:
     async with Client(from_kubeconfig([cluster.kubeconfig])) as client:
-        made = SchedulerCertificates(Secrets(client, namespace), SECRET, str, lambda _: {}, now)
+        made = SchedulerCertificates(Secrets(client, namespace), AUTHORITY_SECRET, str, lambda _: {}, now)
         return read((await made.ensure()).data)
 
 

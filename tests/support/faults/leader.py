@@ -16,6 +16,7 @@ from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.metrics import Metrics
 from fairlead.pki import authority as authorities
+from fairlead.pki.identities import AUTHORITY_SECRET
 from fairlead.pki.issuing import Pair
 from fairlead.render.object_names import SCHEDULER_LABEL
 from fairlead.render.operator_settings import OperatorSettings
@@ -84,7 +85,7 @@ def around(cluster: FakeCluster) -> Iterator[None]:
         return ""
 
     def new(_: object) -> Pair:
-        there = ("", "secrets", NAMESPACE, authorities.SECRET) in cluster.api.objects
+        there = ("", "secrets", NAMESPACE, AUTHORITY_SECRET) in cluster.api.objects
         return _PAIRS[there]
 
     if not _PAIRS:

@@ -11,7 +11,8 @@ from fairlead.documents import FORMAT
 from fairlead.kube.watch.secrets import Certificate, PublicSecret, SecretMetadata
 from fairlead.pki import parsing
 from fairlead.pki.issuing import Pair, create_authority, issue_leaf
-from fairlead.process.peer_certificates import CERTIFICATES_MAX, PREVIOUS_FOR, PREVIOUS_SECRET, PeerCertificates
+from fairlead.process.peer_certificates import CERTIFICATES_MAX, PREVIOUS_FOR, PeerCertificates
+from fairlead.render.object_names import PREVIOUS_SECRET
 from support.webhook.tls import NOW, YEAR, of_no_version
 
 CA = create_authority("ca", NOW, YEAR)

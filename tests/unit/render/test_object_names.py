@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.control.reconcile.managed_schedulers import NAME as EVER
-from fairlead.pki.authority import SECRET as AUTHORITY
+from fairlead.pki.identities import AUTHORITY_SECRET as AUTHORITY
 from fairlead.render.object_names import OPERATOR_SECRET, SERVER_SECRET, ObjectNames, digest
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from support.render.schedulers import LONGEST, SCENES

@@ -25,8 +25,8 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.http.port_forward import port_forward
 from fairlead.kube.resources import PODS, ObjectRef
 from fairlead.kube.watch.secrets import Secrets
-from fairlead.pki.authority import SECRET, AuthorityError, read
-from fairlead.pki.identities import NAMESPACE, OPERATOR, REPLICAS
+from fairlead.pki.authority import AuthorityError, read
+from fairlead.pki.identities import AUTHORITY_SECRET, NAMESPACE, OPERATOR, REPLICAS
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import client_context
 from fairlead.policy.compile.model import CompiledPolicy
@@ -136,7 +136,7 @@ async def _context(client: Client, home: str, host: str) -> ssl.SSLContext:
     """Return the TLS context of the operator, with its own authority or with the certificates that it was provided."""
     secrets = Secrets(client, home)
     try:
-        secret = await secrets.get(SECRET)
+        secret = await secrets.get(AUTHORITY_SECRET)
         if secret is None:
             return await ProvidedCertificates(secrets, host, lambda: datetime.now(UTC)).context()
         authority = read(secret.data)

@@ -8,8 +8,8 @@ from fairlead.cli.inputs.operator_survey import Obj, Survey
 from fairlead.cli.reports.status_data import STALE_S, PolicyRow, ProblemRow, ReplicaRow, SchedulerRow
 from fairlead.control.decide.rollout_observation import find_condition
 from fairlead.control.status.reasons import NOT_REVIEWED, REASONS
+from fairlead.render.object_names import LEASE
 
-LEASE: Final = "fairlead"
 _OTHER: Final = "fairlead_other_operator"
 """Labels and values by the name of the metric."""
 

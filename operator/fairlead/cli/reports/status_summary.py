@@ -21,11 +21,11 @@ from fairlead.cli.reports.status_data import (
     UnreadRow,
     WarningRow,
 )
-from fairlead.cli.reports.status_problems import LEASE, problems, uninstalled_at
+from fairlead.cli.reports.status_problems import problems, uninstalled_at
 from fairlead.control.decide.persisted_state import STATE
 from fairlead.control.decide.retention import SCHEDULER_S
 from fairlead.control.decide.rollout_observation import find_condition, is_ready, observe_rollout, pending_pod_reasons
-from fairlead.render.object_names import CONFIG_HASH, SCHEDULER_LABEL, ObjectNames
+from fairlead.render.object_names import CONFIG_HASH, LEASE, SCHEDULER_LABEL, ObjectNames
 
 _REJECTED: Final = "fairlead_filter_rejected_nodes_total"
 _STALENESS: Final = "fairlead_mirror_staleness_seconds"

@@ -21,6 +21,7 @@ from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki import authority as authorities
 from fairlead.pki import parsing
 from fairlead.pki.authority import Authority, AuthorityError, Phase
+from fairlead.pki.identities import AUTHORITY_SECRET
 from fairlead.pki.rotation import ReplicaTrust, WaitFor
 from fairlead.render.object_names import ObjectNames
 from fairlead.render.operator_settings import OperatorSettings
@@ -57,7 +58,7 @@ class LeaderCertificates:
         self._provided = ProvidedCertificates(secrets, host, now)
         self._issuer = SchedulerCertificates(
             secrets=secrets,
-            name=authorities.SECRET,
+            name=AUTHORITY_SECRET,
             secret_of=lambda name: ObjectNames(name, secrets.namespace).certificate,
             labels_of=lambda name: ObjectNames(name, secrets.namespace).labels,
             now=now,

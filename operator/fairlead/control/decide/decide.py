@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.persisted_state import PersistedState
 from fairlead.control.decide.retention import retained_wiring, retention_decision
 from fairlead.control.decide.rollout import RolloutPhase, next_step
@@ -170,11 +171,5 @@ def objects_to_prune(
     return [one for one in gone if one["kind"] == "Deployment"] if ends else gone
 
 
-def deletion_order(objects: Sequence[Object]) -> list[Object]:
-    """Return objects in the order of deletion: workloads before their certificates, permissions last."""
-    return sorted(objects, key=lambda one: _FIRST.index(one["kind"]) if one["kind"] in _FIRST else len(_FIRST))
-
-
-_FIRST: Final = ("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Lease", "ConfigMap", "Secret")
 _KEPT: Final = frozenset({"Secret"})
 """Kinds that are never pruned: certificates have their own life cycle."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
 from fairlead.control.certificates.leader_certificates import LeaderCertificates, OwnAuthority
@@ -42,7 +42,6 @@ from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
 
-LEASE: Final = "fairlead"
 """Name of the Lease: its holder leads."""
 
 

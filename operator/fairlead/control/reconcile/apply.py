@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.control.decide.decide import ReconcileDecision, deletion_order, objects_to_prune
+from fairlead.control.decide.decide import ReconcileDecision, objects_to_prune
+from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.drift import Drift, DriftLog
 from fairlead.control.decide.persisted_state import STATE, to_config_map
 from fairlead.control.reconcile.binding_subjects import SchedulerBindings

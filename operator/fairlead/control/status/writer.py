@@ -23,9 +23,9 @@ from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.kube.errors import ClusterError, ConflictError, NotFoundError
 from fairlead.kube.resources import POLICIES, decode_object
 from fairlead.logs import RateLimiter
+from fairlead.render.object_names import STATUS_MANAGER
 
 LOG: Final = logging.getLogger(__name__)
-STATUS_MANAGER: Final = "fairlead-status"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
