@@ -18,7 +18,9 @@ command also runs as `kubectl fairlead COMMAND`.
 argument, it also takes `-f FILE`, as kubectl does.
 
 An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same [object](json.md);
-later versions may add fields but remove none. Commands read a cluster with the permissions of the kubeconfig's user;
+later versions may add fields but remove none. Commands read a cluster with the permissions of the kubeconfig's user,
+and [log in](../guide/troubleshooting.md#when-the-command-line-cannot-log-in) as kubectl does: with exec plugins, which
+may ask at the terminal, as the service account of a pod, and through `HTTPS_PROXY`, which the operator does not use;
 only `fairlead operate`, `serve` and `uninstall` ever write to a cluster. A long run shows its
 progress on standard error: at a terminal in one line, which it erases at the end, elsewhere in a line every 10 s.
 
