@@ -1,12 +1,16 @@
 """Entry points of the program: `fairlead`, `kubectl fairlead` and `python -m fairlead`."""
 
+import gc
 import signal
 import sys
+
+_OBJECTS_NEW = 50_000
 
 
 def run() -> None:
     """Run the command line."""
     _restore_interrupt()
+    _collect_seldom()
     from fairlead.cli.main import main
 
     sys.exit(main())
@@ -15,6 +19,7 @@ def run() -> None:
 def complete() -> None:
     """Complete a command line that begins with `kubectl fairlead`; kubectl runs this."""
     _restore_interrupt()
+    _collect_seldom()
     from fairlead.cli.commands.completion import ASK
     from fairlead.cli.main import main
 
@@ -29,6 +34,14 @@ def _restore_interrupt() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _collect_seldom() -> None:
+    """Let the garbage collector wait for many new objects: imports make them and keep them, and commands are short.
+
+    Python would collect two hundred times until a command has loaded what it needs.
+    """
+    gc.set_threshold(_OBJECTS_NEW)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from fairlead.pki.identities import NAMESPACE
 from support.cli.status import SCENES
-from support.cli.status_api import api_server, kubeconfig
+from support.cli.status_api import api_server, items, kubeconfig
 
 _LOADED = """
 import sys
@@ -32,6 +33,12 @@ NOT_FOR_A_CLUSTER = (
     ),
     *("fairlead.api.v1alpha1", "fairlead.cel.engine", "fairlead.policy", "fairlead.process", "fairlead.webhook"),
 )
+OF_UNINSTALL = ("prometheus_client", "fairlead.process", "fairlead.webhook")
+NOT_WITHOUT_ITS_OPTION = (
+    *("cryptography", "fairlead.policy.lint.inspection", "fairlead.render.operator_settings", "fairlead.pki.issuing"),
+    *("fairlead.cli.inputs.checker", "fairlead.cli.inputs.prometheus_values", "fairlead.cli.inputs.replica_values"),
+)
+"""Modules that only files of policies, servers of values or the values of a replica need."""
 MODULES_MAX = 850
 REFUSED = 2
 COMPLETED = 0
@@ -84,3 +91,40 @@ def test_status_of_a_cluster_loads_no_more(tmp_path: Path, monkeypatch: pytest.M
         modules = _loaded(tmp_path, ["status"], 0)
     assert _among(modules, NOT_FOR_A_CLUSTER) == []
     assert len(modules) <= MODULES_MAX
+
+
+ANSWERS: Mapping[str, object] = {
+    **SCENES["well"][0],
+    "/version": {},
+    "/api/v1/nodes": items(
+        {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
+    ),
+    "/api/v1/namespaces": items({"metadata": {"name": "ml"}}),
+    "/api/v1/configmaps": items(),
+}
+
+
+def test_what_deletes_loads_nothing_that_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with api_server(ANSWERS, tmp_path) as file:
+        monkeypatch.setenv("KUBECONFIG", str(file))
+        modules = _loaded(tmp_path, ["uninstall", "--dry-run", "-n", NAMESPACE], REFUSED)
+    assert "fairlead.process.uninstaller" in modules, "the cluster answered, until it was asked for Secrets"
+    assert {*_among(modules, NOT_FOR_A_CLUSTER)} == {*_among(modules, OF_UNINSTALL)}
+
+
+JUDGING: dict[str, Sequence[str]] = {
+    "explain": ["explain", "--pending"],
+    "devices": ["devices"],
+    "simulate": ["simulate", "--policies", "live"],
+}
+
+
+@pytest.mark.parametrize("arguments", JUDGING.values(), ids=JUDGING)
+def test_what_judges_a_cluster_loads_what_its_options_need(
+    arguments: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with api_server(ANSWERS, tmp_path) as file:
+        monkeypatch.setenv("KUBECONFIG", str(file))
+        modules = _loaded(tmp_path, arguments, 0)
+    assert "fairlead.cli.inputs.simulated_cluster" in modules, "the cluster answered"
+    assert _among(modules, NOT_WITHOUT_ITS_OPTION) == []

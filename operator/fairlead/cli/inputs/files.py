@@ -9,10 +9,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console.output import with_progress
-from fairlead.cli.inputs.checker import Checker
+
+if TYPE_CHECKING:
+    from fairlead.cli.inputs.checker import Checker
 
 BYTES_MAX: Final = 4 << 20
 STDIN: Final = "-"
@@ -148,7 +150,7 @@ def _said(error: OSError | ValueError) -> str:
     return (said or str(error)).lower()
 
 
-def read_into(checker: Checker, names: Sequence[str]) -> tuple[list[str], bool]:
+def read_into(checker: "Checker", names: Sequence[str]) -> tuple[list[str], bool]:
     """Check the named files; return notes on directories without files, and whether a file cannot be read."""
     notes, unreadable = list[str](), False
     for file in with_progress("files", files([*names])):

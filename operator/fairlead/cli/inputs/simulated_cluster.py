@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.exits import CommandError
@@ -25,8 +25,6 @@ from fairlead.cli.inputs.cluster_reader import (
 from fairlead.cli.inputs.data_file import FileValues, MeasuredInput, file_values, read_data_file
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
 from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
-from fairlead.cli.inputs.prometheus_values import add_prometheus, servers_of
-from fairlead.cli.inputs.replica_values import add_replica_values
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
     nodes_of,
@@ -42,6 +40,9 @@ from fairlead.policy.nodes.annotated_values import moment
 from fairlead.simulation.simulation import Simulation, policies_for
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import SkippedRule, judgeable
+
+if TYPE_CHECKING:
+    from fairlead.render.prometheus_settings import PrometheusServer
 
 _MINUTE: Final = 60 * 10**9
 _MATCHED_MAX: Final = 20
@@ -148,7 +149,11 @@ async def gather(
     Only what `matters` says is measured.
     """
     arguments = access.options
-    servers = servers_of(arguments.prometheus)
+    servers: Sequence[PrometheusServer] = ()
+    if arguments.prometheus:
+        from fairlead.cli.inputs.prometheus_values import servers_of
+
+        servers = servers_of(arguments.prometheus)
     objects_live, policies_live = live_parts(arguments, options)
     in_files = [_in_files(one) for one in options]
     live, where = LiveObjects(), HERE
@@ -175,7 +180,10 @@ async def gather(
         said = f"judged at {timestamp_to_string(now)}, the newest time in {where}; --now gives another"
         data.notes.append(said)
     nodes = nodes_of_snapshot(live.snapshot, now)
-    await add_prometheus(data, servers, arguments.prometheus_token, every.policies, nodes, wanted=concerned)
+    if servers or arguments.prometheus_token is not None:
+        from fairlead.cli.inputs.prometheus_values import add_prometheus
+
+        await add_prometheus(data, servers, arguments.prometheus_token, every.policies, nodes, wanted=concerned)
     if objects_live:
         client = await access.client()
         await read_unhealthy(client, live.snapshot, concerned)
@@ -183,7 +191,10 @@ async def gather(
     if policies_live:  # an entry of a file may measure something else under its name
         named = {one.name for one in concerned}
         of_cluster = [one for one in compiled_of(live.policies) if one.name in named]
-        await add_replica_values(data, await access.client(), of_cluster)
+        if any(one.data for one in of_cluster):
+            from fairlead.cli.inputs.replica_values import add_replica_values
+
+            await add_replica_values(data, await access.client(), of_cluster)
     versions = [
         _judgeable(one, live, files, option, data) for one, files, option in zip(sets, in_files, options, strict=True)
     ]

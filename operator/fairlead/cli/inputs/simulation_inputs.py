@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -10,15 +10,16 @@ from fairlead.api.closest_name import closest_name
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, KIND
 from fairlead.cli.console import exits
 from fairlead.cli.console.exits import CommandError
-from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.files import BYTES_MAX, File, files
-from fairlead.cli.inputs.findings import Finding
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
 from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, SnapshotObject, spelt
 from fairlead.simulation.workloads import Workload, WorkloadRef, workloads
+
+if TYPE_CHECKING:
+    from fairlead.cli.inputs.findings import Finding
 
 SNAPSHOT_BYTES_MAX: Final = 4 << 30
 
@@ -40,6 +41,8 @@ class Pod:
 
 def policies_of(names: Sequence[str]) -> PolicySet:
     """Return the compiled policies of files and directories. Raises CommandError with the first error of lint."""
+    from fairlead.cli.inputs.checker import Checker
+
     checker = Checker(custom=custom_strategies())
     for file in files(names):
         if not file.empty:
@@ -257,7 +260,7 @@ def _data(file: File, bytes_max: int) -> bytes:
     return file.data
 
 
-def _said(finding: Finding) -> str:
+def _said(finding: "Finding") -> str:
     what = ": ".join(part for part in (finding.field, finding.message) if part)
     hint = finding.hint.partition("\n")[0]
     return f"{finding.file}:{finding.line}:{finding.column}: {what}" + (f"; {hint}" if hint else "")
