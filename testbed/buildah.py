@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from testbed.errors import ClusterError
 
-_STORE_MAX = 2 << 30
+_STORE_MAX = 4 << 30
 _PRIVATELY = ("unshare", "--mount", "--propagation=private")
 _OVERLAY = 'cd "$0" && mkdir low up work all && mount -t overlay -o lowerdir=low,upperdir=up,workdir=work overlay all'
 
@@ -45,12 +45,12 @@ class Buildah:
         """Whether the image is in the store."""
         return self._call("inspect", "--type=image", tag) == 0
 
-    def unpack(self, archive: Path, tag: str) -> None:
+    def unpack(self, archive: Path, tag: str, *, architecture: str = "") -> None:
         """Make an image of an archive of files."""
         with tempfile.TemporaryDirectory(dir=archive.parent) as folder:  # where there can be a link to it
             Path(folder, archive.name).hardlink_to(archive)
             Path(folder, "Dockerfile").write_text(_UNPACK.format(archive=archive.name))
-            self.build(Path(folder), tag)
+            self.build(Path(folder), tag, architecture=architecture)
 
     def build(
         self,
@@ -59,10 +59,12 @@ class Buildah:
         *,
         arguments: Mapping[str, str] = MappingProxyType({}),
         contexts: Mapping[str, Path] = MappingProxyType({}),
+        architecture: str = "",
     ) -> None:
         """Build what the folder's Dockerfile says, fetching nothing. The same input gives the same bytes."""
         command = ["build", "--isolation=chroot", "--pull=never", "--timestamp=0", f"--tag={tag}"]
         command += ["--layers"] if self.keeps_steps else []
+        command += [f"--platform=linux/{architecture}"] if architecture else []
         command += [f"--build-arg={name}={value}" for name, value in arguments.items()]
         command += [f"--build-context={name}={folder}" for name, folder in contexts.items()]
         self._must(*command, str(context))

@@ -12,8 +12,10 @@ from pathlib import Path
 from testbed import cache
 from testbed.errors import ClusterError
 
-_PACKAGES = ("libstdc++6", "python3", "python3-pip")
+_PACKAGES = ("ca-certificates", "libstdc++6", "python3")
+_TO_BUILD = ("python3-pip",)
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
+_KEPT = ("/usr/share/doc/*/copyright",)  # under which the packages may be passed on
 _SOURCES = (
     "apt-get",
     "indextargets",
@@ -23,24 +25,31 @@ _SOURCES = (
 )
 
 
-def build(folder: Path, log: Path) -> Path:
-    """The archive of its files, made on the first call and again when this machine gets packages from elsewhere."""
+def build(folder: Path, log: Path, *, architecture: str = "") -> Path:
+    """The archive of its files, made on the first call and again when this machine gets packages from elsewhere.
+
+    That of another architecture is unpacked and not set up, as none of its programs can run here, and has no pip.
+    """
     answer = subprocess.run(_SOURCES, capture_output=True, text=True, check=False)
     sources = sources_of(answer.stdout)
     if not sources:
         raise ClusterError("apt knows no packages of Debian or Ubuntu", cure="`apt-get update`, and call this again")
-    key = hashlib.sha256("\n".join((sources, *_PACKAGES, *_LEFT_OUT)).encode()).hexdigest()[:12]
+    is_foreign = architecture not in ("", _own_architecture())
+    wanted = [*_PACKAGES, *([] if is_foreign else _TO_BUILD)]
+    # Even what is kept must be named after all that is left out.
+    filters = [*(f"path-exclude={one}" for one in _LEFT_OUT), *(f"path-include={one}" for one in _KEPT)]
+    options = [
+        f"--variant={'extract' if is_foreign else 'essential'}",
+        f"--include={','.join(wanted)}",
+        *([f"--architectures={architecture}"] if is_foreign else []),
+        *(f"--dpkgopt={one}" for one in filters),
+    ]
+    key = hashlib.sha256("\n".join((sources, *options)).encode()).hexdigest()[:12]
     target = folder / f"base-{key}.tar"
     if not target.exists():
         partial, list_file = target.with_suffix(".partial.tar"), folder / "sources.list"
         cache.write(list_file, sources)
-        command = [
-            "mmdebstrap",
-            "--variant=essential",
-            f"--include={','.join(_PACKAGES)}",
-            *(f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT),
-            *("", str(partial), str(list_file)),
-        ]
+        command = ["mmdebstrap", *options, "", str(partial), str(list_file)]
         with log.open("a") as output:
             failed = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False)
         if failed.returncode:
@@ -50,6 +59,11 @@ def build(folder: Path, log: Path) -> Path:
             )
         partial.rename(target)
     return target
+
+
+def _own_architecture() -> str:
+    asked = ["dpkg", "--print-architecture"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def sources_of(listed: str) -> str:

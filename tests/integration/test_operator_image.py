@@ -22,6 +22,8 @@ class Content:
     """Its configuration, and the files of each layer over its base with their sizes."""
 
     config: Any
+    licences: str
+    """Those of others, as the image says them."""
     layers: list[dict[str, int]]
     left: set[str]
     """What is there in the end, base and all."""
@@ -44,7 +46,7 @@ def content(built_image: Image) -> Content:
             assert file is not None
             return file.read()
 
-        timed, left = [], set[str]()
+        timed, left, licences = [], set[str](), list[str]()
 
         def put(layer: tarfile.TarFile) -> None:
             """As a runtime does: a whiteout takes away what is below it."""
@@ -61,13 +63,15 @@ def content(built_image: Image) -> Content:
                     file = layer.extractfile(member)
                     if member.name.endswith(".pyc") and file and file.read(8)[4:] != _UNCHECKED:
                         timed.append(member.name)
+                    if member.name.endswith("THIRD_PARTY_LICENCES") and file:
+                        licences.append(file.read().decode())
                 return {member.name: member.size for member in found}
 
         [manifest] = json.loads(read("manifest.json"))
         with tarfile.open(fileobj=io.BytesIO(read(manifest["Layers"][0]))) as base:
             put(base)
         layers = [*map(files, manifest["Layers"][1:])]
-        return Content(json.loads(read(manifest["Config"]))["config"], layers, left, timed)
+        return Content(json.loads(read(manifest["Config"]))["config"], "".join(licences), layers, left, timed)
 
 
 def test_it_is_small_and_what_changes_often_is_the_least_of_it(content: Content) -> None:
@@ -87,6 +91,21 @@ def test_it_holds_what_the_lock_names_and_nothing_else(content: Content) -> None
     lock = (CHECKOUT / "requirements.lock").read_text()
     wanted = {name.replace("-", "_") for name in re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)}
     assert {name.lower() for name in content.found(r"([^/]+)-[^-/]+\.dist-info/METADATA")} == {*wanted, "fairlead"}
+
+
+def test_it_holds_the_licences_of_all_that_it_is_made_of(content: Content) -> None:
+    lock = (CHECKOUT / "requirements.lock").read_text()
+    wanted = {name.replace("_", "-").lower() for name in re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)}
+    headings = re.findall(r"^=+\n(\S+) \S+ \((.+)\)\n=+$", content.licences, re.MULTILINE)
+    assert {name.replace("_", "-").replace(".", "-").lower() for name, _ in headings} == wanted
+    assert [name for name, licence in headings if licence == "see below"] == []
+    assert "opt/fairlead/LICENSE" in content.left
+
+
+def test_it_says_what_it_is_and_where_it_comes_from(content: Content) -> None:
+    prefix = "org.opencontainers.image."
+    labels = {name.removeprefix(prefix) for name in content.config["Labels"] if name.startswith(prefix)}
+    assert {"title", "source", "revision", "version", "created", "documentation", "licenses"} <= labels
 
 
 def test_it_has_an_empty_folder_for_strategies(content: Content) -> None:

@@ -1,4 +1,5 @@
 import io
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -76,3 +77,29 @@ def test_all_that_the_dockerfile_copies_is_in_its_context() -> None:
         name for line in lines if line.startswith("COPY ") and "--from" not in line for name in line.split()[1:-1]
     }
     assert copied == {*operator_image.context_of((operator_image.CHECKOUT / ".dockerignore").read_text())}
+
+
+def test_nothing_is_run_on_the_platform_that_the_image_is_for() -> None:
+    """So that a base without a shell will do, and another architecture needs no emulation."""
+    stages = re.split(r"^(?=FROM )", (operator_image.CHECKOUT / "Dockerfile").read_text(), flags=re.MULTILINE)[1:]
+    running = [stage.splitlines()[0] for stage in stages if re.search(r"^RUN ", stage, re.MULTILINE)]
+    ours = {*re.findall(r"^FROM --platform=\$\{BUILDPLATFORM\} \S+ AS (\w+)$", "".join(stages), re.MULTILINE)}
+    for stage in stages:
+        ours |= {name for on, name in re.findall(r"^FROM (\w+) AS (\w+)$", stage, re.MULTILINE) if on in ours}
+    assert [one for one in running if one.rpartition(" AS ")[2] not in ours] == []
+    assert stages[-1].startswith("FROM scratch\n")
+
+
+def test_both_bases_are_pinned() -> None:
+    text = (operator_image.CHECKOUT / "Dockerfile").read_text()
+    assert [*re.findall(r"^ARG (BUILDER|RUNTIME)=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)] == [
+        "BUILDER",
+        "RUNTIME",
+    ]
+
+
+def test_wheels_of_another_platform_are_those_that_the_dockerfile_names() -> None:
+    text = (operator_image.CHECKOUT / "Dockerfile").read_text()
+    [abis] = re.findall(r"for abi in (.*?); do", text.replace("\\\n", " "), re.DOTALL)
+    assert abis.split() == [*operator_image._ABIS]
+    assert dict(re.findall(r"^ +(\w+)\|\w+\) machine=(\w+) ;;", text, re.MULTILINE)) == operator_image.MACHINES
