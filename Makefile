@@ -8,11 +8,18 @@ SEED ?= 1
 KUBERNETES ?=
 ONLY ?=
 LASTS ?= 300
+ENGINE ?=
+PLATFORMS ?=
+PUSH ?=
+TAG ?=
 VERSION ?=
+ARCHIVE ?=
+PORT ?= 5000
+REGISTRY ?=
 OLDER := 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test test-matrix bench crds compare fuzz grants-cases drills release dist site pictures lock cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist site pictures lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +38,7 @@ check: setup ## lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@$(RELEASE) lint
 
 format: setup ## mend what the linter can mend
 	$(BIN)/ruff check --fix .
@@ -39,6 +47,17 @@ format: setup ## mend what the linter can mend
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
 	$(BIN)/pytest -n 3 --hypothesis-profile ci
+
+unit: setup ## the tests that need no cluster, on all cores
+	$(BIN)/pytest tests/unit -n auto --hypothesis-profile ci
+
+test-cluster: setup ## the tests that need a cluster, on one version (KUBERNETES=version, FAIRLEAD_PROVIDER=kind)
+	$(BIN)/python -m testbed build $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
+	$(BIN)/pytest tests/integration tests/e2e $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
+
+coverage: setup ## how much of the product the unit tests run, printed; nothing depends on the figure
+	$(BIN)/coverage run -m pytest tests/unit --hypothesis-profile ci -q
+	$(BIN)/coverage report --skip-covered --sort cover
 
 test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too
 	@failed=; for version in $(OLDER); do \
@@ -68,6 +87,27 @@ drills: setup ## a flood of the ports, an author of hostile policies, and pods a
 	$(BIN)/python -m testbed build
 	FAIRLEAD_DRILL_S=$(LASTS) $(BIN)/pytest tests/e2e/test_drills.py
 
+image: setup ## the image, with Docker, Podman, buildah or without (ENGINE=one PLATFORMS="amd64 arm64" PUSH=REGISTRY/PATH TAG=one)
+	@$(RELEASE) image --engine "$(ENGINE)" --platforms $(PLATFORMS) --push "$(PUSH)" --tag "$(TAG)"
+
+sbom: setup ## what the image holds, as CycloneDX (ARCHIVE=of docker save; else it is built)
+	@$(RELEASE) sbom $(abspath $(ARCHIVE))
+
+chart: setup ## the chart's package in dist/, linted
+	@$(RELEASE) chart
+
+publish-local: setup ## image for two platforms and chart in a registry of this machine (PORT=5000), until Ctrl-C
+	@$(RELEASE) publish-local --port $(PORT) --platforms $(PLATFORMS)
+
+publish: setup ## image and chart to REGISTRY, such as ghcr.io/fairlead-dev
+	@$(RELEASE) publish "$(REGISTRY)" --engine "$(ENGINE)" --platforms $(PLATFORMS)
+
+sign: setup ## sign what `make publish` pushed, with the identity of the workflow that runs this
+	@$(RELEASE) sign
+
+upload: setup ## dist/ to PyPI, which trusts the workflow that runs this
+	$(BIN)/uv publish --trusted-publishing always dist/*.whl dist/*.tar.gz
+
 release: setup ## set VERSION (0.2.0, 0.2.0-rc.1) in every place, commit and tag; refuses a tree that is not clean or fails
 	@$(RELEASE) release "$(VERSION)"
 
@@ -82,6 +122,15 @@ pictures: setup ## the pictures of the documents, in docs/pictures, by headless 
 
 lock: setup ## write the lock files again from pyproject.toml
 	scripts/lock
+
+lock-check: setup ## fail if `make lock` would write something else
+	scripts/lock
+	git diff --exit-code --stat -- '*.lock'
+
+audit: setup ## known weaknesses of what is locked; fails if it cannot ask
+	$(BIN)/python -m venv --clear build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
+	build/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock
 
 cluster: setup ## raise a cluster with NODES kwok nodes (KUBERNETES=version)
 	@$(BIN)/python -m testbed up $(if $(KUBERNETES),--kubernetes $(KUBERNETES))

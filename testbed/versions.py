@@ -10,6 +10,7 @@ MODULES = Path(__file__).parent / "go"
 KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
+ACTIONLINT, CRANE = "1.7.12", "0.22.1"  # what checks and tries a release
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
 KIND_NODES = {
@@ -88,6 +89,8 @@ _OTHERS: dict[str, Program] = {
             "github.com/prometheus/prometheus/cmd/prometheus",
             (("github.com/prometheus/common/version.Version", PROMETHEUS),),
         ),
+        Program("actionlint", ACTIONLINT, MODULES / "release", "github.com/rhysd/actionlint/cmd/actionlint"),
+        Program("crane", CRANE, MODULES / "release", "github.com/google/go-containerregistry/cmd/crane"),
         Program("pod", POD, MODULES / "pod", "."),
         Program("device-plugin", DEVICE_PLUGIN, MODULES / "device-plugin", "."),
     )

@@ -4,8 +4,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from release import bump, dist
+from release import bump, chart, dist, image, lint, publish, sbom
 from release.project import ReleaseError, say
+from testbed.errors import ClusterError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,13 +14,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     steps = parser.add_subparsers(required=True, metavar="STEP")
     steps.add_parser("dist", help=dist.__doc__).set_defaults(run=lambda _: dist.main())
+    steps.add_parser("chart", help=chart.__doc__).set_defaults(run=lambda _: chart.main())
+    build = steps.add_parser("image", help=image.__doc__)
+    build.add_argument("--push", default="", metavar="REGISTRY/PATH")
+    build.add_argument("--tag", default="", help="the version by default")
+    build.set_defaults(run=lambda of: image.main(engine=of.engine, platforms=of.platforms, push=of.push, tag=of.tag))
+    content = steps.add_parser("sbom", help=sbom.__doc__)
+    content.add_argument("archive", nargs="?", default="", help="what `docker save` wrote; else the image is built")
+    content.set_defaults(run=lambda of: sbom.main(of.archive))
+    push = steps.add_parser("publish", help=publish.__doc__)
+    push.add_argument("registry", nargs="?", default="")
+    push.set_defaults(run=lambda of: publish.main(of.registry, engine=of.engine, platforms=of.platforms))
     version = steps.add_parser("release", help=bump.__doc__)
     version.add_argument("version", nargs="?", default="")
     version.set_defaults(run=lambda of: bump.main(of.version))
+    steps.add_parser("lint", help=lint.__doc__).set_defaults(run=lambda _: lint.main())
+    steps.add_parser("sign", help=publish.sign.__doc__).set_defaults(run=lambda _: publish.sign())
+    local = steps.add_parser("publish-local", help=publish.local.__doc__)
+    local.add_argument("--port", type=int, default=5000)
+    local.set_defaults(run=lambda of: publish.local(platforms=of.platforms, port=of.port))
+    for step in (build, push):
+        step.add_argument("--engine", default="", metavar="|".join(image.ENGINES))
+    for step in (build, push, local):
+        step.add_argument("--platforms", nargs="*", default=(), metavar="amd64|arm64")
     options = parser.parse_args(arguments)
     try:
         options.run(options)
-    except ReleaseError as error:
+    except (ReleaseError, ClusterError) as error:
         say(f"error: {error}")
         return 1
     return 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools, one
-# each for CoreDNS, metrics-server and Prometheus, apart because their versions of shared modules differ, and one for the
-# test data of CEL's specification, of which nothing is built. Run it to add or raise a version, then list the version in
-# ../versions.py and commit what changed.
+# Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools of a
+# cluster, one for those of a release, one each for CoreDNS, metrics-server and Prometheus, apart because their versions of
+# shared modules differ, and one for the test data of CEL's specification, of which nothing is built. Run it to add or
+# raise a version, then list the version in ../versions.py and commit what changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOFLAGS=-mod=mod GOWORK=off
@@ -42,6 +42,8 @@ module tools go.etcd.io/etcd/server/v3@v3.7.3 sigs.k8s.io/kwok@v0.8.0 helm.sh/he
 module coredns github.com/coredns/coredns@v1.15.0 -- github.com/coredns/coredns
 module metrics-server sigs.k8s.io/metrics-server@v0.9.0 -- sigs.k8s.io/metrics-server/cmd/metrics-server
 module prometheus github.com/prometheus/prometheus@v0.305.1 -- github.com/prometheus/prometheus/cmd/prometheus
+module release github.com/google/go-containerregistry@v0.22.1 github.com/rhysd/actionlint@v1.7.12 -- \
+  github.com/google/go-containerregistry/cmd/crane github.com/rhysd/actionlint/cmd/actionlint
 spec=cel.dev/expr@v0.26.0
 rm -rf cel-spec && mkdir cel-spec
 (cd cel-spec && go mod init fairlead.dev/testbed/cel-spec 2>/dev/null && go mod edit -go 1.26.0 -require $spec && go mod download $spec)

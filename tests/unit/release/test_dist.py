@@ -90,6 +90,29 @@ def test_the_source_distribution_holds_what_the_wheel_is_made_of(packages: Packa
     assert any(name.endswith("/_templates/scheduler/pod.yaml") for name in zipfile.ZipFile(again.wheel).namelist())
 
 
+def test_every_supported_python_of_the_machine_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that says another version, as pyenv's stand-ins do, and one that does not start are none."""
+    monkeypatch.setenv("PATH", "")
+    for folder, version, code in (
+        ("a", "3.12", "exit 127"),
+        ("b", "3.12", "echo 3.12"),
+        ("b", "3.13", "echo 3.11"),
+        ("b", "3.9", "echo 3.9"),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"python{version}").write_text(f"#!/bin/sh\n{code}\n")
+        (tmp_path / folder / f"python{version}").chmod(0o755)
+    homes = [tmp_path / "a", tmp_path / "b"]
+    assert dist.interpreters(homes=homes) == {"3.12": tmp_path / "b" / "python3.12"}
+
+
+def test_the_supported_pythons_are_those_that_the_metadata_name(metadata: email.message.Message) -> None:
+    classifiers = metadata.get_all("Classifier") or []
+    assert [one.rpartition(" ")[2] for one in classifiers if re.fullmatch(r".*Python :: 3\.\d+", one)] == [
+        *dist.SUPPORTED
+    ]
+
+
 def test_what_is_read_of_others_without_their_promise_has_a_ceiling_and_a_reason() -> None:
     lines = (ROOT / "pyproject.toml").read_text().splitlines()
     for package, ceiling in {"cel-expr-python": "0.2", "aiohttp": "3.15", "kopf": "2", "pydantic": "3"}.items():
