@@ -10,7 +10,8 @@ import yaml
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from fairlead.api.params import Listed, Params
-from fairlead.api.values import LabelValue, QualifiedKey, Shape
+from fairlead.api.selectors import LabelSelector
+from fairlead.api.values import LabelValue, Name, QualifiedKey, Shape
 from fairlead.render.container_resources import ContainerResources
 from fairlead.render.operator_settings import (
     AdmissionSettings,
@@ -307,12 +308,26 @@ class GlobalValues(Params):
     """Pull Secrets of all images, in this namespace, beside the others."""
 
 
+class OptInValues(Params):
+    """Pods that get a scheduler without being edited."""
+
+    scheduler_name: Name
+    """Scheduler that they get. It always exists then, as if it were listed."""
+    namespace_selector: LabelSelector = LabelSelector()
+    """Label selector of their namespaces. Empty: all, but never kube-system and this one."""
+    object_selector: LabelSelector = LabelSelector()
+    """Label selector of the pods. Empty: all."""
+
+
 class Values(OperatorSettings):
     """Values of the chart."""
 
     schedulers: Annotated[Listed[SchedulerSettings], Field(max_length=200)] = ()
     """Settings per scheduler: `name`, and every field of schedulerDefaults. A listed scheduler always exists. One that
     is not listed exists while policies name it, and is deleted 10 minutes after its last policy."""
+    opt_in: Annotated[Listed[OptInValues], Field(max_length=64)] = ()
+    """Pods that get a scheduler as they are created, because they name none: schedulerName, and namespaceSelector,
+    objectSelector or both, which must all match. It needs Kubernetes 1.36. Pods of DaemonSets are left alone."""
     tls: TlsValues = TlsValues()
     """Source of certificates."""
     replicas: Annotated[int, Field(ge=1, le=20)] = 2

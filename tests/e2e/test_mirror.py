@@ -1,9 +1,8 @@
-"""A cluster behind a mirror of images whose API server reaches only the nodes' own network, at one port."""
+"""A cluster behind a mirror of images whose API server reaches only the nodes' own network, and guards kube-system."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,13 +23,18 @@ from support.chart.release import (
 from support.kube.crd import POLICIES
 from support.kube.registry import registry
 from testbed import build, images, operator_image
-from testbed.api import wait_for
+from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
 from testbed.versions import program
 
-if TYPE_CHECKING:
-    from testbed.api import Object
-
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_CLAIM = "schedulerextenderpolicies.fairlead.dev"
+_GUARD = "kube-system-is-managed"
+_BY_OTHERS = """
+!request.userInfo.username.startsWith('system:kube-') && !request.userInfo.username.startsWith('system:node:')
+&& !request.userInfo.username.startsWith('system:serviceaccount:kube-system:')
+&& request.userInfo.username != 'system:apiserver'
+"""
 ADMISSION, PROBES = 10270, 18080  # the kubelet has 10250 here
 _FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]
 
@@ -49,8 +53,37 @@ def mirror(
 
 
 @pytest.fixture(scope="module")
-def release(cluster: Cluster, built_image: operator_image.Image, mirror: str) -> Iterator[Release]:
-    """Installed with the mirror as the registry of everything, and in the node's network."""
+def guarded(cluster: Cluster) -> Iterator[None]:
+    """A cluster that denies writes in kube-system to all but its own programs, as GKE Autopilot does."""
+    policy: Object = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+            "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}],
+        },
+        "matchConditions": [{"name": "by-others", "expression": _BY_OTHERS}],
+        "validations": [{"expression": "false", "message": "kube-system is managed"}],
+    }
+    binding: Object = {"policyName": _GUARD, "validationActions": ["Deny"]}
+    specs = {"validatingadmissionpolicies": policy, "validatingadmissionpolicybindings": binding}
+    try:
+        for plural, spec in specs.items():
+            cluster.api.create(f"{_ADMISSION}/{plural}", {"metadata": {"name": _GUARD}, "spec": spec})
+        wait_for("writes to be denied", lambda: "kube-system is managed" in refused(lambda: _write(cluster)))
+        yield
+    finally:
+        for plural in specs:
+            cluster.api.delete(f"{_ADMISSION}/{plural}/{_GUARD}")
+
+
+def _write(cluster: Cluster) -> None:
+    path = "/api/v1/namespaces/kube-system/configmaps?dryRun=All"
+    cluster.api.create(path, {"metadata": {"name": "some"}})
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster, built_image: operator_image.Image, mirror: str, guarded: None) -> Iterator[Release]:
+    """Installed with the mirror as the registry of everything, in the node's network, and without kube-system."""
     repository, _, tag = built_image.tag.rpartition(":")
     everything: Object = {"global": {"imageRegistry": mirror}}
     with released(cluster, built_image.tag, 2) as made:
@@ -65,6 +98,8 @@ def release(cluster: Cluster, built_image: operator_image.Image, mirror: str) ->
             hostNetwork=True,
             ports={"admission": ADMISSION, "probes": PROBES},
             replicas=1,
+            claimNamespace=NAMESPACE,
+            optIn=[{"schedulerName": "fairlead", "objectSelector": {"matchLabels": {"opted": "in"}}}],
             **everything,
         )
         yield made
@@ -86,6 +121,31 @@ def test_a_policy_for_a_scheduler_that_is_not_listed_becomes_ready(release: Rele
     (container,) = spec["template"]["spec"]["containers"]
     assert container["image"] == f"{mirror}/kube-scheduler:v{release.cluster.kubernetes}"
     assert (container["imagePullPolicy"], spec["replicas"], "--v=2" in container["args"]) == ("Always", 1, True)
+    claims = release.api.items("/apis/coordination.k8s.io/v1/leases", fieldSelector=f"metadata.name={_CLAIM}")
+    assert [one["metadata"]["namespace"] for one in claims] == [NAMESPACE]
+
+
+def test_a_plain_deployment_that_is_opted_in_is_placed_by_the_policy(release: Release, pods: Stage) -> None:
+    release.put("pools", filters=_FILTERS)
+    release.ready("pools", within="180s")
+    tolerations = [{"operator": "Exists"}]
+    for name, labels in (("opted", {"app": "opted", "opted": "in"}), ("other", {"app": "other"})):
+        container = {"name": "a", "image": "example.com/a"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "tolerations": tolerations}}
+        spec = {"replicas": 3, "selector": {"matchLabels": {"app": name}}, "template": template}
+        path = f"/apis/apps/v1/namespaces/{pods.name}/deployments"
+        release.api.create(path, {"metadata": {"name": name}, "spec": spec})
+    opted = wait_for("pods that are opted in to be placed", lambda: _placed(pods, "opted"))
+    assert {*opted} == {("fairlead", release.nodes[0])}
+    other = wait_for("pods that are not to be placed", lambda: _placed(pods, "other"))
+    assert {scheduler for scheduler, _ in other} == {"default-scheduler"}
+
+
+def _placed(pods: Stage, app: str) -> list[tuple[str, str]]:
+    """Scheduler and node of each pod, once all have one."""
+    items = pods.api.items(f"/api/v1/namespaces/{pods.name}/pods", labelSelector=f"app={app}")
+    found = [(one["spec"]["schedulerName"], one["spec"].get("nodeName", "")) for one in items]
+    return found if len(found) == 3 and all(node for _, node in found) else []
 
 
 def test_policies_are_checked_at_the_port_of_the_nodes_network(release: Release, pods: Stage) -> None:
@@ -135,6 +195,6 @@ def _apply(release: Release, policy: str, *more: str) -> str:
     return release.kubectl("apply", "-f", "-", *more, stdin=policy)
 
 
-def _unreviewed(policy: "Object") -> list[str]:
+def _unreviewed(policy: Object) -> list[str]:
     warnings = policy.get("status", {}).get("warnings", ())
     return [one["message"] for one in warnings if one["reason"] == "NotReviewed"]

@@ -51,6 +51,20 @@ def at_work(with_crd: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) 
     let_all_go(with_crd.api)
 
 
+@pytest.fixture
+def system(control_plane: Cluster) -> Iterator[str]:
+    """The namespace of the chart; its pods may do little."""
+    api, labels = control_plane.api, {"pod-security.kubernetes.io/enforce": "restricted"}
+    api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}})
+    try:
+        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
+        wait_for("the namespace's service account", lambda: api.exists(account))
+        yield NAMESPACE
+    finally:
+        api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+        wait_for("the namespace to go", lambda: not api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
+
+
 def _delete_namespaces(cluster: Cluster) -> None:
     """Delete what schedulers are bound by, and the namespaces."""
     for path in (_BINDINGS, f"/apis/{_RBAC}/v1/namespaces/kube-system/rolebindings"):

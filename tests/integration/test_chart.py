@@ -2,7 +2,6 @@
 
 import copy
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
 from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, golden, helm, template
 from support.chart.objects import labels_of, options_of, service_of, the_one
-from testbed.api import Object, wait_for
+from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl
 
 _OTHERS = {"Certificate", "ServiceMonitor", "PrometheusRule"}
@@ -189,25 +188,18 @@ def test_what_goes_first_finds_the_operator_and_ends_before_its_job(within: str)
     assert seconds("--within", given.within) < job["spec"]["activeDeadlineSeconds"]
 
 
-@pytest.fixture
-def system(control_plane: Cluster) -> Iterator[str]:
-    """The namespace of the chart; its pods may do little."""
-    api, labels = control_plane.api, {"pod-security.kubernetes.io/enforce": "restricted"}
-    api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}})
-    try:
-        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-        wait_for("the namespace's service account", lambda: api.exists(account))
-        yield NAMESPACE
-    finally:
-        api.delete(f"/api/v1/namespaces/{NAMESPACE}")
-        wait_for("the namespace to go", lambda: not api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_api_server_takes_every_object_as_it_is(
     case: str, control_plane: Cluster, system: str, kubectl: Kubectl
 ) -> None:
+    version = control_plane.kubernetes
+    if case == "opt-in" and version.startswith("1.35."):
+        with pytest.raises(ChartError, match=r"needs MutatingAdmissionPolicy"):
+            helm("template", "fairlead", str(CHART), f"--kube-version={version}", f"--values={CASES[case]}")
+        return
     objects = [one for one in template(CASES[case]) if one["kind"] not in _OTHERS]
+    if version.startswith("1.35."):  # helm leaves these hooks out there
+        objects = [one for one in objects if not one["kind"].startswith("MutatingAdmission")]
     text = written(objects)
     kubectl("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-", stdin=text)
     for one in objects:

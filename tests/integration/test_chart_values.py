@@ -124,6 +124,14 @@ def _name(values: Object) -> str:
         ('metrics.prometheusRule.disabled=["FairleadGone"]', "disabled"),
         ('readinessProbe.periodSecond=1', "'periodSecond' not allowed"),
         ('commonLabels={"helm.sh/chart":"x"}', "commonLabels[helm.sh/chart]"),
+        ('optIn=[{"objectSelector":{}}]', "schedulerName"),
+        ('optIn=[{"schedulerName":"A","objectSelector":{}}]', "schedulerName"),
+        ('optIn=[{"schedulerName":"a","podSelector":{}}]', "'podSelector' not allowed"),
+        ('optIn=[{"schedulerName":"a","objectSelector":{}}]', "optIn[0] (a): would select all pods of the cluster"),
+        (
+            'optIn=[{"schedulerName":"default-scheduler","objectSelector":{"matchLabels":{"a":"b"}}}]',
+            "optIn[0] (default-scheduler): pods without a scheduler have this one anyway",
+        ),
     ],
 )  # fmt: skip
 def test_values_that_cannot_be_meant_are_refused(given: str, said: str) -> None:

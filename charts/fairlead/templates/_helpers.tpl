@@ -124,6 +124,23 @@ securityContext:
 {{- end }}
 {{- end -}}
 
+{{- /* The schedulers that always exist, as a list in YAML: those that are listed, and those that pods are given by optIn,
+       which would wait if theirs went with its last policy. */ -}}
+{{- define "fairlead.schedulers" -}}
+{{- $all := .Values.schedulers }}
+{{- $names := list }}
+{{- range $all }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- range .Values.optIn }}
+{{- if not (has .schedulerName $names) }}
+{{- $names = append $names .schedulerName }}
+{{- $all = append $all (dict "name" .schedulerName) }}
+{{- end }}
+{{- end }}
+{{- toYaml $all }}
+{{- end -}}
+
 {{- /* Names of pull Secrets that are given as names or as objects, each once, as a list in YAML. */ -}}
 {{- define "fairlead.pullSecrets" -}}
 {{- $names := list }}

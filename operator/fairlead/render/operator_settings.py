@@ -29,7 +29,7 @@ CHART_ONLY: Final = frozenset(
         *("affinity", "commonLabels", "crds", "deploymentAnnotations", "dnsPolicy", "drainSeconds", "explainRole"),
         *("extraArgs", "extraEnv", "extraObjects", "extraVolumeMounts", "extraVolumes", "fullnameOverride", "global"),
         *("hostNetwork", "image", "imagePullSecrets", "livenessProbe", "logLevel", "metrics", "nameOverride"),
-        *("nodeSelector", "podAnnotations", "podDisruptionBudget", "podLabels", "podSecurityContext", "ports"),
+        *("nodeSelector", "optIn", "podAnnotations", "podDisruptionBudget", "podLabels", "podSecurityContext", "ports"),
         *("priorityClassName", "rbac", "readinessProbe", "replicas", "resources", "revisionHistoryLimit"),
         *("securityContext", "service", "serviceAccount", "startupProbe", "strategy", "tolerations"),
         *("topologySpreadConstraints", "uninstall"),
