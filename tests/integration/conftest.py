@@ -12,7 +12,7 @@ from fairlead.render.templates import written
 from support.chart.chart import CHART, NAMESPACE, template
 from support.control.leader import LeaderSetup, ground
 from support.kube.crd import POLICIES, let_all_go, policies_served
-from testbed.api import ApiError, wait_for
+from testbed.api import ApiError, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -22,7 +22,7 @@ _BINDINGS = f"/apis/{_RBAC}/v1/clusterrolebindings"
 @pytest.fixture
 def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterator[str]:
     """The chart, and what its hook would be given; no pod ever runs here."""
-    hook = written([one for one in template() if "helm.sh/hook" in one["metadata"].get("annotations", {})])
+    hook = written([one for one in template() if _runs_before_delete(one)])
     hook = "---\n".join(part for part in hook.split("---\n") if "kind: Job" not in part)
     with ExitStack() as stack:  # each step is taken, though one before it fails
         stack.callback(_delete_namespaces, control_plane)
@@ -63,6 +63,10 @@ def system(control_plane: Cluster) -> Iterator[str]:
     finally:
         api.delete(f"/api/v1/namespaces/{NAMESPACE}")
         wait_for("the namespace to go", lambda: not api.exists(f"/api/v1/namespaces/{NAMESPACE}"))
+
+
+def _runs_before_delete(obj: Object) -> bool:
+    return bool(obj["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-delete")
 
 
 def _delete_namespaces(cluster: Cluster) -> None:

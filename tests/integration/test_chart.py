@@ -17,7 +17,7 @@ from fairlead.render.operator_settings import parse_settings
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
-from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, golden, helm, template
+from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
 from support.chart.objects import labels_of, options_of, service_of, the_one
 from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl

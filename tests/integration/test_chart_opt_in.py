@@ -1,4 +1,4 @@
-"""Pods that get a scheduler as they are created: what the chart makes of optIn, and what the API server does with it."""
+"""Pods that get a scheduler as they are created: what the chart makes of optIn, and the API server of that."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from fairlead.pki.identities import scheduler_identity
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import written
 from support.chart.chart import CHART, NAMESPACE, ChartError, helm, template
-from support.chart.objects import the
+from support.chart.objects import the_one
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -31,7 +31,7 @@ def test_a_scheduler_that_pods_are_given_always_exists() -> None:
     """If it were not listed, it would go with its last policy, and its pods would wait."""
     values = ('tls.mode="CertManager"', 'tls.issuerRef.name="ca"', 'schedulers=[{"name":"a","replicas":3}]', _OPT_IN)
     made = template(*values)
-    settings = parse_settings(the(made, "ConfigMap", "fairlead-settings")["data"]["settings.yaml"])
+    settings = parse_settings(the_one(made, "ConfigMap", "fairlead-settings")["data"]["settings.yaml"])
     assert [(one.name, settings.scheduler(one.name).replicas) for one in settings.schedulers] == [("a", 3), ("gpu", 2)]
     given = [one["spec"]["commonName"] for one in made if one["kind"] == "Certificate"]
     assert scheduler_identity("gpu") in given
@@ -92,6 +92,3 @@ def test_pods_are_opted_in_as_they_are_created(opting_in: Cluster) -> None:
     for never in ("kube-system", NAMESPACE):
         assert _scheduler(opting_in, never) == "default-scheduler"
         assert _scheduler(opting_in, never, metadata=fpga) == "default-scheduler"
-
-
->>>>>>> 0b864454 (chart: optIn gives pods a scheduler as they are created, without an edit of them)
