@@ -55,11 +55,12 @@ def mirror(
 @pytest.fixture(scope="module")
 def guarded(cluster: Cluster) -> Iterator[None]:
     """A cluster that denies writes in kube-system to all but its own programs, as GKE Autopilot does."""
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"], "scope": "Namespaced"}
     policy: Object = {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-            "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}],
+            "resourceRules": [rule],
         },
         "matchConditions": [{"name": "by-others", "expression": _BY_OTHERS}],
         "validations": [{"expression": "false", "message": "kube-system is managed"}],

@@ -189,11 +189,22 @@ def parse_values(text: str) -> ChartValues:
             fields[part] = {key: value for key, value in message.items() if key not in chart_only}
     if isinstance(given := fields.get("schedulerDefaults"), dict):
         fields["schedulerDefaults"] = _over(SchedulerDefaults().model_dump(mode="json", by_alias=True), given)
+    fields |= _with_opted_in(read.get("optIn"), fields.get("schedulers"))
     shared = parse_params(read.get("global") or {}, _Shared, ("global",))
     ports = parse_params(read.get("ports") or {}, _Ports, ("ports",))
     if not isinstance(fullname := read.get("fullnameOverride") or OPERATOR_NAME, str):
         raise InvalidObjectError([FieldError(("fullnameOverride",), "must be a string")])
     return ChartValues(_with_shared(parse_params(fields, OperatorSettings), shared), fullname, ports.webhook)
+
+
+def _with_opted_in(opt_in: object, schedulers: object) -> dict[str, Any]:
+    """Return the schedulers with those that pods are given by optIn: the chart lists them."""
+    if not isinstance(opt_in, list) or not isinstance(schedulers or [], list):
+        return {}
+    listed = schedulers if isinstance(schedulers, list) else []
+    names = [one.get("schedulerName") for one in opt_in if isinstance(one, dict)]
+    known = [one.get("name") for one in listed if isinstance(one, dict)]
+    return {"schedulers": [*listed, *({"name": name} for name in dict.fromkeys(names) if name not in known)]}
 
 
 def _over(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
