@@ -114,6 +114,9 @@ release: setup ## set VERSION (0.2.0, 0.2.0-rc.1) in every place, commit and tag
 dist: setup ## wheel and source distribution in dist/, checked, and tried in an empty environment
 	@$(RELEASE) dist
 
+manifests: setup ## install.yaml and crds.yaml in dist/, for an install without Helm (SET="image.tag=v1 ...")
+	@$(RELEASE) manifests $(addprefix --set=,$(SET))
+
 site: setup ## the documents as a site, in build/site/html
 	@cd scripts && ../$(BIN)/python -m website
 

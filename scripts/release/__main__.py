@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from release import bump, chart, dist, image, lint, publish, sbom
+from release import bump, chart, dist, image, lint, manifests, publish, sbom
 from release.project import ReleaseError, say
 from testbed.errors import ClusterError
 
@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         step.add_argument("--engine", default="", metavar="|".join(image.ENGINES))
     for step in (build, push, local):
         step.add_argument("--platforms", nargs="*", default=(), metavar="amd64|arm64")
+    rendered = steps.add_parser("manifests", help=manifests.__doc__)
+    rendered.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="a value of the chart")
+    rendered.set_defaults(run=lambda options: manifests.main([f"--set={one}" for one in options.set]))
     options = parser.parse_args(arguments)
     try:
         options.run(options)
