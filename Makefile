@@ -19,7 +19,7 @@ REGISTRY ?=
 OLDER := 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist site pictures lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist manifests site pictures lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
