@@ -15,7 +15,8 @@ def add_to(commands: "Commands") -> None:
         "crd",
         help="print the CustomResourceDefinition of policies",
         description="Print the CustomResourceDefinition of policies, byte for byte as the chart applies it: "
-        "`fairlead crd | kubectl apply --server-side -f -`. For editors that complete and check YAML, `-o jsonschema` "
+        "`fairlead crd | kubectl apply --server-side -f -`. A chart with `crds.enabled: true` takes over one that was "
+        "applied so only with helm's `--take-ownership`. For editors that complete and check YAML, `-o jsonschema` "
         "prints a JSON Schema of policies, and `-o jsonschema-suites` one of suites.",
     )
     add_output(parser, "yaml", "json", "jsonschema", "jsonschema-suites")
