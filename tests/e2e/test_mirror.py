@@ -1,5 +1,6 @@
 """A cluster behind a mirror of images whose API server reaches only the nodes' own network, and guards kube-system."""
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,11 +152,11 @@ def test_a_plain_deployment_that_is_opted_in_is_placed_by_the_policy(release: Re
     assert {scheduler for scheduler, _ in other} == {"default-scheduler"}
 
 
-def _placed(pods: Stage, app: str) -> list[tuple[str, str]]:
+def _placed(pods: Stage, app: str) -> list[tuple[str, str]] | None:
     """Scheduler and node of each pod, once all have one."""
     items = pods.api.items(f"/api/v1/namespaces/{pods.name}/pods", labelSelector=f"app={app}")
     found = [(one["spec"]["schedulerName"], one["spec"].get("nodeName", "")) for one in items]
-    return found if len(found) == 3 and all(node for _, node in found) else []
+    return found if len(found) == 3 and all(node for _, node in found) else None
 
 
 def test_policies_are_checked_at_the_port_of_the_nodes_network(release: Release, pods: Stage) -> None:
@@ -175,16 +176,17 @@ def test_policies_are_checked_at_the_port_of_the_nodes_network(release: Release,
 def test_a_check_that_the_api_server_does_not_reach_is_not_silent(
     release: Release, pods: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service = f"/api/v1/namespaces/{NAMESPACE}/services/fairlead"
-    before = release.api.get(service)["spec"]["ports"]
-    blocked = [{**one, "targetPort": 9} if one["port"] == ADMISSION else one for one in before]
+    (hook,) = release.api.items(HOOKS)
+    configuration, before = f"{HOOKS}/{hook['metadata']['name']}", hook["webhooks"]
+    blocked = copy.deepcopy(before)
+    blocked[0]["clientConfig"]["service"]["port"] = 9  # nothing is there
     path = f"{POLICIES}/bad"
     bad = document("bad", filters=[{"name": "pool", "expression": "node.metadata.nam == 'a'"}])
-    release.api.patch(service, {"spec": {"ports": blocked}})
+    release.api.patch(configuration, {"webhooks": blocked})
     try:
         wait_for("the port to be blocked", lambda: not refused(lambda: _apply(release, bad, "--dry-run=server")))
         _apply(release, bad)
-        (message,) = wait_for("a warning", lambda: _unreviewed(release.api.get(path)), timeout_s=60)
+        (message,) = wait_for("a warning", lambda: _unreviewed(release.api.get(path)) or None, timeout_s=60)
         assert f"let it reach port {ADMISSION}" in message
         assert "hostNetwork: true" in message
         (pod,) = release.pods(OPERATOR)
@@ -195,8 +197,8 @@ def test_a_check_that_the_api_server_does_not_reach_is_not_silent(
         assert problem["message"].endswith("so policies were not reviewed: bad")
         assert all(cure in problem["cure"] for cure in ("ports.admission", "hostNetwork"))
     finally:
-        release.api.patch(service, {"spec": {"ports": before}})
-    wait_for("the port to be open", lambda: refused(lambda: _apply(release, bad, "--dry-run=server")))
+        release.api.patch(configuration, {"webhooks": before})
+    wait_for("the port to be open", lambda: bool(refused(lambda: _apply(release, bad, "--dry-run=server"))))
     release.put("bad", filters=_FILTERS)
     wait_for("the warning to go", lambda: not _unreviewed(release.api.get(path)), timeout_s=60)
 
