@@ -1,5 +1,6 @@
 """The guide's manifest of an extender in its scheduler's pod, as it stands there, on the real node."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from testbed.node_template import equal
 
 _NAME = "my-scheduler"
 _PAGE = Page(CHECKOUT / "docs" / "guide" / "extender-in-one-pod.md")
-_IMAGES = ("registry.k8s.io/kube-scheduler:v1.37.1", "ghcr.io/fairlead-dev/fairlead:0.1.0.dev0")
+_IMAGES = (r"registry\.k8s\.io/kube-scheduler:\S+", r"ghcr\.io/fairlead-dev/fairlead:\S+")
 _RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 _SECRETS = {"extender-tls": "server", "scheduler-tls": "scheduler"}
 _MEASURED = {"load": "measured"}
@@ -27,8 +28,8 @@ def in_one_pod(
     """Its namespace, which has the scheduler's name."""
     (manifest,) = (block.text for block in _PAGE.blocks() if block.title == "in-one-pod.yaml")
     for written, built in zip(_IMAGES, (scheduler_image_tag, operator_image_tag), strict=True):
-        assert manifest.count(written) == 1
-        manifest = manifest.replace(written, built)
+        manifest, count = re.subn(written, built, manifest)
+        assert count == 1
     assert main(["certs", "--out", str(tmp_path)]) == 0
     folder = CHECKOUT / "examples" / "kube-safe-scheduler"
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NAME, "labels": _RESTRICTED}})
