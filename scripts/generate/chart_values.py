@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import yaml
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -310,6 +310,8 @@ class GlobalValues(Params):
 
 class OptInValues(Params):
     """Pods that get a scheduler without being edited."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
 
     scheduler_name: Name
     """Scheduler that they get. It always exists then, as if it were listed."""

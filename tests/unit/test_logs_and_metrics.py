@@ -111,10 +111,11 @@ def _log_calls() -> Iterator[tuple[str, ast.Call]]:
 _LOGGED = {f"{log}.{level}" for log in ("LOG", "_log") for level in (*map(str.lower, logs.LEVELS), "exception", "log")}
 _EVENT = re.compile(r"[a-z_]+\.[a-z_]+")
 _KEYS = {
-    "annotation", "before", "caller", "consequence", "drain_s", "drift", "duration_s", "error", "file", "generation",
-    "hash", "hint", "holder", "leaf", "lease", "loser", "namespace", "nodes", "object", "objects", "path", "peer",
-    "phase", "pod", "pods", "policies", "policy", "poll", "polls", "port", "probes", "reason", "requeue_after_s",
-    "resource", "result", "rule", "scheduler", "secret", "state", "strategies", "verb", "version", "winner",
+    "annotation", "before", "caller", "capability", "consequence", "drain_s", "drift", "duration_s", "error", "file",
+    "generation", "hash", "hint", "holder", "leaf", "lease", "loser", "namespace", "nodes", "object", "objects", "path",
+    "peer", "phase", "pod", "pods", "policies", "policy", "poll", "polls", "port", "probes", "reason",
+    "requeue_after_s", "resource", "result", "rule", "scheduler", "secret", "state", "strategies", "verb", "version",
+    "winner",
 }  # fmt: skip
 
 

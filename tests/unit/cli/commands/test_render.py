@@ -83,7 +83,8 @@ def test_whatever_helm_takes_is_taken(file: Path) -> None:
     text = file.read_text()
     values = Values.model_validate(yaml.safe_load(text) or {}, by_alias=True, by_name=False)
     found = parse_values(text)
-    assert [one.name for one in found.settings.schedulers] == [one.name for one in values.schedulers]
+    listed = [one.name for one in values.schedulers] + [one.scheduler_name for one in values.opt_in]
+    assert [one.name for one in found.settings.schedulers] == [*dict.fromkeys(listed)]
     assert found.settings.network_policy.metrics_from == values.network_policy.metrics_from
     assert found.port == values.ports.webhook
     assert found.settings.tls.mode == values.tls.mode
