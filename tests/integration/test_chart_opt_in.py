@@ -80,7 +80,11 @@ def _scheduler(cluster: Cluster, namespace: str, *, metadata: Object | None = No
     return str(made["spec"]["schedulerName"])
 
 
-def test_pods_are_opted_in_as_they_are_created(opting_in: Cluster) -> None:
+def test_pods_are_opted_in_as_they_are_created(control_plane: Cluster, request: pytest.FixtureRequest) -> None:
+    if control_plane.kubernetes.startswith("1.35."):
+        assert not control_plane.api.exists("/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies")
+        return
+    opting_in: Cluster = request.getfixturevalue("opting_in")
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "u", "controller": True}
     fpga = {"labels": {"card": "fpga"}}
     assert _scheduler(opting_in, "opted-in") == "gpu"
