@@ -128,7 +128,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     missing_permission: str = ""
     """Missing permission that concerns every policy, with the RBAC rule to add; "" if none is missing."""
     reviews: bool = False
-    """Whether it has an admission check and says which generations it reviewed; older replicas do not."""
+    """True if it has an admission check and says which generations it reviewed; older replicas do not."""
     schedulable_again: bool = False
     """Whether pods that it rejected may be schedulable again, so that the scheduler must be woken."""
 

@@ -17,7 +17,7 @@ class Place:
     pattern: str
     """Regular expression of one line; its only group is what is replaced."""
     form: str
-    """What is written: `{semver}`, `{python}`, `{prerelease}` (true or false) or `{date}` among other text."""
+    """Text to write: `{semver}`, `{python}`, `{prerelease}` (true or false) or `{date}` among other text."""
 
 
 _CHART = "charts/fairlead/Chart.yaml"

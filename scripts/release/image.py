@@ -11,8 +11,7 @@ from pathlib import Path
 
 from release import registry
 from release.project import DIST, ROOT, ReleaseError, commit, commit_time, output_of, reproducible, run, say, semver
-from testbed import build, operator_image
-from testbed.versions import program
+from testbed import operator_image
 
 ENGINES = ("docker", "docker-classic", "podman", "buildah", "testbed")
 _PROBES = {
@@ -126,7 +125,7 @@ def make(*, engine: str = "", platforms: Sequence[str] = (), push: str = "", tag
 
 def push_archives(archives: Mapping[str, Path], reference: str, *, plain_http: bool = False) -> str:
     """Push what was built for each platform, as one image; return the digest of its manifest."""
-    crane = build.build([program("crane")])["crane"]
+    crane = registry.crane()
     options = ["--insecure"] if plain_http else []
     pushed = []
     for architecture, archive in archives.items():
@@ -141,7 +140,7 @@ def push_archives(archives: Mapping[str, Path], reference: str, *, plain_http: b
 
 def save(reference: str, target: Path, *, plain_http: bool = False) -> str:
     """Write what a registry has, with all platforms, to one OCI archive; return the digest of its manifest."""
-    crane = build.build([program("crane")])["crane"]
+    crane = registry.crane()
     options = ["--insecure"] if plain_http else []
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:

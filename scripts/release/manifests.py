@@ -5,12 +5,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from release import chart
 from release.project import DIST, ROOT, ReleaseError, say
-from testbed import build
-from testbed.versions import program
 
 NAMESPACE = "fairlead-system"
-_CHART = ROOT / "charts" / "fairlead"
 _HEAD = f"""# Fairlead without Helm. Apply it with `kubectl apply --server-side -f install.yaml`.
 # Before you delete it, run `fairlead uninstall --namespace {NAMESPACE}`.
 apiVersion: v1
@@ -22,8 +20,15 @@ _CRD = "# Source: fairlead/templates/crd.yaml"
 
 def render(values: Sequence[str] = ()) -> dict[str, str]:
     """Return the files by name; `values` are options of helm, such as `--set=image.tag=v1`."""
-    helm = build.build([program("helm")])["helm"]
-    command = [str(helm), "template", "fairlead", str(_CHART), f"--namespace={NAMESPACE}", "--no-hooks", *values]
+    command = [
+        str(chart.helm()),
+        "template",
+        "fairlead",
+        str(chart.CHART),
+        f"--namespace={NAMESPACE}",
+        "--no-hooks",
+        *values,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ReleaseError(done.stderr.strip())

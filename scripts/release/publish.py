@@ -11,15 +11,14 @@ from pathlib import Path
 
 from release import chart, image, registry
 from release.project import DIST, ReleaseError, run, say, semver
-from testbed import build, operator_image
-from testbed.versions import program
+from testbed import operator_image
 
 PLATFORMS = ("amd64", "arm64")
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a registry has."""
+    """Image and chart in a registry."""
 
     image: str
     image_digest: str
@@ -36,10 +35,13 @@ class Published:
 def publish(archives: Mapping[str, Path], package: Path, where: str, *, plain_http: bool = False) -> Published:
     """Push an image built for each platform, and a packaged chart, below `where`, such as ghcr.io/fairlead-dev."""
     reference = f"{where}/fairlead:{semver()}"
-    digest = image.push_archives(archives, reference, plain_http=plain_http)
-    return Published(
-        reference, digest, f"oci://{where}/charts/fairlead", push_chart(package, where, plain_http=plain_http)
-    )
+    pushed = image.Made(reference, image.push_archives(archives, reference, plain_http=plain_http))
+    return _add_chart(pushed, package, where, plain_http=plain_http)
+
+
+def _add_chart(pushed: image.Made, package: Path, where: str, *, plain_http: bool = False) -> Published:
+    digest = push_chart(package, where, plain_http=plain_http)
+    return Published(pushed.reference, pushed.digest, f"oci://{where}/charts/fairlead", digest)
 
 
 def push_chart(package: Path, where: str, *, plain_http: bool = False) -> str:
@@ -58,9 +60,7 @@ def main(where: str, *, platforms: Sequence[str] = (), engine: str = "") -> None
         raise ReleaseError("say where to: make publish REGISTRY=ghcr.io/fairlead-dev")
     _log_in(where.partition("/")[0])
     made = image.make(engine=engine, platforms=platforms or PLATFORMS, push=f"{where}/fairlead")
-    published = Published(
-        made.reference, made.digest, f"oci://{where}/charts/fairlead", push_chart(chart.package(), where)
-    )
+    published = _add_chart(made, chart.package(), where)
     digests = {"image": published.image_digest, "chart": published.chart_digest}
     for name, place in {"image": "fairlead", "chart": "charts/fairlead"}.items():
         reference = f"{where}/{place}@{digests[name]}"
@@ -96,7 +96,6 @@ def local(*, platforms: Sequence[str] = (), port: int = 5000) -> None:
 def _log_in(host: str) -> None:
     user, password = os.environ.get("REGISTRY_USER"), os.environ.get("REGISTRY_PASSWORD")
     if user and password:
-        crane = build.build([program("crane")])["crane"]
-        for command in ([crane, "auth", "login", host], [chart.helm(), "registry", "login", host]):
+        for command in ([registry.crane(), "auth", "login", host], [chart.helm(), "registry", "login", host]):
             words = [*map(str, command), "--username", user, "--password-stdin"]
             subprocess.run(words, input=password, text=True, check=True)

@@ -16,9 +16,8 @@ from release import chart, image, publish, registry, sbom
 from release.project import semver
 from release.publish import Published
 
-from testbed import build, operator_image, packages
+from testbed import operator_image, packages
 from testbed.operator_image import CHECKOUT, Image
-from testbed.versions import program
 
 _LABEL = "org.opencontainers.image."
 _EMULATOR = packages.Need("programs of arm64", {"qemu-aarch64-static": "qemu-user-static"})
@@ -53,9 +52,8 @@ def published(archives: Mapping[str, Path], package: Path, address: str) -> Publ
 
 
 def _crane(*words: str) -> str:
-    crane = build.build([program("crane")])["crane"]
     return subprocess.run(
-        [crane, words[0], "--insecure", *words[1:]], capture_output=True, text=True, check=True
+        [registry.crane(), words[0], "--insecure", *words[1:]], capture_output=True, text=True, check=True
     ).stdout
 
 

@@ -19,7 +19,7 @@ from fairlead.replica_state import ReplicaState
 
 LOG: Final = logging.getLogger(__name__)
 FOLLOW_S: Final = 5.0
-"""How long policies that are about to serve wait for what they read."""
+"""Time that policies which are about to serve wait for what they read."""
 _LINE_MAX: Final = 2_000
 FindPage: TypeAlias = Callable[[str], object | None]
 """Returns what is under the rest of a path, to be written as JSON; None if nothing is."""

@@ -15,7 +15,7 @@ from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.replica_state import ReplicaState
 
 SETTLED_S: Final = 20.0
-"""How long replicas have to be up: by then every API server knows them and their CA."""
+"""Time that replicas have to be up: by then every API server knows them and their CA."""
 KNOWN_S: Final = 10.0
 """Time after which a review must be known: it comes before the policy is stored."""
 
@@ -51,7 +51,7 @@ class UnreviewedGenerations:
     """By policy; until the generation is reviewed after all, or another one is stored."""
     _arrivals: dict[str, _Arrival] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
-    """When each process that reviews was first seen; empty while one of the replicas does not answer or review."""
+    """Time at which each reviewing process was first seen; empty while a replica does not answer or does not review."""
 
     def __contains__(self, policy: str) -> bool:
         """Return whether no replica reviewed the current generation of a policy."""

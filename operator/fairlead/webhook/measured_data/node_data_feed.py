@@ -21,8 +21,8 @@ from fairlead.webhook.data_sources.prometheus_client import PrometheusClient
 from fairlead.webhook.data_sources.sources import DataSources
 
 FIRST_S: Final = FOLLOW_S - 0.5
-"""How long a policy set waits for the first values of its new entries: less than for all that it reads, so that the log
-says how many polls were not answered."""
+"""Time that a policy set waits for the first values of its new entries: less than for all that it reads, so that the
+log says how many polls were not answered."""
 READY_S: Final = 10.0
 """How long a process that has just started waits for first values before it is ready without them."""
 _LOOKBACK_S: Final = 300

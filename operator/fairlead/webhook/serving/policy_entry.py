@@ -23,7 +23,7 @@ class PolicyEntry:
     """At most two generations that compiled before it, the newest first; the last one is the one that served."""
     waits: bool = True
     is_beyond: bool = False
-    """Whether it is beyond the number of policies that serve, so that it is not compiled."""
+    """True if it is beyond the number of policies that serve, so that it is not compiled."""
     taken: float = 0.0
     """Seconds it has taken, with half of what its previous edit took: frequent edits do not start from zero."""
 
