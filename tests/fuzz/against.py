@@ -145,7 +145,7 @@ class Fuzz:
                 pod = _waiting(
                     self.random.choice((*SCHEDULERS, "another")), bound.name, self.random.choice((bound.uid, ""))
                 )
-                bound = bind.decide_bind_for(bound, pod, self.asking.serving, self.asking.caller, when)
+                bound = bind.decide_bind(bound, pod, self.asking.serving, self.asking.caller, when)
             if isinstance(bound, BindDecision):
                 msgspec.json.encode(bound.binding)
                 return bound.bound

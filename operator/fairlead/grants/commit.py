@@ -100,11 +100,15 @@ def plan(
     """Answer requests by this version of a ledger, with the state of each of its entries by UID."""
     if isinstance(facts.capacity, Refused):
         return _closed(ledger, requests, facts.capacity)
-    draft = _Draft(ledger, facts, facts.capacity, states)
-    if not ledger.newer.keys() <= draft.over:
+    # What an entry says of its pod may be wrong where it cannot be read; its UID is the key.
+    states = {**states, **{one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}}
+    over = frozenset(uid for uid, state in states.items() if state.is_over)
+    unclear = {uid: one for uid, one in ledger.all.items() if states[uid] is EntryState.UNCLEAR}
+    if not ledger.newer.keys() <= over:
         # What a newer version promised is not known: only what its pods are now can open the node.
-        unclear = {uid: one for uid, one in draft.unclear.items() if uid in ledger.newer}
+        unclear = {uid: one for uid, one in unclear.items() if uid in ledger.newer}
         return _closed(ledger, requests, Refused(NEWER), unclear)
+    draft = _Draft(ledger, usage_of(ledger, facts, facts.capacity, over), over, unclear)
     found = [draft.answer(one) for one in requests]
     wants_room = any(not isinstance(one, Accepted) for one in found)
     drop = draft.over if draft.put else frozenset[str]()
@@ -149,19 +153,11 @@ def _standing(ledger: Ledger, request: GrantRequest) -> Accepted | None:
 class _Draft:
     """Ledger in the making."""
 
-    def __init__(
-        self, ledger: Ledger, facts: NodeInventory, capacity: Capacity, states: Mapping[str, EntryState]
-    ) -> None:
-        self.ledger = ledger
+    def __init__(self, ledger: Ledger, usage: DeviceUsage, over: frozenset[str], unclear: dict[str, AnyEntry]) -> None:
+        self.ledger, self.usage, self.over, self.unclear = ledger, usage, over, unclear
         self.put: dict[str, LedgerEntry] = {}
-        # What an entry says of its pod may be wrong where it cannot be read; its UID is the key.
-        placed = {one.uid: EntryState.HOLDS for one in facts.placed if one.uid in ledger.unreadable}
-        states = {**states, **placed}
-        self.over = frozenset(uid for uid, state in states.items() if state.is_over)
-        self.unclear = {uid: one for uid, one in ledger.all.items() if states[uid] is EntryState.UNCLEAR}
-        self.in_force = {uid: one for uid, one in ledger.entries.items() if uid not in self.over}
+        self.in_force = {uid: one for uid, one in ledger.entries.items() if uid not in over}
         self.order = max((one.order for one in self.in_force.values()), default=0)
-        self.usage = usage_of(ledger, facts, capacity, self.over)
 
     def answer(self, request: GrantRequest) -> Answer:
         if request.uid in self.ledger.unreadable and request.uid not in self.over:

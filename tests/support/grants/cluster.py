@@ -23,6 +23,7 @@ from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.requests import BindArgs
 from fairlead.webhook.extender.state import build_serving_state
 from policies.good import device_share
 from support.grants.api_server import ApiServer
@@ -155,11 +156,10 @@ class Cluster:
 
     async def bind(self, name: str, *, hung_up: bool = False) -> str:
         """Bind a pod to the node; the error, which is empty if it was bound."""
-        asked = {"PodName": name, "PodNamespace": "ml", "PodUID": self.api.pods[f"ml/{name}"].uid, "Node": "n1"}
+        request = BindArgs(name, "ml", self.api.pods[f"ml/{name}"].uid, "n1")
+        pod, caller = self.state.unplaced(request), Caller(schedulers=frozenset({"fairlead"}))
         when = CallClock(FOUND, lambda: 0, SECOND)
-        decision = bind.decide_bind(
-            json.dumps(asked).encode(), self.state, Caller(schedulers=frozenset({"fairlead"})), when
-        )
+        decision = bind.decide_bind(request, pod, self.state, caller, when)
         if isinstance(decision, VerbReply):
             return str(json.loads(decision.body)["Error"])
         assert isinstance(decision, BindDecision)

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from fairlead.grants.ledger import Ledger, create_body
-from fairlead.webhook.binding.granted_bind import Bound
+from fairlead.webhook.binding.granter import Bound
 from support.grants.api_server import ApiServer, PromiseBrokenError, StuckError
 from support.grants.replica import DEVICES, RESOURCE, Call, Replica, Sent
 

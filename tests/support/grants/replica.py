@@ -9,7 +9,7 @@ from fairlead.grants.entry import COPY, Grant, GrantedDevice, LedgerEntry
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge, judge_read
 from fairlead.grants.ledger import Ledger, delete_body
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, Uncertain, WriteFailure
-from fairlead.webhook.binding.granted_bind import BindResult, Budget, GrantedBind, PodDevices, bind
+from fairlead.webhook.binding.granter import BindResult, Budget, GrantedBind, PodDevices, bind
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer

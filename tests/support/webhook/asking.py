@@ -20,7 +20,7 @@ from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
-from fairlead.webhook.extender.requests import BindArgs
+from fairlead.webhook.extender.requests import BindArgs, MalformedError, decode_bind_args
 from fairlead.webhook.extender.state import build_serving_state
 from support.policy import NOW, SECOND, Clock, Endless
 from support.policy.asking import NEVER
@@ -107,7 +107,13 @@ class Asking:
         return verbs.preempt(asked, self.serving, self.caller, entry, when or at())
 
     def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | VerbReply:
-        return placing.decide_bind(asked, self.serving, self.caller, when or at())
+        """Decide; the request itself if the mirror does not hold its pod."""
+        try:
+            request = decode_bind_args(asked)
+        except MalformedError as error:
+            return placing.refuse("", str(error))
+        pod = self.serving.unplaced(request)
+        return request if pod is None else placing.decide_bind(request, pod, self.serving, self.caller, when or at())
 
 
 def body(

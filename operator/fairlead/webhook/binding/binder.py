@@ -36,13 +36,15 @@ class Binder:
         is_abandoned: IsAbandoned = lambda: False,
     ) -> VerbReply:
         """Answer a bind call."""
-        began = when.clock()
-        found = bind.decide_bind(body, state, caller, when)
-        if isinstance(found, VerbReply):
-            return found
-        request = found.request if isinstance(found, BindDecision) else found
-        decided = found if isinstance(found, BindDecision) else await self._decide(found, state, caller, when, began)
+        try:
+            request = requests.decode_bind_args(body)
+        except MalformedError as error:
+            return bind.refuse("", str(error))
         poster = Poster(self._api, is_abandoned, self._hold)
+        if (pod := state.unplaced(request)) is not None:
+            decided = bind.decide_bind(request, pod, state, caller, when)
+        else:
+            decided = await self._read_and_decide(request, state, caller, when)
         if isinstance(decided, VerbReply):
             reply = decided
         elif decided.devices is None:
@@ -56,10 +58,11 @@ class Binder:
         reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)
         return reply
 
-    async def _decide(
-        self, request: BindArgs, state: ServingState, caller: Caller, when: CallClock, began: int
+    async def _read_and_decide(
+        self, request: BindArgs, state: ServingState, caller: Caller, when: CallClock
     ) -> BindDecision | VerbReply:
-        """Decide about a pod that the mirror does not know."""
+        """Decide about a pod that has a node already, as a call may be repeated, or that the mirror does not know."""
+        began = when.clock()
         pod = await self._read(request, when)
         if isinstance(pod, VerbReply):
             return pod
@@ -69,7 +72,7 @@ class Binder:
             return settled
         # Reading the pod took time, too, for which no policy is to blame.
         late = when.clock() > began + (when.deadline_ns - began) // 2
-        return bind.decide_bind_for(
+        return bind.decide_bind(
             request, pod, state, caller, when._replace(had_enough_time=when.had_enough_time and not late)
         )
 

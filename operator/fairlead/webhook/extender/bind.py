@@ -1,4 +1,4 @@
-"""bind: from the bytes of a request to the Binding to post, or to a refusal. Pure: `webhook.binding` posts it."""
+"""bind: from a request and its pod to the Binding to post, or to a refusal. Pure: `webhook.binding` posts it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.annotations import Annotations, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.requested_devices import RequestedDevices, requested_devices
-from fairlead.webhook.extender import replies, requests
+from fairlead.webhook.extender import replies
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
@@ -54,26 +54,6 @@ def binding_of(pod: str, uid: str, node: str, annotations: Mapping[str, str], ve
 
 
 def decide_bind(
-    body: bytes, state: ServingState, caller: Caller, when: CallClock
-) -> BindDecision | BindArgs | VerbReply:
-    """Return the decision or the refusal; the request itself if the mirror does not know the pod.
-
-    Then read the pod from the API server and call `decide_bind_for`: the mirror may be behind, and it does not hold
-    pods that have a node. A call may be repeated after the first one succeeded and its reply was lost.
-    """
-    try:
-        request = requests.decode_bind_args(body)
-    except MalformedError as error:
-        return refuse("", str(error))
-    pod = state.mirror.unplaced(request.namespace, request.name)
-    return (
-        request
-        if pod is None or pod.metadata.uid != request.uid
-        else decide_bind_for(request, pod, state, caller, when)
-    )
-
-
-def decide_bind_for(
     request: BindArgs, pod: Any, state: ServingState, caller: Caller, when: CallClock
 ) -> BindDecision | VerbReply:
     """Return the decision or the refusal for this pod."""

@@ -20,7 +20,7 @@ from fairlead.strategies.reads import overlap
 from fairlead.webhook.extender.caches import FullNodeCache, NodeNameCache
 from fairlead.webhook.extender.call import CallClock, FailurePolicy
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, CircuitScope, Part
-from fairlead.webhook.extender.requests import UNREADABLE, Bytes, MalformedError, unreadable
+from fairlead.webhook.extender.requests import UNREADABLE, BindArgs, Bytes, MalformedError, unreadable
 
 _IMAGES: Final = ("status", "images")
 
@@ -81,6 +81,11 @@ class ServingState:
         except ValueError as error:
             raise MalformedError(f"the pod cannot be read: {unreadable(error)}") from None
         view.set_requests(request, usage_of, self.mirror.granted_uid(view.pod))
+
+    def unplaced(self, request: BindArgs) -> Any | None:
+        """Return the pod of a bind; None if it has a node, or the mirror does not hold it yet."""
+        pod = self.mirror.unplaced(request.namespace, request.name)
+        return pod if pod is not None and pod.metadata.uid == request.uid else None
 
     def full_node_view(self, written: Bytes) -> NodeView:
         """Return the view of a node of a request. Raises MalformedError."""

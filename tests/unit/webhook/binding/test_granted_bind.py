@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from fairlead.webhook.binding.api_calls import Failed, Posted
-from fairlead.webhook.binding.granted_bind import Bound, NotBound
+from fairlead.webhook.binding.granter import Bound, NotBound
 from support.grants.bind_scene import NODE, OTHER, BindScene
 from support.grants.replica import RESOURCE
 

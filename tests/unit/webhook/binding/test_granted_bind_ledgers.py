@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.grants.entry import GrantedDevice, LedgerEntry, copies
 from fairlead.webhook.binding.api_calls import Missing
-from fairlead.webhook.binding.granted_bind import Bound, Budget, GrantedBind, NotBound, granted_binding
+from fairlead.webhook.binding.granter import Bound, Budget, GrantedBind, NotBound, granted_binding
 from fairlead.webhook.binding.poster import Poster
 from support.grants.bind_scene import NODE, BindScene
 from support.grants.replica import RESOURCE, PickedDevices

@@ -94,7 +94,7 @@ def test_what_is_refused(case: str) -> None:
 
 def test_a_pod_that_was_found_elsewhere_and_is_another() -> None:
     held = asking()
-    answer = placing.decide_bind_for(BindArgs("x", "ml", "u-x", "n"), pod("u-new"), held.serving, held.caller, at())
+    answer = placing.decide_bind(BindArgs("x", "ml", "u-x", "n"), pod("u-new"), held.serving, held.caller, at())
     assert isinstance(answer, VerbReply)
     assert go.decode("bind", answer.body) == {"Error": "another pod has that name now"}
 

@@ -142,6 +142,16 @@ async def test_decision(name: str) -> None:
 
 
 @in_loop
+async def test_a_bind_that_is_refused_has_its_pod_and_node() -> None:
+    one = Ground(Asking([POLICY], [node("a")], unplaced=[pod(schedulerName="another").pod]))
+    reply = await one.ask("/bind", BIND)
+    assert reply.sent is not None
+    reply.sent()
+    assert one.decisions[0].outcome.result == "error"
+    assert one.read == [{"pod": "ml/x/u-x", **NOTHING, "candidates": ("a",), "passed": ()}]
+
+
+@in_loop
 async def test_decision_of_a_call_before_there_is_a_state_and_of_one_that_came_too_slowly() -> None:
     for is_ready, step, result in ((False, 0, "unready"), (True, SECOND, "late")):
         one = Ground(Asking([POLICY], [node("a")]), is_ready=is_ready)
