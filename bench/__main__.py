@@ -36,7 +36,7 @@ PROGRAMS: Final = frozenset({"single", "follow", "grants", "hostile"})
 
 
 def benchmarks(subject: str) -> Benchmarks:
-    """What a subject measures."""
+    """Benchmarks of a subject."""
     found: Benchmarks = import_module(f"bench.{subject}").BENCHMARKS
     return found
 

@@ -46,7 +46,7 @@ class ApiServer:
         asyncio.run_coroutine_threadsafe(self._tell(kind, events), self._loop).result()
 
     def kubeconfig(self, file: Path) -> Path:
-        """How it is reached."""
+        """Kubeconfig that reaches it."""
         cluster = {"name": "bench", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}
         context = {"name": "bench", "context": {"cluster": "bench", "user": "bench"}}
         users = [{"name": "bench", "user": {}}]

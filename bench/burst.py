@@ -1,4 +1,4 @@
-"""How many pods of a burst follow a score to one node, before rules see where the first ones went.
+"""Pods of a burst that follow a score to one node, before rules see where the first ones went.
 
 1000 equal pods come at once to 100 equal nodes, of which one is 20 points better: `python -m bench.burst`.
 It runs once with that score alone, and once with `hotSpot` beside it. No rule sees placements that the watch has not

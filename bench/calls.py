@@ -1,4 +1,4 @@
-"""What the extender asks the engine of policies: filter and prioritize, with nothing kept and with everything kept."""
+"""Calls of the extender to the engine of policies: filter and prioritize, with nothing and with everything kept."""
 
 from itertools import count
 from time import perf_counter_ns
@@ -20,7 +20,7 @@ from fairlead.webhook.extender.state import build_serving_state
 
 
 def cold(size: Size) -> list[float]:
-    """Nothing kept: a pod of a class that was never seen. `match`, the class and what depends on the pod included."""
+    """Time with nothing kept: a pod of a class that was never seen, with `match`, the class and what depends on it."""
     held, pod, policies = cluster.nodes(size.nodes), cluster.pod(), cluster.policies(cluster.FILTERS)
     return timed(
         lambda asked: cluster.ask(Evaluator(policies, held), pod, asked), size.rounds, lambda: cluster.names(size.nodes)

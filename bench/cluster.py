@@ -77,7 +77,7 @@ def node(at: int, pods: Sequence[PlacedPod] = ()) -> NodeView:
 
 
 def name(at: int) -> str:
-    """What a node is called: as long as names in clouds are."""
+    """Name of a node: as long as names in clouds are."""
     return f"ip-10-0-{at // 250}-{at % 250}.eu-central-1.compute.internal"
 
 

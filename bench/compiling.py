@@ -49,7 +49,7 @@ def largest(size: Size) -> list[float]:
 
 
 def parsed(size: Size) -> list[float]:
-    """What comes before: the same policy from plain data to its model, checked."""
+    """Time of what comes before: the same policy from plain data to its model, checked."""
     return timed(lambda _: _parse(), size.rounds, lambda: None)
 
 
@@ -64,7 +64,7 @@ def _looks(size: Size) -> list[list[float]]:
 
 
 def _once(filters: Sequence[str] = _FILTERS) -> list[float]:
-    """When it began, paused and ended."""
+    """Times at which it began, paused and ended."""
     steps = compile_steps(_parse(filters), CompileOptions())
     return [thread_time(), *(thread_time() for _ in steps), thread_time()]
 

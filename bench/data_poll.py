@@ -1,4 +1,4 @@
-"""What measured values cost: ten entries of one policy, polled every 15 s, while 50 classes of pods come to 5000 nodes.
+"""Cost of measured values: ten entries of one policy, polled every 15 s, while 50 classes of pods come to 5000 nodes.
 
 The clock goes on by the processor time that the work takes, divided by the share of a core that the process has, and
 jumps to the next thing that is due when there is nothing to do. So a quarter of a core is the same on every machine,
@@ -73,7 +73,7 @@ _ENTRIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What so many intervals took."""
+    """Cost of a number of intervals."""
 
     busy: float
     """Share of a core."""

@@ -19,14 +19,14 @@ def simple_rule(size: Size) -> list[float]:
 
 
 def times_prepared(size: Size) -> list[float]:
-    """How many times faster than the engine, if the engine's data were free."""
+    """Ratio to the engine's time, if the engine's data were free."""
     expression = check(cluster.SIMPLE, Environment(RULE), BOOL).compiled
     prepared = [evaluate.engine_inputs({"node": view.node}) for view in _views(size)[:1000]]
     return _times(size, lambda data: evaluate.evaluate(expression, data).value(), prepared)
 
 
 def times_converted(size: Size) -> list[float]:
-    """How many times faster than the engine, which needs objects of its own."""
+    """Ratio to the time of the engine, which needs objects of its own."""
     expression = check(cluster.SIMPLE, Environment(RULE), BOOL).compiled
 
     def ask(view: Any) -> object:

@@ -1,4 +1,4 @@
-"""How far behind the cluster the server is at 500 events a second, and what calls take meanwhile."""
+"""Staleness of the server at 500 events a second, and what calls take meanwhile."""
 
 import http.client
 import json
@@ -92,7 +92,7 @@ def _events(api: ApiServer, size: Size) -> Iterator[None]:
 
 
 def _seen(api: ApiServer, own: programs.Extender, folder: Path, number: int) -> float:
-    """How long it takes until a changed label changes what is answered."""
+    """Time until a changed label changes the answer."""
     want = "off" if number % 2 else "on"
     node = json.loads(next(objects.nodes(1)))
     node["metadata"]["labels"]["flag"] = want

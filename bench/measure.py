@@ -1,4 +1,4 @@
-"""What a benchmark is, and how its samples are taken.
+"""Benchmarks, and how their samples are taken.
 
 Time is that of the processor: all that is measured computes in one thread and waits for nothing, so that this is what a
 clock on the wall would show if nobody else used the machine.
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured."""
+    """Size of what is measured."""
 
     nodes: int = 5000
     pods_per_node: int = 250
@@ -42,7 +42,7 @@ Benchmarks = Mapping[str, Benchmark]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of it: the median is the value; the best says how much of that may be the neighbours' noise."""
+    """Result of a benchmark: the median is the value; the best says how much of that may be the neighbours' noise."""
 
     name: str
     unit: str
@@ -62,7 +62,7 @@ def run(benchmarks: Benchmarks, wanted: str, size: Size) -> Iterator[Measured]:
 def timed(
     call: Callable[[T], object], rounds: int, prepare: Callable[[], T], clock: Callable[[], float] = thread_time
 ) -> list[float]:
-    """How many milliseconds each of many calls takes, after one that is not counted; what it needs is made before."""
+    """Milliseconds that each of many calls takes, after one that is not counted; what it needs is made before."""
     call(prepare())
     samples = []
     with steady():

@@ -1,4 +1,4 @@
-"""What is kept for pods that are all different: bounded, however many come."""
+"""Memory that is kept for pods that are all different: bounded, however many come."""
 
 import gc
 import sys
@@ -18,7 +18,7 @@ _MIB: Final = 1 / (1 << 20)
 
 
 def kept(size: Size) -> list[float]:
-    """What is kept once that many distinct pods were asked about."""
+    """Memory that is kept once that many distinct pods were asked about."""
     return [_kept(size)[1] * _MIB]
 
 
@@ -48,7 +48,7 @@ def _bytes(asking: Evaluator) -> int:
 
 
 def _reach(roots: list[object], seen: set[int]) -> list[object]:
-    """Everything that can be reached and was not seen, but no code."""
+    """Objects that can be reached and were not seen, but no code."""
     found, waiting = [], list(roots)
     while waiting:
         thing = waiting.pop()

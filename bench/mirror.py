@@ -1,4 +1,4 @@
-"""How long it takes to have the whole cluster, how much room that needs, and what one event costs."""
+"""Time until the whole cluster is there, the memory that it needs, and what one event costs."""
 
 import gc
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ _MICRO: Final = 1e6
 
 
 class Synced(NamedTuple):
-    """What it took to put everything into an empty mirror."""
+    """Time and memory of filling an empty mirror."""
 
     seconds: float
     mebibytes: float

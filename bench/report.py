@@ -17,14 +17,14 @@ TARGETS: Final = Path(__file__).with_name("targets.toml")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a number has to come to."""
+    """Target of a value."""
 
     unit: str
     below: float | None = None
     above: float | None = None
 
     def is_met(self, value: float) -> bool:
-        """Whether this value will do."""
+        """Tell whether this value will do."""
         return (self.below is None or value < self.below) and (self.above is None or value >= self.above)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ def targets(file: Path = TARGETS) -> Mapping[str, Target]:
 
 
 def judged(measured: Measured, target: Target | None) -> Line:
-    """What was measured against what it has to be."""
+    """Results with their targets."""
     value, best = measured.value, measured.best
     if target is None:
         return Line(measured.name, value, measured.unit, "-", "-", best)
@@ -79,7 +79,7 @@ def table(lines: Sequence[Line]) -> str:
 
 
 def machine() -> dict[str, str | int]:
-    """What it was measured on."""
+    """Machine that it was measured on."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return {"cpu": _cpu(), "cores": os.cpu_count() or 1, "python": python}
 
@@ -94,7 +94,7 @@ def main(benchmarks: Benchmarks) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What a subject and the collector can be told."""
+    """Options of a subject and of the collector."""
     made = argparse.ArgumentParser(
         prog="bench", description="Print how fast the product is, and where that falls short."
     )

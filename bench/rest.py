@@ -1,4 +1,4 @@
-"""What the operator costs while nothing happens, and how soon an edit of a policy serves everywhere.
+"""Cost of the operator while nothing happens, and the time until an edit of a policy serves everywhere.
 
 Two replicas beside a control plane with 100 nodes that live, as nodes do; their scheduler is one that others run, so
 that no node has to. Takes three minutes: `python -m bench.rest`. Processor time is that of the whole process.
@@ -156,7 +156,7 @@ def _serving(one: Asked) -> str:
 
 
 async def _context(kubeconfig: Path) -> ssl.SSLContext:
-    """What the leader shows."""
+    """Context of the leader."""
     async with Client(from_kubeconfig([kubeconfig])) as client:
         secret = await Secrets(client, NAMESPACE).get(AUTHORITY_SECRET)
         if secret is None:

@@ -1,4 +1,4 @@
-"""How long `fairlead simulate` takes: 1000 pods on 5000 nodes with ten rules, from the start of Python to its end."""
+"""Time of `fairlead simulate`: 1000 pods on 5000 nodes with ten rules, from the start of Python to its end."""
 
 import json
 import resource
@@ -40,7 +40,7 @@ def json_(size: Size) -> list[float]:
 
 
 def table(size: Size) -> list[float]:
-    """What people read."""
+    """Time of the table that people read."""
     return _taken(size, "table")
 
 

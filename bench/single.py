@@ -118,7 +118,7 @@ def _listed(at: int) -> bytes:
 
 
 def _ratio(asked: str, peer: str, of: Callable[[Times], float] = lambda times: times.p50) -> Benchmark:
-    """What the server took, as a part of what the peer took at the median."""
+    """Ratio of the server's time to the peer's median."""
     return Benchmark("ratio", lambda size: [of(run["own"]) / run[peer].p50 for run in _measured(size)[asked]])
 
 

@@ -41,7 +41,7 @@ def _longest(looks: list[list[int]]) -> list[float]:
 
 
 def _looks(size: Size, rule: str) -> list[list[int]]:
-    """When the clock was looked at in each of several calls with nothing kept. No pod is the one that is looked for."""
+    """Readings of the clock in each of several calls with nothing kept. No pod is the one that is looked for."""
     pods = [cluster.placed(at) for at in range(size.pods_per_node)]
     held, asked, pod = cluster.nodes(size.nodes, pods), cluster.names(size.nodes), cluster.pod()
     policies = cluster.policies([rule])

@@ -1,4 +1,4 @@
-"""How evenly rules spread a load that requests do not tell: a table and a chart for the guide.
+"""Evenness with which rules spread a load that requests do not tell: a table and a chart for the guide.
 
 Pods come to kwok nodes whose load a real Prometheus measures, once with each rule, on a cluster of its own:
 `python -m bench.spread`. It takes a minute and a half for each rule and round.

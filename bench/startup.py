@@ -1,4 +1,4 @@
-"""How long a user waits for a command."""
+"""Time that a user waits for a command."""
 
 import subprocess
 import sys

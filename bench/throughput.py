@@ -1,4 +1,4 @@
-"""How many pods a real kube-scheduler places each second with Fairlead, with its peers, and with no extender.
+"""Pods that a real kube-scheduler places each second with Fairlead, with its peers, and with no extender.
 
 Takes many minutes and runs a cluster of its own: `python -m bench.throughput --nodes 1000 --rounds 7`. The pods are
 created before the scheduler starts. Each round runs all that are compared, in another order.

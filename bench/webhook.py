@@ -1,4 +1,4 @@
-"""What a call of the scheduler costs, from the bytes of its request to those of the reply; everything is kept."""
+"""Cost of a call of the scheduler, from the bytes of its request to those of the reply; everything is kept."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count

@@ -113,7 +113,7 @@ class Api:
                 raise
 
     def exists(self, path: str) -> bool:
-        """Whether the object is there."""
+        """Tell whether the object is there."""
         try:
             self.get(path)
         except ApiError as error:

@@ -26,7 +26,7 @@ _REPORT_EVERY_S = 10.0
 
 
 def path(program: Program) -> Path:
-    """Where the program is, or will be."""
+    """Path of the program, which may not be built yet."""
     sources = [program.package, *(f"{name}={value}" for name, value in program.variables)]
     if program.platform:
         sources.append(program.platform)
@@ -95,7 +95,7 @@ def _build_together(programs: list[Program]) -> None:
 
 
 def built_name(program: Program) -> str:
-    """What the go command calls the program of a package: its last folder that is not a major version."""
+    """Name that the go command gives the program of a package: its last folder that is not a major version."""
     package = program.package if program.package != "." else program.name
     return next(part for part in reversed(package.split("/")) if not re.fullmatch(r"v\d+", part))
 

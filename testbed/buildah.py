@@ -42,7 +42,7 @@ class Buildah:
         self._must("rm", "--all")
 
     def has(self, tag: str) -> bool:
-        """Whether the image is in the store."""
+        """Tell whether the image is in the store."""
         return self._call("inspect", "--type=image", tag) == 0
 
     def unpack(self, archive: Path, tag: str, *, architecture: str = "") -> None:
@@ -122,7 +122,7 @@ def opened(store: Path, log: Path) -> Iterator[Buildah]:
 
 
 def _has_overlay(folder: Path) -> bool:
-    """Whether it can be had there: an overlay cannot lie on another."""
+    """Tell whether it can be had there: an overlay cannot lie on another."""
     with tempfile.TemporaryDirectory(dir=folder) as probe:
         command = [*_PRIVATELY, "/bin/sh", "-c", _OVERLAY, probe]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Where things are kept outside the checkout, and how two runs share them.
+"""The cache outside the checkout, which two runs can share.
 
 Locks are `flock`s: the kernel drops them with the process that held them, so that none can ever be stale.
 """

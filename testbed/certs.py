@@ -43,7 +43,7 @@ class Authority:
 
     @staticmethod
     def is_in(folder: Path) -> bool:
-        """Whether there is one in the folder already."""
+        """Tell whether there is one in the folder already."""
         return _is_there(_pair(folder, "ca"))
 
     @property
@@ -106,7 +106,7 @@ def _is_there(pair: Pair) -> bool:
 
 
 def _covers(pair: Pair, hosts: Sequence[str], issuer: x509.Certificate) -> bool:
-    """Whether the certificate is of this authority, not of one that was lost, and names the hosts."""
+    """Tell whether the certificate is of this authority, not of one that was lost, and names the hosts."""
     certificate = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
     try:
         certificate.verify_directly_issued_by(issuer)

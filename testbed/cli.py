@@ -197,7 +197,7 @@ def _count(text: str) -> int:
 
 
 def _this_command(options: argparse.Namespace) -> str:
-    """How this very command is called: what is printed must work when it is pasted."""
+    """Command line of this program: what is printed must work when it is pasted."""
     python = Path(sys.executable)
     near = python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
     return f"{near} -m testbed{'' if options.name == DEFAULT_NAME else f' --name {shlex.quote(options.name)}'}"

@@ -19,7 +19,7 @@ _FAST = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the control plane's parts are known by."""
+    """Keys and certificates of the control plane's parts."""
 
     authority: certs.Authority
     server: certs.Pair
@@ -67,7 +67,7 @@ def make_keys(layout: Layout) -> Keys:
 
 
 def has_authority(layout: Layout) -> bool:
-    """Whether there is what its keys are issued by."""
+    """Tell whether there is what its keys are issued by."""
     return certs.Authority.is_in(layout.folder / "pki")
 
 

@@ -82,7 +82,7 @@ class DevicePlugin:
         wait_for(what, lambda: self.amounts() == (capacity, allocatable))
 
     def says(self) -> str:
-        """What it has logged so far."""
+        """Its log so far."""
         log = process.log_of(self._layout.folder, NAME)
         return log.read_text(errors="replace") if log.exists() else ""
 

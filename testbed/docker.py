@@ -39,5 +39,5 @@ def last(answer: "subprocess.CompletedProcess[str]") -> str:
 
 
 def is_error(line: str) -> bool:
-    """Whether docker or kind names an error in this line."""
+    """Tell whether docker or kind names an error in this line."""
     return line.lower().startswith("error: ")

@@ -1,4 +1,4 @@
-"""What goes wrong, said so that a person can act on it."""
+"""Errors, worded so that a person can act on them."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -48,12 +48,12 @@ class Cluster:
 
     @property
     def folder(self) -> Path:
-        """Where the components of the cluster that tests start keep their logs."""
+        """Folder of the logs of components that tests start."""
         return folder_of(self.provider.cluster)
 
     @property
     def audit_log(self) -> Path:
-        """What its API server was asked, by whom; read it with `audit.py`."""
+        """Audit log of its API server; `audit.py` reads it."""
         if not isinstance(self.provider, Local):
             pytest.skip("only the API server that is a process here keeps an audit log for us")
         return Layout(self.provider.cluster, self.kubernetes).audit_log
@@ -67,7 +67,7 @@ class Scheduler:
     log: Path
 
     def says(self) -> str:
-        """What it has logged so far."""
+        """Its log so far."""
         return self.log.read_text(errors="replace")
 
 
@@ -77,7 +77,7 @@ MakeNodes = Callable[..., list[str]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Which Kubernetes the tests run on."""
+    """Add the option for the version of Kubernetes."""
     parser.addoption(
         "--kubernetes",
         choices=KUBERNETES,
@@ -94,7 +94,7 @@ def kubernetes_version(pytestconfig: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def this_run() -> Iterator[str]:
-    """What the clusters of this checkout's tests are called after; nobody else has it while we run."""
+    """Prefix of the names of this run's clusters, which no other run of this checkout has meanwhile."""
     name = hashlib.sha256(str(_CHECKOUT).encode()).hexdigest()[:6] + os.environ.get("PYTEST_XDIST_WORKER", "")
     with cache.locked(f"tests-{name}", doing="running the tests of this checkout"):
         yield name

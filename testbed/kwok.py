@@ -86,7 +86,7 @@ def heal(folder: Path, kubeconfig: Path) -> None:
 
 
 def is_wanted(folder: Path) -> bool:
-    """Whether kwok was started for this cluster and not stopped since."""
+    """Tell whether kwok was started for this cluster and not stopped since."""
     return (folder / _RECORD).exists()
 
 
@@ -103,7 +103,7 @@ def forget_leases(api: Api, names: Iterable[str]) -> None:
 
 
 def tends_all(api: Api) -> bool:
-    """Whether no node of ours is without a fresh lease."""
+    """Tell whether no node of ours is without a fresh lease."""
     now = dt.datetime.now(dt.UTC)
     fresh = {str(lease["metadata"]["name"]) for lease in api.items(_LEASES) if _is_fresh(lease, now)}
     return fresh.issuperset(_names(api))

@@ -1,4 +1,4 @@
-"""Where a local cluster's parts listen and lie: decided once, and kept so that a restart finds it the same."""
+"""Ports and folders of a local cluster: decided once, and kept so that a restart finds them the same."""
 
 import dataclasses
 import ipaddress
@@ -32,12 +32,12 @@ class Layout:
 
     @property
     def folder(self) -> Path:
-        """Everything this cluster keeps."""
+        """Folder of all that this cluster keeps."""
         return folder_of(self.name)
 
     @property
     def has_node(self) -> bool:
-        """Whether the cluster has a sandbox with a real node."""
+        """Tell whether the cluster has a sandbox with a real node."""
         return bool(self.network)
 
     @property
@@ -57,7 +57,7 @@ class Layout:
 
     @property
     def audit_log(self) -> Path:
-        """What the API server was asked; once it is long it goes on in a new file, and older ones stand beside it."""
+        """Audit log of the API server; once it is long it goes on in a new file, and older ones stand beside it."""
         return self.folder / "audit" / "audit.log"
 
     def save(self) -> None:
@@ -101,7 +101,7 @@ def free_ports(count: int, *, taken: Collection[int] = ()) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether one could listen on that port of loopback now."""
+    """Tell whether one could listen on that port of loopback now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

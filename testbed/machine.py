@@ -1,4 +1,4 @@
-"""What this machine can do, which decides the provider."""
+"""Abilities of this machine, which decide the provider."""
 
 import functools
 import os
@@ -44,7 +44,7 @@ def engine_platform() -> str:
 
 
 def _started(platform: str) -> "subprocess.CompletedProcess[str]":
-    """What came of a privileged container that ends at once, in an image of this process's own."""
+    """Start a privileged container that ends at once, in an image of this process's own."""
     probe = f"fairlead.dev/testbed/probe:{os.getpid()}"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "probe.tar")

@@ -54,7 +54,7 @@ class MetricsServer:
             self._api.delete(path)
 
     def _is_available(self) -> bool:
-        """Whether the API server passes requests on to it, and it knows a node."""
+        """Tell whether the API server passes requests on to it, and it knows a node."""
         try:
             return bool(self._api.items(NODES))
         except ApiError:
@@ -83,7 +83,7 @@ def component(executable: Path, layout: Layout, host: str, port: int) -> Compone
 
 
 def objects(host: str, port: int) -> dict[str, Object]:
-    """How the API server is told of it, by path."""
+    """Objects by which the API server knows it, by path."""
     labels = {"kubernetes.io/service-name": NAME}
     return {
         f"{_SERVICES}/{NAME}": {

@@ -1,4 +1,4 @@
-"""What kwok nodes are made from, and how they are made: pure, and the same for the same seed."""
+"""Templates of kwok nodes, and nodes made from them: pure, and the same for the same seed."""
 
 import copy
 import ipaddress
@@ -37,7 +37,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What nodes are made from."""
+    """Template that nodes are made from."""
 
     pools: Sequence[Pool]
     name: str = field(default="kwok")

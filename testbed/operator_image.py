@@ -39,14 +39,14 @@ class Image:
 
 
 def own_architecture() -> str:
-    """What registries call the architecture of this machine."""
+    """Name of this machine's architecture in registries."""
     machine = platform.machine().lower()  # macOS says arm64, Windows AMD64
     return next((name for name, other in MACHINES.items() if machine in (name, other)), "amd64")
 
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """What the Dockerfile stands on: archives of files, the same one where the image is for this machine."""
+    """Bases of the Dockerfile: archives of files, the same one where the image is for this machine."""
 
     builder: Path
     runtime: Path
@@ -88,12 +88,12 @@ def build(
 
 
 def context_of(dockerignore: str) -> list[str]:
-    """What the Dockerfile can see: its .dockerignore leaves out all but what it names."""
+    """Files that the Dockerfile can see: its .dockerignore leaves out all but what it names."""
     return sorted(line.removeprefix("!") for line in dockerignore.splitlines() if line.startswith("!"))
 
 
 def digest_of(checkout: Path, others: Iterable[str]) -> str:
-    """What says of which files an image is."""
+    """Digest of the files that an image is made of."""
     digest = hashlib.sha256("\n".join(others).encode())
     for name in ("Dockerfile", ".dockerignore", *context_of((checkout / ".dockerignore").read_text())):
         found = [checkout / name, *sorted((checkout / name).rglob("*"))]

@@ -1,4 +1,4 @@
-"""What a real node and the building of images need of the operating system, and how to get it.
+"""Packages of the operating system that a real node and the building of images need, and how to get them.
 
 Programs are looked for, never packages: a machine with Docker's own containerd.io has all that is needed, and Debian's
 containerd would replace it.
@@ -88,17 +88,17 @@ def packages_of(need: Need, missing: Iterable[str]) -> list[str]:
 
 
 def install_command(packages: Iterable[str]) -> list[str]:
-    """What installs packages and takes away none."""
+    """Command that installs packages and removes none."""
     return ["apt-get", "install", "-y", "--no-install-recommends", "--no-remove", *packages]
 
 
 def is_debian(distribution: Mapping[str, str]) -> bool:
-    """Whether it is Debian, Ubuntu or made from them."""
+    """Tell whether it is Debian, Ubuntu or made from them."""
     return bool({"debian", "ubuntu"} & {distribution.get("ID", ""), *distribution.get("ID_LIKE", "").split()})
 
 
 def refusal(need: Need, missing: Sequence[str], distribution: Mapping[str, str]) -> ClusterError:
-    """What to tell where we must not install."""
+    """Message for a machine on which nothing may be installed."""
     packages = packages_of(need, missing)
     if is_debian(distribution):
         cure = f"sudo {' '.join(install_command(packages))}"

@@ -32,7 +32,7 @@ class Component:
 
 
 def log_of(cluster: Path, name: str) -> Path:
-    """Where a component writes what it has to say."""
+    """Log file of a component."""
     return cluster / "logs" / f"{name}.log"
 
 
@@ -101,7 +101,7 @@ def state(process: psutil.Process) -> str:
 
 
 def is_gone(cluster: Path, name: str) -> bool:
-    """Whether nothing is left of a component, also not a process that is just becoming it."""
+    """Tell whether nothing is left of a component, also not a process that is just becoming it."""
     return not any(_component(process) == name for process in all_of(cluster))
 
 
@@ -144,7 +144,7 @@ def kill_all(cluster: Path) -> None:
 
 
 def _all_a_moment_later(cluster: Path) -> list[psutil.Process]:
-    """What a first look missed: a process that is just becoming another program has no environment for a moment."""
+    """List again, after a moment: a process that is just becoming another program has no environment for that long."""
     time.sleep(_POLL_S)
     return all_of(cluster)
 
@@ -157,7 +157,7 @@ def _component(process: psutil.Process) -> str:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """Whether it still holds anything. A zombie does not, and process 1 may reap it late or, in a container, never."""
+    """Tell whether it still holds anything. A zombie does not; process 1 may reap it late or, in a container, never."""
     try:
         if not process.is_running():
             return False

@@ -30,7 +30,7 @@ _ENDS_S = 30
 
 
 def obstacle() -> str:
-    """Why none can be started on this machine; empty when one can."""
+    """Reason why none can be started on this machine; empty when one can."""
     if _wanted() or shutil.which(PACKAGE) or all(map(shutil.which, ("apt-get", "dpkg-deb"))):
         return ""
     return "there is neither a prometheus here nor apt-get and dpkg-deb to fetch one"

@@ -1,9 +1,9 @@
-"""Whether a node can take pods."""
+"""Readiness of a node for pods."""
 
 from testbed.api import Object
 
 
 def is_ready(node: Object) -> bool:
-    """Whether the kubelet, or who plays it, says so."""
+    """Tell whether the kubelet, or who plays it, says so."""
     conditions = node.get("status", {}).get("conditions", [])
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

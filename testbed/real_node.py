@@ -142,7 +142,7 @@ class RealNode:
         )
 
     def _is_ready(self, api: Api) -> bool:
-        """Whether the node says so since this kubelet runs: what the last one said may still stand there."""
+        """Tell whether the node says so since this kubelet runs: what the last one said may still stand there."""
         kubelet = process.find(self._layout.folder, "kubelet")
         if kubelet is None:
             return False
@@ -155,13 +155,13 @@ class RealNode:
         )
 
     def _names_resolve(self) -> bool:
-        """Whether a name of the cluster is known, asked through kube-proxy as pods do."""
+        """Tell whether a name of the cluster is known, asked through kube-proxy as pods do."""
         return (
             self._inside(str(self._programs["pod"]), "resolve", "kubernetes.default.svc.cluster.local").returncode == 0
         )
 
     def _services_answer(self) -> bool:
-        """Whether the API server can be reached from the node at its Service's address."""
+        """Tell whether the API server can be reached from the node at its Service's address."""
         answer = self._inside(str(self._programs["pod"]), "get", "http://10.96.0.1:443/")
         return b"HTTP request to an HTTPS server" in answer.stdout
 

@@ -1,4 +1,4 @@
-"""What a test run keeps: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly.
+"""Rules of a test run: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly.
 
 With `-n`, a file's tests stay together, and all of the folders whose tests share clusters.
 """
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """Which tests one process runs."""
+    """Distribution of tests that keeps those of a cluster in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -48,7 +48,7 @@ class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    """What `-n` goes by."""
+    """Choose the distribution for `-n`."""
     return _Together(config, log)
 
 
@@ -66,7 +66,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 class _Skipped:
-    """Where everything can be had, everything has to run; asked of the process that hears of all tests."""
+    """Skipped tests, which fail the run where everything can be had; kept by the process that hears of all tests."""
 
     def __init__(self) -> None:
         self._names: list[str] = []

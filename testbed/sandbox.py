@@ -61,7 +61,7 @@ class Sandbox:
         return next((child for child in found.children() if _is_first(child.pid)), None) if found else None
 
     def is_up(self) -> bool:
-        """Whether it is there, and was not abandoned half-made."""
+        """Tell whether it is there, and was not abandoned half-made."""
         holder = self.holder()
         return holder is not None and self._inside("test", "-e", _READY).returncode == 0
 
@@ -160,7 +160,7 @@ def free_network() -> ipaddress.IPv4Network:
 
 
 def is_network_free(network: str) -> bool:
-    """Whether that network is nobody else's."""
+    """Tell whether that network is nobody else's."""
     return not any(ipaddress.IPv4Network(network).overlaps(one) for one in _networks())
 
 
@@ -173,7 +173,7 @@ def _networks() -> list[ipaddress.IPv4Network]:
 
 
 def _is_first(pid: int) -> bool:
-    """Whether the process is process 1 of a namespace of its own."""
+    """Tell whether the process is process 1 of a namespace of its own."""
     try:
         line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("NSpid:"))
     except (OSError, StopIteration):
@@ -231,13 +231,13 @@ def _run(*command: str) -> None:
 
 
 def is_possible() -> bool:
-    """Whether this machine lets us have a sandbox."""
+    """Tell whether this machine lets us have a sandbox."""
     return not obstacle()
 
 
 @functools.cache
 def obstacle() -> str:
-    """Why a sandbox cannot be had on this machine; empty when it can."""
+    """Reason why a sandbox cannot be had on this machine; empty when it can."""
     if sys.platform != "linux":
         return "this is not Linux"
     if os.geteuid():

@@ -67,7 +67,7 @@ class Supervisor:
 
 
 def answers(host: str, port: int, page: str = "/healthz") -> bool:
-    """Whether a component serves its health page; its certificate is of its own making."""
+    """Tell whether a component serves its health page; its certificate is of its own making."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     # the user's proxy knows nothing of addresses on this machine

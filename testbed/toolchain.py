@@ -25,7 +25,7 @@ def go() -> Path:
 
 
 def is_new_enough(answer: str) -> bool:
-    """Whether what `go version` printed names a version that Kubernetes builds with."""
+    """Tell whether what `go version` printed names a version that Kubernetes builds with."""
     found = re.search(r"\bgo(\d+)\.(\d+)", answer)
     return found is not None and (int(found[1]), int(found[2])) >= GO_MINIMUM
 

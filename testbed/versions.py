@@ -1,4 +1,4 @@
-"""Which programs there are, in which versions, and where each is built from.
+"""Programs of the testbed, their versions, and the source of each.
 
 To add or raise a version: edit and run `go/pin.sh`, then this file.
 """

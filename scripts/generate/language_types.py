@@ -45,7 +45,7 @@ def messages() -> dict[str, dict[str, str]]:
 
 
 def as_text() -> str:
-    """What the file holds."""
+    """Text of the file."""
     return json.dumps(messages(), indent=0) + "\n"
 
 

@@ -32,7 +32,7 @@ def page() -> str:
 
 
 def registered() -> list[Metric]:
-    """What a replica that may lead counts."""
+    """Registry of a replica that may lead."""
     nowhere = Address("", 0)
     settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
     operator = OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None), Leadership)

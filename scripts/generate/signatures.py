@@ -1,4 +1,4 @@
-"""How the functions of the rule language are called, as the checker has it.
+"""Signatures of the functions of the rule language, as the checker has them.
 
 The checker has no list to be read. It is asked: with an operand of each type in each place, what it makes of a call.
 """

@@ -20,7 +20,7 @@ _SEMVER = re.compile(r"(\d+\.\d+\.\d+)(?:-(alpha|beta|rc|dev)\.(\d+))?")
 
 
 class ReleaseError(Exception):
-    """Something that a person has to mend first; its text says how."""
+    """Fault that a person has to correct first; its text says how."""
 
 
 def semver(version: str = fairlead.__version__) -> str:

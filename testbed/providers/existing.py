@@ -107,7 +107,7 @@ class Existing:
         )
 
     def logs(self) -> dict[str, str]:
-        """What the processes that the testbed started wrote."""
+        """Logs of the processes that the testbed started."""
         return folders.logs(self._folder)
 
     def _examine(self, kubeconfig: Path, context: Context) -> str:

@@ -1,4 +1,4 @@
-"""What the clusters of every provider have in common: a folder that says who raised them, a lock, logs and programs."""
+"""The folder of a cluster, the same for every provider: who raised it, a lock, logs and programs."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -55,12 +55,12 @@ def remove(folder: Path) -> None:
 
 
 def logs(folder: Path) -> dict[str, str]:
-    """What each process that the testbed started wrote, by its name."""
+    """Logs of the processes that the testbed started, by name."""
     return {path.stem: path.read_text(errors="replace") for path in sorted((folder / "logs").glob("*.log"))}
 
 
 def pod_logs(folder: Path) -> dict[str, str]:
-    """What each container on the real node wrote, as `pods/NAMESPACE_POD/CONTAINER/RESTART`."""
+    """Logs of containers on the real node, as `pods/NAMESPACE_POD/CONTAINER/RESTART`."""
     found = sorted((folder / "node" / "log" / "pods").glob("*/*/*.log"))
     names = (f"pods/{path.parts[-3].rpartition('_')[0]}/{path.parts[-2]}/{path.stem}" for path in found)
     return {name: path.read_text(errors="replace") for name, path in zip(names, found, strict=True)}

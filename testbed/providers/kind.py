@@ -92,7 +92,7 @@ class Kind:
             )
 
     def logs(self) -> dict[str, str]:
-        """What the node's components and the testbed's own processes wrote, or why that cannot be had."""
+        """Logs of the node's components and of the testbed's own processes, or why they cannot be had."""
         found = folders.logs(self._folder)
         if self._config.exists():
             with tempfile.TemporaryDirectory() as folder:

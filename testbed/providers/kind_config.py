@@ -1,4 +1,4 @@
-"""What kind is told: a cluster of one node that copes with thousands of nodes that are only objects. Pure."""
+"""kind's configuration: a cluster of one node that copes with thousands of nodes that are only objects. Pure."""
 
 import re
 from typing import Any

@@ -30,7 +30,7 @@ class Container:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was not stopped, by a person or by a restart of the machine."""
+        """Tell whether it was not stopped, by a person or by a restart of the machine."""
         return self.state == "running"
 
 

@@ -97,7 +97,7 @@ class Local:
         self._node(layout, {}).load(archive)
 
     def logs(self) -> dict[str, str]:
-        """What each component wrote, by its name, and each pod of the real node."""
+        """Logs of each component, by its name, and of each pod of the real node."""
         return folders.logs(self._folder) | folders.pod_logs(self._folder)
 
     def _layout(self) -> Layout:

@@ -1,4 +1,4 @@
-"""What every way to have a cluster can do."""
+"""The protocol of providers: each way to have a cluster has these."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Part:
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing has to be done about it."""
+        """Tell whether nothing has to be done about it."""
         return self.state == "running"
 
 
@@ -44,4 +44,4 @@ class Provider(Protocol):
         """Bring the images of an archive (docker save, OCI) to its real nodes."""
 
     def logs(self) -> dict[str, str]:
-        """What each component wrote, by its name."""
+        """Logs of each component, by its name."""

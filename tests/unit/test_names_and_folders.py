@@ -57,6 +57,10 @@ NAMED_TWICE: Final = {
 }
 """Names of modules that two folders of the product have all the same, with the reason."""
 MODULES: Final = sorted(ROOT.rglob("*.py"))
+BESIDE_THE_PRODUCT: Final = sorted(
+    module for folder in ("bench", "demo", "scripts", "testbed") for module in (TESTS.parent / folder).rglob("*.py")
+)
+"""Modules of programs that people who work on the product read as well."""
 NAMES_NOTHING: Final = re.compile(
     r"(?:What|Who|Whose|Whom|How|Why|Where|When|Whether|It|They|Those|That|(?:Some|Every|Any|No)(?:body|one|thing))\b"
 )
@@ -67,7 +71,7 @@ DURATION: Final = re.compile(r"_?(?:timeout|deadline|interval|delay|pause|age|pe
 
 
 def _path(module: Path) -> str:
-    return str(module.relative_to(ROOT if module.is_relative_to(ROOT) else TESTS))
+    return str(module.relative_to(next(one for one in (ROOT, TESTS, TESTS.parent) if module.is_relative_to(one))))
 
 
 def test_packages_have_two_levels() -> None:
@@ -170,7 +174,7 @@ def _defined_twice(found: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
     return {name: all_ for name, all_ in places.items() if len(all_) > 1 and name not in SAME_IN_EACH_COMMAND}
 
 
-@pytest.mark.parametrize("module", [*MODULES, *sorted(SUPPORT.rglob("*.py"))], ids=_path)
+@pytest.mark.parametrize("module", [*MODULES, *sorted(SUPPORT.rglob("*.py")), *BESIDE_THE_PRODUCT], ids=_path)
 def test_docstrings_say_what_a_thing_is_or_does(module: Path) -> None:
     assert [*_vague(ast.parse(module.read_text()))] == []
 
