@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from website.build import ROOT, SETTINGS, build
 from website.navigation import FILE
 
 from fairlead.cli.main import main
+from fairlead.cli.reports.status_data import Overview
+from fairlead.cli.reports.status_text import status_text
 from pictures import terminal
 
 FOLDER: Final = ROOT / "docs" / "pictures"
@@ -54,8 +57,9 @@ def explained() -> str:
 
 def reported() -> str:
     """Return the page of `fairlead status` for a cluster with several problems, which its tests set up."""
-    printed = (ROOT / "tests" / "data" / "status" / "three-in-the-morning.txt").read_text()
-    return terminal.page("fairlead status", printed)
+    printed = (ROOT / "tests" / "data" / "status" / "three-in-the-morning.json").read_bytes()
+    lines = status_text(msgspec.json.decode(printed, type=Overview), colour=False, whole=False)
+    return terminal.page("fairlead status", "".join(f"{line}\n" for line in lines))
 
 
 def _site_source() -> str:

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_policies
+from fairlead.cli.console.options import add_cluster, add_policies, repeated
 from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, output, serialize, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _explain_pending(options: argparse.Namespace, namespace: str, explained: "Ex
     unevaluated = [*dict.fromkeys(notes_on_skipped(rule for each in pods for rule in each.judged.unevaluated))]
     notes = [*explained.notes(), *unevaluated]
     if options.output in (TABLE, WIDE):
-        lines = pending_lines(groups, namespace, notes, colour=wants_colour(out))
+        lines = pending_lines(groups, namespace, notes, options=repeated(options), colour=wants_colour(out))
         out.writelines(f"{line}\n" for line in lines)
     else:
         out.write(serialize(pending_data(groups, namespace, explained.cluster.now, notes), options.output))

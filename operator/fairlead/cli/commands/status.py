@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         raise exits.CommandError(exits.NO_POLICIES) from None
     out = output()
     if options.output == TABLE:
-        out.writelines(f"{line}\n" for line in status_text(found, colour=wants_colour(out)))
+        lines = status_text(found, colour=wants_colour(out), whole=not out.isatty())
+        out.writelines(f"{line}\n" for line in lines)
     else:
         out.write(serialize(status_as_data(found), options.output))
     return exits.DONE if found.ready else exits.FAILED

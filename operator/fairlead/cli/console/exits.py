@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
+from fairlead.cli.console.missing_package import missing_package
 from fairlead.cli.console.output import complain
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ BROKEN_PIPE: Final = 141
 MEANINGS: Final = {
     DONE: "success, no problems found",
     FAILED: "the check found problems, or the operation failed; see the output",
-    USAGE: "usage error, or a file, the output or the cluster could not be read or written",
+    USAGE: "usage error, or a file, the output or the cluster could not be read or written, or a package is missing",
     FAULT: "a bug in Fairlead; please report the line that it printed",
     INTERRUPTED: "interrupted with Ctrl-C",
     BROKEN_PIPE: "the reader of the output closed the pipe early: the result is unknown",
@@ -69,6 +70,9 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
         complain(name, ": ".join(str(one) for one in (error.filename, error.strerror or error) if one))
         return USAGE
     except Exception as error:  # noqa: BLE001 - the last place that can report it
+        if (missing := missing_package(error)) is not None:
+            complain(name, missing)
+            return USAGE
         if (expected := _expected(error)) is not None:
             complain(name, expected)
             return USAGE

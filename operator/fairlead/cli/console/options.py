@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -66,6 +67,25 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         help="time that rules see, such as 2027-01-15T22:00:00Z (default: now; for files the newest time in them)",
     )
     add_kubeconfig(parser)
+
+
+def repeated(options: argparse.Namespace) -> str:
+    """Return the options of `add_policies` and `add_cluster` as they were given, for a command that is suggested."""
+    words = ["--policies", *options.policies] if options.policies else []
+    if options.snapshot != ["live"]:
+        words += ["--snapshot", *options.snapshot]
+    single = {
+        "--data": options.data,
+        "--prometheus-token": options.prometheus_token,
+        "--now": options.now,
+        "--kubeconfig": options.kubeconfig,
+        "--context": options.context,
+    }
+    pairs = [*(("--prometheus", server) for server in options.prometheus), *single.items()]
+    for option, value in pairs:
+        if value:
+            words += [option, str(value)]
+    return shlex.join(words)
 
 
 def add_policies(parser: argparse.ArgumentParser, *, required: bool = False) -> None:

@@ -57,9 +57,12 @@ def _why(context: ExplainContext) -> tuple[WaitVerdict, str]:
 
 
 def pending_lines(
-    groups: Sequence[PendingGroup], namespace: str, notes: Sequence[str], *, colour: bool
+    groups: Sequence[PendingGroup], namespace: str, notes: Sequence[str], *, options: str = "", colour: bool
 ) -> Iterator[str]:
-    """Yield the lines of the text; `namespace` is "" for all namespaces."""
+    """Yield the lines of the text; `namespace` is "" for all namespaces.
+
+    `options` are those that say of which cluster and policies all this is, for the command that shows more.
+    """
     where = f"the namespace {namespace}" if namespace else "all namespaces"
     total = sum(len(one.pods) for one in groups)
     if not total:
@@ -70,7 +73,7 @@ def pending_lines(
         yield from group_rows(groups, colour=colour)
         yield ""
         pod = groups[0].pods[0].judged.pod
-        yield clean(f"In full: fairlead explain pod/{pod.name} -n {pod.namespace}")
+        yield clean(f"In full: fairlead explain pod/{pod.name} -n {pod.namespace} {options}".rstrip())
         yield f"Not simulated: {', '.join(NOT_SIMULATED)}."
     for note in notes:
         yield f"Note: {clean(note)}."

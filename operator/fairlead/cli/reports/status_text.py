@@ -14,8 +14,9 @@ _SHOWN: Final = 12
 _TEXT_MAX: Final = 70
 
 
-def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
-    """Yield the lines of the text."""
+def status_text(what: Overview, *, colour: bool, whole: bool = True) -> Iterator[str]:
+    """Yield the lines of the text. Unless `whole`, long messages in tables are cut, as fits a terminal."""
+    limit = None if whole else _TEXT_MAX
     yield paint(_headline(what), _GREEN if what.ready else _RED, colour)
     for wrong in what.wrong[:_SHOWN]:
         yield clean(f"  {wrong.kind} {wrong.name}: {wrong.reason}: {wrong.message}".rstrip(": "))
@@ -26,8 +27,8 @@ def status_text(what: Overview, *, colour: bool) -> Iterator[str]:
         "POLICIES": _policies(what),
         "SCHEDULERS": _schedulers(what),
         "REPLICAS": _replicas(what),
-        "RULES WITH ERRORS OR REJECTED NODES": _rules(what.rules),
-        "WARNINGS": _warnings(what),
+        "RULES WITH ERRORS OR REJECTED NODES": _rules(what.rules, limit),
+        "WARNINGS": _warnings(what, limit),
     }
     for title, rows in tables.items():
         if rows:
@@ -159,7 +160,7 @@ def _replicas(what: Overview) -> list[Sequence[str]]:
     return [head, *rows] if rows else []
 
 
-def _rules(rules: Iterable[RuleRow]) -> list[Sequence[str]]:
+def _rules(rules: Iterable[RuleRow], limit: int | None) -> list[Sequence[str]]:
     head = ("POLICY", "KIND", "RULE", "ERRORS", "REJECTED NODES", "LAST ERROR")
     rows = [
         (
@@ -168,7 +169,7 @@ def _rules(rules: Iterable[RuleRow]) -> list[Sequence[str]]:
             one.name,
             str(one.errors),
             "unknown" if one.rejected_nodes is None else str(one.rejected_nodes),
-            _cut(f"{one.last_error_at} {one.last_error}".strip()) or "-",
+            _cut(f"{one.last_error_at} {one.last_error}".strip(), limit) or "-",
         )
         for one in rules
         if one.errors or one.rejected_nodes
@@ -176,9 +177,9 @@ def _rules(rules: Iterable[RuleRow]) -> list[Sequence[str]]:
     return [head, *rows] if rows else []
 
 
-def _warnings(what: Overview) -> list[Sequence[str]]:
+def _warnings(what: Overview, limit: int | None) -> list[Sequence[str]]:
     head = ("POLICY", "REASON", "COUNT", "MESSAGE")
-    rows = [(one.policy, one.reason, str(one.count), _cut(one.message)) for one in what.warnings]
+    rows = [(one.policy, one.reason, str(one.count), _cut(one.message, limit)) for one in what.warnings]
     return [head, *rows] if rows else []
 
 
@@ -208,5 +209,5 @@ def _cache(stale_s: float | None) -> str:
     return "current" if stale_s <= STALE_S else f"{stale_s:.0f}s behind"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 3]}..."
+def _cut(text: str, limit: int | None) -> str:
+    return text if limit is None or len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,7 +1,9 @@
 """`fairlead status` of an API server that says what it is told to; compared with tests/data/status."""
 
 import asyncio
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,31 @@ def test_a_server_that_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureF
     assert (
         "http://127.0.0.1:1 cannot be reached: Connection refused; check that the cluster is up, and that --kube" in err
     )
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_messages_are_whole_but_on_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "pods are pending because " + ", ".join(f"rule-{at} rejects all nodes" for at in range(9))
+    said = policy("p", warnings=[{"reason": "RejectedByThisPolicyOnly", "count": 2, "message": long}])
+    error = {"count": 1, "lastMessage": long, "lastTime": "2026-11-21T03:00:00Z"}
+    said["status"]["rules"] = [{"kind": "Filter", "name": "r", "errors": error}]
+    with api_server({**SCENES["well"][0], POLICIES: items(said)}, tmp_path) as file:
+        asked = ["status", "--kubeconfig", str(file)]
+        main(asked)
+        printed = capsys.readouterr().out
+        terminal = _Terminal()
+        monkeypatch.setattr(sys, "stdout", terminal)
+        main(asked)
+    assert printed.count(long) == 2
+    assert "..." not in printed
+    assert long not in terminal.getvalue()
+    assert terminal.getvalue().count("...\n") == 2
 
 
 def test_many_policies_still_leave_what_is_wrong_on_one_screen(

@@ -1,6 +1,7 @@
 """`fairlead explain` of workloads, of templates in files, and of all that waits: of files and of an API server."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,7 +201,22 @@ def test_pods_that_wait_are_grouped_by_the_reason(run: Run) -> None:
         "1 ml/gated they wait for scheduling gates: quota",
         "",
     ]
-    assert "In full: fairlead explain pod/web-2 -n ml" in out
+    assert "In full: fairlead explain pod/web-2 -n ml --policies p.yaml --snapshot c.json\n" in out
+
+
+def test_the_command_that_is_suggested_explains_the_same(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of files may need quotes, and the time and the values decide too."""
+    Path("c.json").rename("of today.json")
+    Path("values.json").write_text("{}")
+    given = ["--policies", "p.yaml", "--snapshot", "of today.json", "--data", "values.json"]
+    given += ["--now", "2027-01-15T22:00:00Z", "--context", "c"]
+    assert main(["explain", "--pending", "-A", *given]) == 0
+    [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("In full: ")]
+    name, command, first, *rest = shlex.split(line.removeprefix("In full: "))
+    assert (name, command, first, rest[:2]) == ("fairlead", "explain", "pod/web-2", ["-n", "ml"])
+    assert sorted(rest[2:]) == sorted(given)
+    assert main([command, first, *rest]) == 0
+    assert "pod ml/web-2, " in capsys.readouterr().out
 
 
 def test_pods_that_wait_are_those_of_all_namespaces_or_of_one(run: Run) -> None:
@@ -285,6 +301,13 @@ def test_a_live_deployment_is_explained(capsys: pytest.CaptureFixture[str]) -> N
     refused = answers() | {"/apis/apps/v1/namespaces/ml/deployments/web": 403}
     code, _, err = live(capsys, refused, "explain", "deploy/web", "-n", "ml")
     assert (code, err.startswith("fairlead explain: you may not get the deployment ml/web: ")) == (2, True)
+
+
+@pytest.mark.usefixtures("run")
+def test_what_is_suggested_in_a_cluster_is_asked_of_the_same_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = live(capsys, answers(), "explain", "--pending", "-n", "ml")
+    [line] = [one for one in out.splitlines() if one.startswith("In full: ")]
+    assert line == "In full: fairlead explain pod/web-2 -n ml --kubeconfig kubeconfig"
 
 
 @pytest.mark.usefixtures("run")
