@@ -98,11 +98,12 @@ class Classes:
         self._classes.move_to_end(key)
         return found
 
-    def put(self, pod_class: PodClass) -> None:
-        """Add a new class."""
+    def put(self, pod_class: PodClass) -> PodClass:
+        """Add a new class, and return it."""
         self._classes[pod_class.key] = pod_class
         for each in [*self._classes.values()] if len(self._classes) == _SEVERAL else [pod_class]:
             self.count(each)
+        return pod_class
 
     def count(self, pod_class: PodClass) -> None:
         """Count the memory of a class anew, and evict others until there is room for it."""

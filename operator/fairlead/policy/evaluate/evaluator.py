@@ -11,13 +11,12 @@ from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.columns import NAN, DataColumn, FilterColumn, ScoreColumn
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.filter_result import Filtered
-from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, equivalence_key, reads_identity
+from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, equivalence_key
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import totals
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.nodes.annotated_values import read_entries, reads_of
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
 from fairlead.strategies.reads import Reads, union
@@ -40,7 +39,7 @@ class Evaluator:
     classes: Classes = field(default_factory=Classes)
     """Cached results; several evaluators may share them."""
     _data: RuleCache[DataColumn] = field(init=False)
-    _keys: dict[tuple[str, ...], tuple[Callable[[PodView], Key], bool]] = field(default_factory=dict)
+    _keys: dict[tuple[str, ...], Callable[[PodView], Key | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         with_data = [policy for policy in self.policies.policies if reads_of(policy.data).node and policy.enforced]
@@ -128,16 +127,12 @@ class Evaluator:
     def class_of(self, pod: PodView, matched: Sequence[Matched]) -> Key | None:
         """Return the equivalence key of a pod: pods with equal keys get equal verdicts at one time.
 
-        None if the rules read the pod's identity.
+        None if no other pod gets its verdicts.
         """
         names = _names(matched)
-        key_of, is_alone = self._keys.get(names) or self._key(names, matched)
-        if is_alone:
-            return None
-        try:
-            return (names, *key_of(pod))
-        except RAISED:  # without a key no other pod gets its verdicts
-            return None
+        key_of = self._keys.get(names) or self._key_of(names, matched)
+        key = key_of(pod)
+        return None if key is None else (names, *key)
 
     def cached_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass | None:
         """Return what is cached for the pod's class; None if nothing is, or its verdicts hold for one moment only."""
@@ -197,27 +192,23 @@ class Evaluator:
         key = self.class_of(pod, matched)
         if key is None:
             return self._bind(pod, matched)
-        found = self.classes.use((id(self), key))
-        if found is None:
-            found = self._bind(pod, matched, (id(self), key))
-            functions = [rule.decide for rule in found.verdicts.rules] + [rule.rate for rule in found.scores.rules]
-            found.uncounted = key, pod, *functions
-            self.classes.put(found)
-        return found
+        in_cache = (id(self), key)
+        return self.classes.use(in_cache) or self.classes.put(self._bind(pod, matched, in_cache))
 
-    def _key(self, names: tuple[str, ...], matched: Sequence[Matched]) -> tuple[Callable[[PodView], Key], bool]:
+    def _key_of(self, names: tuple[str, ...], matched: Sequence[Matched]) -> Callable[[PodView], Key | None]:
         if len(self._keys) >= KEYS:
             self._keys.clear()
         reads = union(each.policy.reads for each in matched if not each.undecided)
-        known = self._keys[names] = (equivalence_key(reads), reads_identity(reads))
-        return known
+        key_of = self._keys[names] = equivalence_key(reads)
+        return key_of
 
     def _bind(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key] = (0, ())) -> PodClass:
         filters = [rule for each in matched for rule in filter_columns(each, pod, self.nodes, self.tally)]
         scores = [
             rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
         ]
-        return PodClass(key, VerdictCache(filters, self.nodes), RuleCache(scores, self.nodes))
+        held = key[1], pod, *(rule.decide for rule in filters), *(rule.rate for rule in scores)
+        return PodClass(key, VerdictCache(filters, self.nodes), RuleCache(scores, self.nodes), uncounted=held)
 
 
 def _names(matched: Sequence[Matched]) -> tuple[str, ...]:

@@ -163,20 +163,20 @@ LONG: Final = 256
 Key = tuple[object, ...]
 
 
-def reads_identity(reads: Reads) -> bool:
-    """Report whether the rules read what only one pod has, so that every pod is a class of its own."""
-    return any(path in IDENTITY or path in ((), ("metadata",)) for path in reads.pod)
+def equivalence_key(reads: Reads) -> Callable[[PodView], Key | None]:
+    """Return a function that computes the equivalence key of a pod, or None for one that is a class of its own.
 
-
-def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
-    """Return a function that computes the equivalence key of a pod. It raises TypeError for unknown kinds of values."""
+    That is each pod if the rules read what only one pod has, and a pod whose values are of unknown kinds.
+    """
+    if any(path in IDENTITY or path in ((), ("metadata",)) for path in reads.pod):
+        return lambda _: None
     pod = tuple(sorted(reads.pod))
     namespace = tuple(sorted(reads.namespace))
     request = tuple(sorted(reads.request))
     limit = tuple(sorted(reads.limit))
     devices = tuple(sorted(reads.devices))
 
-    def key(view: PodView) -> Key:
+    def parts_of(view: PodView) -> Key:
         parts = [_at(view.pod, path) for path in pod]
         parts += [_at(view.namespaceObject, path) for path in namespace]
         parts += _amounts(view.request, request)
@@ -184,6 +184,12 @@ def equivalence_key(reads: Reads) -> Callable[[PodView], Key]:
         if devices:  # who has an entry in a ledger is a class of its own, as its entry is not charged to itself
             parts += [view.granted_uid, *(view.requesting_containers(name) for name in devices)]
         return tuple(parts)
+
+    def key(view: PodView) -> Key | None:
+        try:
+            return parts_of(view)
+        except RAISED:
+            return None
 
     return key
 

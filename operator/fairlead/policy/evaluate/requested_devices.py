@@ -13,8 +13,7 @@ from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.choice import Refusal, choose_grants, need_of
-from fairlead.strategies.devices.taken import Taken
+from fairlead.strategies.devices.choice import Refusal, choose_grants, claims_of, need_of
 from fairlead.strategies.facts import Unknown
 
 
@@ -51,7 +50,7 @@ def requested_devices(pod: PodView, matched: Sequence[Matched]) -> RequestedDevi
     policy that names such a resource is left out as a whole: half an entry would not be what its author meant. A pod
     that requests another resource of it is refused, as it would get one of which no policy says which device it is.
     """
-    taken, granting, left = Taken(), list[tuple[str, CompiledShare]](), list[tuple[str, DeviceShareRule]]()
+    taken, granting, left = set[str](), list[tuple[str, CompiledShare]](), list[tuple[str, DeviceShareRule]]()
     for each in matched:
         for rule in each.policy.device_shares:
             if not any(pod.request.get(name, 0.0) > 0 for name in rule.share.entry.resources):
@@ -59,7 +58,8 @@ def requested_devices(pod: PodView, matched: Sequence[Matched]) -> RequestedDevi
             if each.undecided or each.switched:
                 why = "is too slow" if each.switched else "cannot be decided"
                 return Refused(f"policy {each.policy.name} grants devices, and {why}")
-            if taken.take(rule.share.entry):
+            if taken.isdisjoint(claims := claims_of(rule.share.entry)):
+                taken |= claims
                 granting.append((each.policy.name, rule.share))
             else:
                 left.append((each.policy.name, rule))

@@ -40,6 +40,15 @@ class Refusal(NamedTuple):
         return self.reason in RESOLVABLE
 
 
+def claims_of(entry: DeviceShare) -> frozenset[str]:
+    """Return what one pod is granted by one entry only: a later entry that claims any of it is left out.
+
+    Gpushare's annotations have room for one device, so that a second entry would overwrite the first.
+    """
+    of_plugin = ("record: Gpushare",) if entry.record == "Gpushare" else ()
+    return frozenset((f"name: {entry.name}", *entry.resources, *of_plugin))
+
+
 def need_of(share: CompiledShare, pod: PodFacts) -> DeviceAsk | Unknown | None:
     """Return what a pod needs; None if it asks for none of the resources."""
     if not any(pod.request.get(name, 0.0) > 0 for name in share.entry.resources):

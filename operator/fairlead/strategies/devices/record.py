@@ -11,8 +11,7 @@ from fairlead.api.devices import DeviceShare
 from fairlead.grants.device_usage import DeviceAsk
 from fairlead.grants.entry import COPY, Grant, GrantedDevice, decode_copy, ids_key, ids_of
 from fairlead.strategies.contract import CompiledShare
-from fairlead.strategies.devices.choice import need_of, need_with
-from fairlead.strategies.devices.taken import Taken
+from fairlead.strategies.devices.choice import claims_of, need_of, need_with
 from fairlead.strategies.facts import Amounts, PodFacts
 
 GPUSHARE: Final = "ALIYUN_COM_GPU_MEM_"
@@ -104,9 +103,10 @@ def recorded_by_shares(shares: Iterable[CompiledShare], pod: PodFacts) -> Grant:
 
 def together(recorded: Iterable[tuple[DeviceShare, tuple[GrantedDevice, ...] | None]]) -> Grant:
     """Return the grants by those entries of device shares that one pod can be granted together, in their order."""
-    grant, taken = dict[str, tuple[GrantedDevice, ...]](), Taken()
+    grant, taken = dict[str, tuple[GrantedDevice, ...]](), set[str]()
     for entry, devices in recorded:
-        if devices is not None and taken.take(entry):
+        if devices is not None and taken.isdisjoint(claims := claims_of(entry)):
+            taken |= claims
             grant[entry.name] = devices
     return grant
 

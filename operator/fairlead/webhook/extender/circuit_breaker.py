@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 from fairlead.policy.compile.expression import as_reads
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.matching import Switched, equivalence_key, reads_identity
+from fairlead.policy.evaluate.matching import Switched, equivalence_key
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import Reads, union
 from fairlead.time_units import SECOND_NS
@@ -169,20 +169,16 @@ class CircuitBreaker:
 def _class_of(policy: CompiledPolicy) -> Callable[[PodView], bytes]:
     """Return a function that gives the equivalence class of a pod: a digest of what the policy reads of it.
 
-    If the policy reads the pod's identity, all pods are one class. Requests are left out: they are not computed yet
-    when conditions are evaluated.
+    Pods that are each a class of their own, as the policy reads their identity, are one class here. Requests are left
+    out: they are not computed yet when conditions are evaluated.
     """
     expressions = [rule.expression for rule in (*policy.match.conditions, *policy.protections)]
     expressions += [rule.expression for rule in policy.annotations]
     reads = union([policy.reads, *(as_reads(one.paths) for one in expressions)])
-    if reads_identity(reads):
-        return lambda _: _WHOLE
     key_of = equivalence_key(Reads(pod=reads.pod, namespace=reads.namespace))
 
     def digest(pod: PodView) -> bytes:
-        try:
-            key = key_of(pod)
-        except Exception:  # noqa: BLE001  whatever the pod's fields hold
+        if (key := key_of(pod)) is None:
             return _WHOLE
         return blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
