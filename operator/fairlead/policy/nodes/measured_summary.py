@@ -71,8 +71,8 @@ Usable = Callable[[NodeView, int], bool]
 
 def summarize(entry: MeasuredEntry, nodes: Nodes, now: int, usable: Usable | None = None) -> MeasuredSummary:
     """Return the summary of an entry; `usable` is asked about nodes without a value, None stands for all nodes."""
-    table, ages = entry.table, list[int]()
-    values, times, size = table.values, table.times, len(table.values)
+    content, ages = entry.table.content, list[int]()
+    values, times, size = content.values, content.times, len(content.values)
     earliest = None if entry.greatest_age_ns is None else now - entry.greatest_age_ns
     fresh = on_default = young = unneeded = 0
     stale = list[tuple[int, str]]()

@@ -61,33 +61,62 @@ class Published(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _Next:
-    """Content of a table once a publication is complete."""
+class TableContent:
+    """Content of a table by slot, which a publication replaces in one step."""
 
-    values: "array[float]"
-    times: "array[int]"
-    faults: dict[int, str]
-    mask: bytearray
-    """Slots whose value differs for a rule."""
-    by_label: Mapping[str, float]
-    by_label_at: int
-    checked: int
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+    """NaN where there is none."""
+    times: "array[int]" = field(default_factory=lambda: array("q"))
+    """Time of each value in nanoseconds; NO_TIME if its source tells none."""
+    faults: dict[int, str] = field(default_factory=dict)
+    """Reasons why the last poll gave no value for slots that it named."""
+    by_label: Mapping[str, float] = field(default_factory=dict)
+    """Values by the value of a label, as they came, for nodes that have no slot; NaN for one that is not a number."""
+    by_label_at: int = NO_TIME
+    checked: int = 0
+    """When it was last looked for what became stale."""
     expires: int = 0
-    is_cleared: bool = False
-    """Whether a slot got another node meanwhile."""
+    """Next moment at which a value may become stale or valid; 0: not computed."""
 
     def grow(self, size: int) -> None:
         """Make room for this many slots."""
         if (more := size - len(self.values)) > 0:
             self.values.extend([NAN] * more)
             self.times.extend([NO_TIME] * more)
-            self.mask.extend(bytes(more))
+
+    def clear(self, slot: int) -> None:
+        """Forget the value of a slot."""
+        if slot < len(self.values):
+            self.values[slot], self.times[slot] = NAN, NO_TIME
+        self.faults.pop(slot, None)
+
+
+@dataclass(slots=True, eq=False)
+class _Prepared:
+    """Content of a table once a publication is complete."""
+
+    content: TableContent
+    mask: bytearray
+    """Slots whose value differs for a rule."""
+    is_cleared: bool = False
+    """Whether a slot got another node meanwhile."""
+
+    def grow(self, size: int) -> None:
+        """Make room for this many slots."""
+        self.content.grow(size)
+        self.mask.extend(bytes(max(0, size - len(self.mask))))
+
+    def clear(self, slot: int) -> None:
+        """Forget the value of a slot, whose node is another one now."""
+        self.content.clear(slot)
+        if slot < len(self.mask):
+            self.mask[slot], self.is_cleared = 1, True
 
     def put_fault(self, slot: int, why: str) -> None:
         """Note why a slot has no value."""
-        if self.faults.get(slot) != why:
-            self.values[slot], self.times[slot], self.faults[slot] = NAN, NO_TIME, why
-            self.mask[slot] = 1
+        if self.content.faults.get(slot) != why:
+            self.content.clear(slot)
+            self.content.faults[slot], self.mask[slot] = why, 1
 
 
 @dataclass(slots=True, eq=False)
@@ -98,50 +127,29 @@ class MeasuredValues:
     """
 
     key: TableKey
-    values: "array[float]" = field(default_factory=lambda: array("d"))
-    """NaN where there is none."""
-    times: "array[int]" = field(default_factory=lambda: array("q"))
-    """Time of each value in nanoseconds; NO_TIME if its source tells none."""
-    by_label: Mapping[str, float] = field(default_factory=dict)
-    """Values by the value of a label, as they came, for nodes that have no slot; NaN for one that is not a number."""
-    by_label_at: int = NO_TIME
-    faults: dict[int, str] = field(default_factory=dict)
-    """Reasons why the last poll gave no value for slots that it named."""
+    content: TableContent = field(default_factory=TableContent)
     ages: set[int] = field(default_factory=set)
     """Greatest ages that entries allow, in nanoseconds."""
     defaults: set[int] = field(default_factory=set)
     """Ages of nodes up to which entries have a default, in nanoseconds."""
     lags: set[int] = field(default_factory=set)
     """Lags in seconds with which rules ask for pods that are not in the values yet."""
-    expires: int = 0
-    """Next moment at which a value may become stale or valid; 0: not computed."""
-    checked: int = 0
     is_new: bool = True
     """Whether no reading was ever stored."""
-    _next: _Next | None = None
+    _prepared: _Prepared | None = None
 
     @property
     def sources(self) -> frozenset[Source]:
         """Return everything that rules read of the table."""
         return frozenset({(self.key, None), *((self.key, lag_s) for lag_s in self.lags)})
 
-    def grow(self, size: int) -> None:
-        """Make room for this many slots."""
-        if (more := size - len(self.values)) > 0:
-            self.values.extend([NAN] * more)
-            self.times.extend([NO_TIME] * more)
-
     def clear(self, slot: int) -> None:
         """Forget the value of a slot: its node is another one now."""
-        if slot < len(self.values):
-            self.values[slot], self.times[slot] = NAN, NO_TIME
-        self.faults.pop(slot, None)
-        if (following := self._next) is not None and slot < len(following.values):
-            following.values[slot], following.times[slot], following.mask[slot] = NAN, NO_TIME, 1
-            following.faults.pop(slot, None)
-            following.is_cleared = True
+        self.content.clear(slot)
+        if self._prepared is not None:
+            self._prepared.clear(slot)
         if self.defaults:  # the node may be the next to lose one
-            self.expires = 0
+            self.content.expires = 0
 
     def prepare(
         self,
@@ -152,21 +160,17 @@ class MeasuredValues:
         names: Collection[str] | None = None,
     ) -> Steps[None]:
         """Prepare what `commit` stores: a reading, or what it says of these names."""
-        self.grow(len(created))
+        content = self.content
+        content.grow(len(created))
         one_time = bounded(reading.times) if isinstance(reading.times, int) else NO_TIME
-        following = self._next = _Next(
-            self.values[:],
-            self.times[:],
-            self.faults.copy(),
-            bytearray(len(self.values)),
-            reading.by_label,
-            one_time,
-            now,
+        following = TableContent(
+            content.values[:], content.times[:], content.faults.copy(), reading.by_label, one_time, now
         )
-        faults, mask = following.faults, following.mask
+        prepared = self._prepared = _Prepared(following, bytearray(len(content.values)))
+        faults, mask = following.faults, prepared.mask
         # Rules may have heard of the value before when it was still ahead.
         earliest = max(0, now - min(self.ages, default=NEVER))
-        latest_before, latest = self.checked + AHEAD_NS, now + AHEAD_NS
+        latest_before, latest = content.checked + AHEAD_NS, now + AHEAD_NS
         each = reading.times if isinstance(reading.times, Mapping) else None
         is_whole = self.key.poll.is_whole
         # A value that is looked up by a label, such as the price of an instance type, is not of an earlier node.
@@ -188,7 +192,7 @@ class MeasuredValues:
                 at = now
             value = self.key.changed(measured)
             if not isfinite(value):
-                following.put_fault(slot, NO_NUMBER)
+                prepared.put_fault(slot, NO_NUMBER)
                 continue
             before = following.times[slot]
             if value != following.values[slot] or (
@@ -202,55 +206,50 @@ class MeasuredValues:
             for name in named if names is None else named & {*names}:
                 slot = slots.get(name)
                 if slot is not None and slot < len(mask):
-                    following.put_fault(slot, why)
+                    prepared.put_fault(slot, why)
         if names is None and (faults or is_whole):
             yield
-            _forget_unnamed(reading, slots, following, is_whole=is_whole)
+            _forget_unnamed(reading, slots, prepared, is_whole=is_whole)
         yield
-        following.expires = yield from self._due(following.values, following.times, mask, created, self.checked, now)
+        following.expires = yield from self._due(following, mask, created, content.checked, now)
 
     def prepared_times(self) -> "array[int]":
         """Return the times that `commit` will store."""
-        return self.times if self._next is None else self._next.times
+        return (self.content if self._prepared is None else self._prepared.content).times
 
     def drop(self) -> None:
         """Forget what was prepared."""
-        self._next = None
+        self._prepared = None
 
     def commit(self) -> bytearray:
         """Store what was prepared, and return a mask of the slots whose value differs for a rule."""
-        following, self._next = self._next, None
-        if following is None:
-            return bytearray(len(self.values))
-        following.grow(len(self.values))
-        self.values, self.times, self.faults = following.values, following.times, following.faults
-        self.by_label, self.by_label_at = following.by_label, following.by_label_at
-        self.checked, self.is_new = following.checked, False
-        self.expires = 0 if following.is_cleared and self.defaults else following.expires
-        return following.mask
+        prepared, self._prepared = self._prepared, None
+        if prepared is None:
+            return bytearray(len(self.content.values))
+        prepared.grow(len(self.content.values))
+        self.content, self.is_new = prepared.content, False
+        if prepared.is_cleared and self.defaults:
+            self.content.expires = 0
+        return prepared.mask
 
     def expired(self, created: Sequence[int], now: int) -> bytearray:
         """Return a mask of the slots whose value became stale, or lost its default, since this was last asked."""
-        changed = bytearray(len(self.values))
-        self.expires = finish(self._due(self.values, self.times, changed, created, self.checked, now))
-        self.checked = now
-        if self._next is not None:
+        content = self.content
+        changed = bytearray(len(content.values))
+        content.expires = finish(self._due(content, changed, created, content.checked, now))
+        content.checked = now
+        if self._prepared is not None:
             # Rules have heard that these changed, and would not hear that they change back.
-            self._next.grow(len(changed))
+            self._prepared.grow(len(changed))
             for slot in [slot for slot, is_changed in enumerate(changed) if is_changed]:
-                self._next.mask[slot] = 1
+                self._prepared.mask[slot] = 1
         return changed
 
     def _due(
-        self,
-        values: "array[float]",
-        times: "array[int]",
-        changed: bytearray,
-        created: Sequence[int],
-        since: int,
-        now: int,
+        self, content: TableContent, changed: bytearray, created: Sequence[int], since: int, now: int
     ) -> Steps[int]:
         """Mark what became stale, or lost its default, since a moment; return when the next one does."""
+        values, times = content.values, content.times
         following = NEVER
         distinct = {*times} - {NO_TIME}
         ahead = {at for at in distinct if now < at <= now + AHEAD_NS}
@@ -289,16 +288,16 @@ class MeasuredValues:
         return following
 
 
-def _forget_unnamed(reading: Reading, slots: Mapping[str, int], following: _Next, *, is_whole: bool) -> None:
+def _forget_unnamed(reading: Reading, slots: Mapping[str, int], prepared: _Prepared, *, is_whole: bool) -> None:
     """Forget faults of slots that a reading does not name; one that is whole, as a document is, has all values."""
     named = {slots.get(name) for names in (reading.values, reading.several, reading.no_number) for name in names}
-    for slot in [slot for slot in following.faults if slot not in named]:
-        del following.faults[slot]
-        following.mask[slot] = 1
+    content, mask = prepared.content, prepared.mask
+    gone = [slot for slot in content.faults if slot not in named]
     if is_whole:
-        for slot, value in enumerate(following.values):
-            if value == value and slot not in named:
-                following.values[slot], following.times[slot], following.mask[slot] = NAN, NO_TIME, 1
+        gone += [slot for slot, value in enumerate(content.values) if value == value and slot not in named]
+    for slot in gone:
+        content.clear(slot)
+        mask[slot] = 1
 
 
 def bounded(at: int) -> int:
@@ -325,15 +324,15 @@ class MeasuredEntry:
         for known, limit in limits:
             if limit is not None and limit not in known:
                 known.add(limit)
-                table.expires = 0
+                table.content.expires = 0
 
     def read(self, slot: int, created: int | None, now: int) -> float | Unknown:
         """Return the value of a slot, or why there is none."""
-        table = self.table
-        value = table.values[slot] if slot < len(table.values) else NAN
+        content = self.table.content
+        value = content.values[slot] if slot < len(content.values) else NAN
         if value == value:
-            return self._usable(value, table.times[slot], now)
-        if (why := table.faults.get(slot)) is not None:
+            return self._usable(value, content.times[slot], now)
+        if (why := content.faults.get(slot)) is not None:
             return self._unknown[why]
         if self._default is None:
             return self._unknown[MISSING]
@@ -343,12 +342,12 @@ class MeasuredEntry:
 
     def for_unmeasured_node(self, labels: Mapping[str, str], now: int) -> float | Unknown:
         """Return the value of a node of a simulation, which no source has measured, with these labels."""
-        table, poll = self.table, self.key.poll
+        content, poll = self.table.content, self.key.poll
         if poll.key_label is not None:
-            measured = table.by_label.get(labels.get(poll.key_label, ""))
+            measured = content.by_label.get(labels.get(poll.key_label, ""))
             if measured is not None:
                 value = self.key.changed(measured)
-                return self._usable(value, table.by_label_at, now) if isfinite(value) else self._unknown[NO_NUMBER]
+                return self._usable(value, content.by_label_at, now) if isfinite(value) else self._unknown[NO_NUMBER]
         if self._default is not None:
             return self._default
         # A poll will find the node when it exists; a document would name it already.
@@ -361,12 +360,13 @@ class MeasuredEntry:
 
     def has_value(self, slot: int) -> bool:
         """Return whether a value was measured for a slot, usable or not."""
-        values = self.table.values
+        values = self.table.content.values
         return slot < len(values) and values[slot] == values[slot]
 
     def time(self, slot: int) -> int | None:
         """Return when the value of a slot was measured."""
-        at = self.table.times[slot] if slot < len(self.table.times) else NO_TIME
+        times = self.table.content.times
+        at = times[slot] if slot < len(times) else NO_TIME
         return None if at == NO_TIME else at
 
 
@@ -395,7 +395,7 @@ class Measurements:
             if (key := table_key(entry)) is not None:
                 table = self.tables.setdefault(key, MeasuredValues(key))
                 found.append(MeasuredEntry(entry, key, table))
-                self.expires = min(self.expires, table.expires)
+                self.expires = min(self.expires, table.content.expires)
         return found
 
     def keep(self, wanted: Iterable[tuple[Iterable[DataEntry], Reads]]) -> None:
@@ -417,7 +417,7 @@ class Measurements:
         """Forget what was measured of a slot."""
         for table in self.tables.values():
             table.clear(slot)
-        self.expires = 0
+            self.expires = 0
         self.version += 1
 
     def publication(
@@ -443,7 +443,7 @@ class Measurements:
                     yield
             for table in prepared:
                 for lag_s in [*table.lags]:
-                    mask = yield from _placed_meanwhile(views, table.times, table.prepared_times(), lag_s)
+                    mask = yield from _placed_meanwhile(views, table.content.times, table.prepared_times(), lag_s)
                     placed[table.key, lag_s] = mask
         except BaseException:
             for table in prepared:
@@ -453,17 +453,17 @@ class Measurements:
         for table in prepared:
             if self.tables.get(table.key) is not table:
                 continue  # no policy reads it any more
-            before, changed = table.times, table.commit()
+            before, changed = table.content.times, table.commit()
             self.version += 1
             if 1 in changed:
                 found.append(Published(table.sources, bytes(changed)))
             for lag_s in table.lags:
                 lag = table.key, lag_s
                 if lag not in placed:  # asked for since
-                    placed[lag] = finish(_placed_meanwhile(views, before, table.times, lag_s))
+                    placed[lag] = finish(_placed_meanwhile(views, before, table.content.times, lag_s))
                 if 1 in placed[lag]:
                     found.append(Published(frozenset({lag}), placed[lag]))
-        self.expires = min((table.expires for table in self.tables.values()), default=NEVER)
+        self.expires = min((table.content.expires for table in self.tables.values()), default=NEVER)
         self.checked = max(self.checked, now)
         return found
 
@@ -472,13 +472,13 @@ class Measurements:
         found = list[Published]()
         self.expires, self.checked = NEVER, now
         for table in self.tables.values():
-            table.grow(len(created))
-            if now >= table.expires:
+            table.content.grow(len(created))
+            if now >= table.content.expires:
                 mask = table.expired(created, now)
                 if 1 in mask:
                     self.version += 1
                     found.append(Published(table.sources, bytes(mask)))
-            self.expires = min(self.expires, table.expires)
+            self.expires = min(self.expires, table.content.expires)
         return found
 
 

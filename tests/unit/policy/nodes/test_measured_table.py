@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.cooperative import Steps, finish
-from fairlead.policy.nodes.measured_table import AHEAD_NS, NEVER, NO_TIME, MeasuredValues, Published, TableKey
+from fairlead.policy.nodes.measured_table import (
+    AHEAD_NS,
+    NEVER,
+    NO_TIME,
+    MeasuredValues,
+    Published,
+    TableContent,
+    TableKey,
+)
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
@@ -431,12 +439,13 @@ def test_what_is_due_is_found_without_a_look_at_each_age_of_each_value(
     times = [at if at == NO_TIME else min(at, now) + ahead for at in times]
     since, now = since + ahead, now + ahead
     created = [ahead + at % 7 for at in range(len(times))]
-    table = MeasuredValues(TableKey(LOAD, 1.0, None), ages=ages, defaults=defaults, checked=since)
-    table.values.extend(0.5 if at != NO_TIME else float("nan") for at in times)
-    table.times.extend(times)
+    content = TableContent(checked=since)
+    content.values.extend(0.5 if at != NO_TIME else float("nan") for at in times)
+    content.times.extend(times)
+    table = MeasuredValues(TableKey(LOAD, 1.0, None), content, ages=ages, defaults=defaults)
     ends = [
         [at - ahead, *(at + age + 1 for age in ages)] if at != NO_TIME else [made + limit for limit in defaults]
         for at, made in zip(times, created, strict=True)
     ]
     assert [*table.expired(created, now)] == [int(any(since < end <= now for end in each)) for each in ends]
-    assert table.expires == min([end for each in ends for end in each if end > now], default=NEVER)
+    assert table.content.expires == min([end for each in ends for end in each if end > now], default=NEVER)
