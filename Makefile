@@ -16,10 +16,14 @@ VERSION ?=
 ARCHIVE ?=
 PORT ?= 5000
 REGISTRY ?=
+COSIGN_KEY ?=
+PYTHONS ?=
+TESTS ?=
+TO ?= pypi
 OLDER := 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist manifests site pictures lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,17 +106,20 @@ publish-local: setup ## image for two platforms and chart in a registry of this 
 publish: setup ## image and chart to REGISTRY, such as ghcr.io/fairlead-dev
 	@$(RELEASE) publish "$(REGISTRY)" --engine "$(ENGINE)" --platforms $(PLATFORMS)
 
-sign: setup ## sign what `make publish` pushed, with the identity of the workflow that runs this
-	@$(RELEASE) sign
+sign: setup ## sign what `make publish` pushed, with COSIGN_KEY, else with the identity of the workflow that runs this
+	@$(RELEASE) sign --key "$(COSIGN_KEY)"
 
-upload: setup ## dist/ to PyPI, which trusts the workflow that runs this
-	$(BIN)/uv publish --trusted-publishing always dist/*.whl dist/*.tar.gz
+upload: setup ## packages in dist/ to PyPI, which trusts the workflow that runs this; bundles to a draft (TO=github)
+	@$(RELEASE) upload "$(TO)"
 
 release: setup ## set VERSION (0.2.0, 0.2.0-rc.1) in every place, commit and tag; refuses a tree that is not clean or fails
 	@$(RELEASE) release "$(VERSION)"
 
 dist: setup ## wheel and source distribution in dist/, checked, and tried in an empty environment
 	@$(RELEASE) dist
+
+binary: setup ## the command line in a folder with its own Python, tried, and the manifest by which krew installs it
+	@$(RELEASE) binary
 
 manifests: setup ## install.yaml and crds.yaml in dist/, for an install without Helm (SET="image.tag=v1 ...")
 	@$(RELEASE) manifests $(addprefix --set=,$(SET))
@@ -123,17 +130,21 @@ site: setup ## the documents as a site, in build/site/html
 pictures: setup ## the pictures of the documents, in docs/pictures, by headless Chromium
 	@cd scripts && ../$(BIN)/python -m pictures
 
+test-pythons: setup ## unit tests and examples on every Python that is supported (PYTHONS="3.13 3.14" TESTS=folders)
+	@$(RELEASE) test-pythons --versions $(PYTHONS) --tests $(TESTS)
+
+test-release: setup ## make and try what is published and takes long: the bundle, the plugin of kubectl, signatures
+	$(BIN)/pytest tests/release
+
 lock: setup ## write the lock files again from pyproject.toml
 	scripts/lock
 
 lock-check: setup ## fail if `make lock` would write something else
 	scripts/lock
-	git diff --exit-code --stat -- '*.lock'
+	@git diff --exit-code --stat -- '*.lock' || { echo "error: there are newer packages: commit what \`make lock\` writes, after the tests" >&2; exit 1; }
 
 audit: setup ## known weaknesses of what is locked; fails if it cannot ask
-	$(BIN)/python -m venv --clear build/audit
-	build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
-	build/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock
+	@$(RELEASE) audit
 
 cluster: setup ## raise a cluster with NODES kwok nodes (KUBERNETES=version)
 	@$(BIN)/python -m testbed up $(if $(KUBERNETES),--kubernetes $(KUBERNETES))

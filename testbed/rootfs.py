@@ -5,6 +5,7 @@ Where no container registry answers there is no base image to pull, but there ar
 
 import hashlib
 import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from testbed.errors import ClusterError
 
 _PACKAGES = ("ca-certificates", "libstdc++6", "python3")
 _TO_BUILD = ("python3-pip",)
+_TO_TEST = (*_PACKAGES, "git", "make", "openssl", "procps")
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
 _KEPT = ("/usr/share/doc/*/copyright",)  # under which the packages may be passed on
 _SOURCES = (
@@ -59,6 +61,43 @@ def build(folder: Path, log: Path, *, architecture: str = "") -> Path:
             )
         partial.rename(target)
     return target
+
+
+def suite(name: str, folder: Path, log: Path) -> Path:
+    """Folder with another suite of Debian and its Python, made on the first call."""
+    target = folder / name
+    if not target.exists():
+        answer = subprocess.run(_SOURCES, capture_output=True, text=True, check=False)
+        sources = sources_of_suite(answer.stdout, name)
+        if not sources:
+            raise ClusterError(f"apt knows no packages of Debian, so there is no {name}", cure="run it on Debian")
+        partial, list_file = target.with_suffix(".partial"), folder / f"{name}.list"
+        shutil.rmtree(partial, ignore_errors=True)
+        cache.write(list_file, sources)
+        # A suite that is not released yet names a day after which its lists are void, and mirrors may be older.
+        options = [
+            "--variant=essential",
+            f"--include={','.join(_TO_TEST)}",
+            '--aptopt=Acquire::Check-Valid-Until "false"',
+        ]
+        command = ["mmdebstrap", *options, name, str(partial), str(list_file)]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w") as output:
+            failed = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False)
+        if failed.returncode:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise ClusterError(
+                "mmdebstrap failed", log=log, cure="see that apt can install packages, and call this again"
+            )
+        partial.rename(target)
+    return target
+
+
+def sources_of_suite(listed: str, suite: str) -> str:
+    """Return where Debian's packages come from, with another suite in place of this machine's."""
+    lines = (line.split() for line in listed.splitlines())
+    sites = {(site, part) for origin, _, site, release, part in lines if origin == "Debian" and release.isalpha()}
+    return "".join(f"deb {site} {suite} {part}\n" for site, part in sorted(sites) if part == "main")
 
 
 def _own_architecture() -> str:

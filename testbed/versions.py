@@ -10,7 +10,7 @@ MODULES = Path(__file__).parent / "go"
 KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
-ACTIONLINT, CRANE = "1.7.12", "0.22.1"  # what checks and tries a release
+ACTIONLINT, COSIGN, CRANE, KREW = "1.7.12", "3.1.3", "0.22.1", "0.4.3"  # what checks and tries a release
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
 KIND_NODES = {
@@ -91,6 +91,8 @@ _OTHERS: dict[str, Program] = {
         ),
         Program("actionlint", ACTIONLINT, MODULES / "release", "github.com/rhysd/actionlint/cmd/actionlint"),
         Program("crane", CRANE, MODULES / "release", "github.com/google/go-containerregistry/cmd/crane"),
+        Program("cosign", COSIGN, MODULES / "cosign", "github.com/sigstore/cosign/v3/cmd/cosign"),
+        Program("krew", KREW, MODULES / "krew", "sigs.k8s.io/krew/cmd/krew"),
         Program("pod", POD, MODULES / "pod", "."),
         Program("device-plugin", DEVICE_PLUGIN, MODULES / "device-plugin", "."),
     )

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from release import bump, chart, dist, image, lint, manifests, publish, sbom
+from release import audit, bump, bundle, chart, dist, image, lint, manifests, publish, pythons, sbom
 from release.project import ReleaseError, say
 from testbed.errors import ClusterError
 
@@ -14,6 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     steps = parser.add_subparsers(required=True, metavar="STEP")
     steps.add_parser("dist", help=dist.__doc__).set_defaults(run=lambda _: dist.main())
+    steps.add_parser("audit", help=audit.__doc__).set_defaults(run=lambda _: audit.main())
+    steps.add_parser("binary", help=bundle.__doc__).set_defaults(run=lambda _: bundle.main())
     steps.add_parser("chart", help=chart.__doc__).set_defaults(run=lambda _: chart.main())
     build = steps.add_parser("image", help=image.__doc__)
     build.add_argument("--push", default="", metavar="REGISTRY/PATH")
@@ -25,11 +27,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     push = steps.add_parser("publish", help=publish.__doc__)
     push.add_argument("registry", nargs="?", default="")
     push.set_defaults(run=lambda of: publish.main(of.registry, engine=of.engine, platforms=of.platforms))
+    upload = steps.add_parser("upload", help=publish.upload.__doc__)
+    upload.add_argument("to", choices=("pypi", "github"))
+    upload.set_defaults(run=lambda of: publish.upload(of.to))
     version = steps.add_parser("release", help=bump.__doc__)
     version.add_argument("version", nargs="?", default="")
     version.set_defaults(run=lambda of: bump.main(of.version))
+    tried = steps.add_parser("test-pythons", help=pythons.__doc__)
+    tried.add_argument("--versions", nargs="*", default=(), metavar="3.N", help="all that are supported by default")
+    tried.add_argument("--tests", nargs="*", default=(), metavar="FOLDER", help="all unit tests by default")
+    tried.set_defaults(run=lambda of: pythons.main(of.versions, of.tests))
     steps.add_parser("lint", help=lint.__doc__).set_defaults(run=lambda _: lint.main())
-    steps.add_parser("sign", help=publish.sign.__doc__).set_defaults(run=lambda _: publish.sign())
+    signature = steps.add_parser("sign", help=publish.sign.__doc__)
+    signature.add_argument("--key", default="", metavar="FILE|URI", help="the identity of the workflow by default")
+    signature.set_defaults(run=lambda of: publish.sign(of.key))
     local = steps.add_parser("publish-local", help=publish.local.__doc__)
     local.add_argument("--port", type=int, default=5000)
     local.set_defaults(run=lambda of: publish.local(platforms=of.platforms, port=of.port))

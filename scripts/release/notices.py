@@ -4,7 +4,7 @@ It is run where images and bundles are made, and uses the standard library alone
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -14,10 +14,10 @@ _HEAD = """Fairlead is licensed under Apache-2.0. With it come these packages of
 """
 
 
-def notices(folder: Path) -> str:
-    """Return the text: each package with its version, licence and the texts that it brings."""
+def notices(folder: Path, *, without: Collection[str] = ()) -> str:
+    """Return the text: each package, but for those without, with its version, licence and the texts that it brings."""
     found = sorted(distributions(path=[str(folder)]), key=lambda one: one.name.lower())
-    return _HEAD + "".join(_of(one) for one in found if one.name.lower() != _OURS)
+    return _HEAD + "".join(_of(one) for one in found if one.name.lower() not in (_OURS, *without))
 
 
 def licence_of(package: Distribution) -> str:

@@ -3,15 +3,17 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from release import chart, image, registry
-from release.project import DIST, ReleaseError, run, say, semver
-from testbed import operator_image
+from release import chart, image, krew, registry
+from release.project import DIST, ROOT, ReleaseError, run, say, semver, tool
+from testbed import build, operator_image
+from testbed.versions import program
 
 PLATFORMS = ("amd64", "arm64")
 
@@ -72,13 +74,48 @@ def main(where: str, *, platforms: Sequence[str] = (), engine: str = "") -> None
     print(published.install_command())
 
 
-def sign() -> None:
-    """Sign image and chart with cosign, whose key is the identity of the workflow."""
-    references = sorted(DIST.glob("*-reference"))
+def cosign() -> Path:
+    """Return the program that signs: that of the machine, else one that is built on the first call."""
+    found = shutil.which("cosign")
+    return Path(found) if found else build.build([program("cosign")])["cosign"]
+
+
+def sign(key: str = "", folder: Path = DIST) -> None:
+    """Sign image and chart with a key; without one, with the identity of the workflow, in a public log."""
+    references = sorted(folder.glob("*-reference"))
     if not references:
         raise ReleaseError("nothing was pushed from here: make publish REGISTRY=ghcr.io/fairlead-dev")
+    with_key = [f"--key={key}", "--use-signing-config=false", "--tlog-upload=false"]
     for file in references:
-        run(["cosign", "sign", "--yes", "--recursive", file.read_text().strip()])
+        run([cosign(), "sign", "--yes", "--recursive", *(with_key if key else []), file.read_text().strip()])
+
+
+def upload(to: str, folder: Path = DIST) -> None:
+    """Publish the packages in dist/ on PyPI, or draft the release on GitHub with the bundles in dist/."""
+    if to == "github":
+        run(draft(semver(), folder, (ROOT / "CHANGELOG.md").read_text()))
+    else:
+        run([tool("uv"), "publish", "--trusted-publishing", "always", *packages_in(folder)])
+
+
+def packages_in(folder: Path) -> list[Path]:
+    """Return what PyPI gets of a folder, which bundles may lie in, too. Raises ReleaseError if that is nothing."""
+    found = [*sorted(folder.glob("fairlead-*.whl")), *sorted(folder.glob("fairlead-*.tar.gz"))]
+    if not found:
+        raise ReleaseError(f"no packages are in {folder}: make dist")
+    return found
+
+
+def draft(version: str, folder: Path, changelog: str) -> list[str | Path]:
+    """Return the command that drafts a release with the section of the changelog; a person publishes it."""
+    manifest = krew.write(folder, version)
+    found = re.search(rf"^## \[{re.escape(version)}\].*\n((?:(?!## ).*\n)*)", changelog, re.MULTILINE)
+    if not found:
+        raise ReleaseError(f"CHANGELOG.md has no section [{version}]")
+    stage = ["--prerelease"] if "-" in version else []
+    words = ["gh", "release", "create", f"v{version}", "--draft", "--verify-tag", *stage]
+    files = [*krew.archives_in(folder, version).values(), manifest]
+    return [*words, f"--title=Fairlead {version}", f"--notes={found[1].strip()}", *files]
 
 
 def local(*, platforms: Sequence[str] = (), port: int = 5000) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools of a
-# cluster, one for those of a release, one each for CoreDNS, metrics-server and Prometheus, apart because their versions of
-# shared modules differ, and one for the test data of CEL's specification, of which nothing is built. Run it to add or
+# cluster, one for those of a release, one each for CoreDNS, cosign, krew, metrics-server and Prometheus, apart because their versions
+# of shared modules differ, and one for the test data of CEL's specification, of which nothing is built. Run it to add or
 # raise a version, then list the version in ../versions.py and commit what changed.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -44,6 +44,8 @@ module metrics-server sigs.k8s.io/metrics-server@v0.9.0 -- sigs.k8s.io/metrics-s
 module prometheus github.com/prometheus/prometheus@v0.305.1 -- github.com/prometheus/prometheus/cmd/prometheus
 module release github.com/google/go-containerregistry@v0.22.1 github.com/rhysd/actionlint@v1.7.12 -- \
   github.com/google/go-containerregistry/cmd/crane github.com/rhysd/actionlint/cmd/actionlint
+module cosign github.com/sigstore/cosign/v3@v3.1.3 -- github.com/sigstore/cosign/v3/cmd/cosign
+module krew sigs.k8s.io/krew@v0.4.3 -- sigs.k8s.io/krew/cmd/krew
 spec=cel.dev/expr@v0.26.0
 rm -rf cel-spec && mkdir cel-spec
 (cd cel-spec && go mod init fairlead.dev/testbed/cel-spec 2>/dev/null && go mod edit -go 1.26.0 -require $spec && go mod download $spec)

@@ -11,6 +11,7 @@ import yaml
 from release.lint import shell_scripts
 from release.project import ROOT, tool
 
+from release import audit
 from testbed.versions import KUBERNETES
 
 _FOLDER = ROOT / ".github" / "workflows"
@@ -21,6 +22,7 @@ _OF_CI = {"check", "unit", "dist", "lint"}
 """Targets whose steps `make test` runs, or its tests."""
 _ELSEWHERE: Mapping[str, str] = {
     "audit": "asks a public database of weaknesses",
+    "binary": "takes minutes; the nightly workflow runs the tests of what it makes, as `make test-release`",
     "bench": "its figures are of a machine on which nothing else runs",
     "compare": "takes hours; tests/unit/cel runs its first cases",
     "coverage": "runs the unit tests a second time, to print a figure on which nothing depends",
@@ -30,9 +32,11 @@ _ELSEWHERE: Mapping[str, str] = {
     "publish": "needs a registry and its password; tests/integration/test_published.py publishes to a local one",
     "sbom": "tests/integration/test_published.py writes the same of the same image",
     "sign": "needs the identity of a workflow and a public log",
+    "test-pythons": "takes as long as the unit tests, for each Python",
+    "test-release": "takes minutes for programs that change seldom",
     "test-cluster": "needs Docker and the images of kind; CI runs the same tests on a cluster of its own",
     "test-matrix": "takes three times as long as the tests of one version",
-    "upload": "needs the trust of PyPI in a workflow",
+    "upload": "needs the trust of PyPI in a workflow, or a release on GitHub",
 }
 """Targets that CI does not run, with the reason."""
 
@@ -92,7 +96,7 @@ def test_nothing_is_permitted_that_a_job_does_not_ask_for() -> None:
     for path in _WORKFLOWS:
         assert _workflow(path)["permissions"] == {}, path.name
     for name, job in _jobs():
-        assert job["permissions"]["contents"] == "read", name
+        assert job["permissions"]["contents"] == ("write" if name == "release.yml: draft" else "read"), name
         assert job["timeout-minutes"] <= 360, name
         written = {one for one, access in job["permissions"].items() if access == "write"}
         assert not written or name.startswith("release.yml: "), name
@@ -112,11 +116,27 @@ def test_nothing_is_public_before_all_of_it_was_checked() -> None:
     assert [*_targets(jobs["packages"])] == ["check", "unit", "dist"]
     assert jobs["image"]["needs"] == "packages"
     assert {"packages", "image"} == {*jobs["pypi"]["needs"]}
+    assert jobs["bundle"]["needs"] == "packages"
+    assert {"bundle", "image"} == {*jobs["draft"]["needs"]}
 
 
-def test_an_audit_that_could_ask_nothing_fails() -> None:
-    [line] = [one for one in _MAKEFILE.splitlines() if "bin/pip-audit" in one]
-    assert "--strict" in line
+def test_an_audit_that_could_ask_nothing_fails_with_one_line() -> None:
+    assert "--strict" in audit.command(Path("pip-audit"), Path("requirements.lock"))
+    said = "ERROR:pip_audit._cli:a: Dependency not found on PyPI and could not be audited: a (1.0)\n"
+    assert audit.verdict("", said) == (
+        "the database of weaknesses could not be asked, so nothing is known: "
+        "a: Dependency not found on PyPI and could not be audited: a (1.0)"
+    )
+    assert audit.verdict("", "").endswith("so nothing is known: no answer")
+
+
+def test_weaknesses_that_are_known_are_listed() -> None:
+    said = audit.verdict("Name Version ID Fix\na 1.0 CVE-1 1.1\n", "Found 1 known vulnerability in 1 package\n")
+    assert said.splitlines() == [
+        "packages with known weaknesses are locked; `make lock` takes newer ones",
+        "Name Version ID Fix",
+        "a 1.0 CVE-1 1.1",
+    ]
 
 
 def test_shell_scripts_are_found_by_what_they_begin_with() -> None:
