@@ -84,10 +84,8 @@ def sums(columns: Sequence[list[float]], size: int) -> list[float]:
 
 def on_the_wire(sums: Sequence[float]) -> list[int]:
     """Return what is sent: shifted so that the lowest is 0, divided by `STEP`, rounded half up."""
-    if not sums:
-        return []
     distinct = {*sums}
-    low = min(distinct)
+    low = min(distinct, default=0.0)
     if len(distinct) > len(sums) // _FEW:
         return _points(sums, low)
     points = dict(zip(distinct, _points(distinct, low), strict=True))

@@ -109,8 +109,9 @@ class _Prepared:
     def clear(self, slot: int) -> None:
         """Forget the value of a slot, whose node is another one now."""
         self.content.clear(slot)
+        self.content.expires, self.is_cleared = 0, True
         if slot < len(self.mask):
-            self.mask[slot], self.is_cleared = 1, True
+            self.mask[slot] = 1
 
     def put_fault(self, slot: int, why: str) -> None:
         """Note why a slot has no value."""
@@ -211,7 +212,8 @@ class MeasuredValues:
             yield
             _forget_unnamed(reading, slots, prepared, is_whole=is_whole)
         yield
-        following.expires = yield from self._due(following, mask, created, content.checked, now)
+        due = yield from self._due(following, mask, created, content.checked, now)
+        following.expires = 0 if prepared.is_cleared else due
 
     def prepared_times(self) -> "array[int]":
         """Return the times that `commit` will store."""
@@ -228,8 +230,6 @@ class MeasuredValues:
             return bytearray(len(self.content.values))
         prepared.grow(len(self.content.values))
         self.content, self.is_new = prepared.content, False
-        if prepared.is_cleared and self.defaults:
-            self.content.expires = 0
         return prepared.mask
 
     def expired(self, created: Sequence[int], now: int) -> bytearray:
