@@ -1,13 +1,16 @@
-"""An install that fails, one that is well, and one after an uninstall: what remains, and what is believed."""
+"""An install without Helm, one that fails, one that is well, one after an uninstall: what remains, what is believed."""
 
 import json
 import logging
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from extender import Stage
+from fairlead.cli.main import main
+from release import manifests
 from support.chart.chart import CHART, NAMESPACE
 from support.chart.release import DEPLOYMENT, OPERATOR, PODS, Release, refused, released
 from support.kube.crd import POLICIES
@@ -15,6 +18,16 @@ from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
 LOG = logging.getLogger(__name__)
+_URGENT = ("PriorityClass", "<none>", "urgent")  # of these tests
+_LEFT = {
+    "schedulerextenderpolicies.fairlead.dev",
+    "v1alpha1.fairlead.dev",
+    "p",
+    NAMESPACE,
+    "default",
+    "kube-root-ca.crt",
+}
+"""What an uninstall leaves: the definition and what the API server has for it, a policy, and a namespace."""
 _FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]
 
 
@@ -23,6 +36,30 @@ def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str)
     """Not installed yet."""
     with released(cluster, operator_image_tag, 2) as made:
         yield made
+
+
+def test_what_kubectl_applies_places_pods_and_leaves_nothing_when_it_is_deleted(
+    release: Release, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    files = {name: tmp_path / name for name in ("install.yaml", "crds.yaml")}
+    for name, text in manifests.render(release.values()).items():
+        files[name].write_text(text)
+    stage = Stage(api=cluster.api, name=namespace, start_scheduler=lambda _: str)
+    stage.open()
+    try:
+        release.kubectl("apply", "--server-side", "-f", str(files["install.yaml"]))
+        release.kubectl("rollout", "status", "deployment/fairlead", "--namespace", NAMESPACE, "--timeout=120s")
+        release.put("p", filters=_FILTERS)
+        release.ready("p", within="180s")
+        stage.make_pods(["a"], scheduler="fairlead")
+        assert stage.placed("a") == release.nodes[0]
+        again = [release.kubectl("apply", "--server-side", "-f", str(one)) for one in files.values()]
+        assert [line for text in again for line in text.splitlines() if not line.endswith(" serverside-applied")] == []
+        assert main(["uninstall", "--kubeconfig", str(cluster.kubeconfig), "-n", NAMESPACE, "--yes"]) == 0
+    finally:
+        release.kubectl("delete", "--ignore-not-found", "--timeout=100s", "-f", str(files["install.yaml"]))
+    assert stage.places()["a"] == release.nodes[0], "a pod that runs stays"
+    assert {one for one in release.everything() - release.before if namespace not in one[1:]} <= {_URGENT}
 
 
 def test_an_install_whose_image_cannot_be_pulled_is_removed_and_made_again(release: Release) -> None:
@@ -91,6 +128,25 @@ def test_a_policy_that_a_deleted_namespace_left_ready_is_put_right_by_hand_or_by
     wait_for("the new leader to say that it is not ready", rolls)
     release.ready("p", within="180s")
     assert cluster.api.get(DEPLOYMENT)["status"]["readyReplicas"] == 2
+
+
+def test_an_uninstall_whose_image_cannot_be_pulled_deletes_nothing_and_is_made_by_hand(
+    release: Release, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release.ready("p", within="180s")
+    where = f"--namespace={NAMESPACE}"
+    gone = {"registry": "", "repository": "gone.example/fairlead", "tag": "v1"}
+    release.helm("upgrade", "fairlead", str(CHART), where, *release.values(image=gone))
+    said = refused(lambda: release.helm("uninstall", "fairlead", where, "--wait", "--timeout=10s"))
+    assert f"Job/{NAMESPACE}/fairlead-uninstall-image not ready" in said
+    assert release.condition("p", "Ready")[0] == "True", "nothing is deleted"
+
+    assert main(["uninstall", "--kubeconfig", str(cluster.kubeconfig), where, "--yes"]) == 0
+    assert "done; 1 policy and the CustomResourceDefinition remain" in capsys.readouterr().out
+    release.helm("uninstall", "fairlead", where, "--no-hooks", "--wait", "--timeout=60s")
+    assert release.condition("p", "Ready")[:2] == ("False", "Uninstalled")
+    left = {one[2] for one in release.everything() - release.before - {_URGENT}}
+    assert left == _LEFT
 
 
 def _hooks(release: Release) -> set[tuple[str, ...]]:

@@ -105,6 +105,20 @@ def test_a_dry_run_names_what_would_be_deleted_and_whoever_sits_at_a_terminal_is
     assert f"not installed in the namespace {NAMESPACE}; nor was it found elsewhere" in capsys.readouterr().err
 
 
+def test_what_helm_leaves_without_its_hooks_is_uninstalled_afterwards(
+    there: list[str], control_plane: Cluster, helm: Kubectl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    helm("uninstall", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
+    assert not control_plane.api.exists(OPERATOR)
+    assert control_plane.api.exists(SCHEDULER)
+    assert _ready(control_plane) == ("True", "Ready"), "as the guide says"
+
+    assert main([*there, "-n", NAMESPACE, "--yes"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "done; 1 policy and the CustomResourceDefinition remain"
+    assert not control_plane.api.exists(SCHEDULER)
+    assert _ready(control_plane) == ("False", "Uninstalled")
+
+
 def _ready(cluster: Cluster) -> tuple[str, str]:
     (one,) = cluster.api.get(f"{POLICIES}/p")["status"]["conditions"]
     return one["status"], one["reason"]

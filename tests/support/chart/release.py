@@ -85,14 +85,15 @@ class Release:
     def install(self, *schedulers: Object, chart: Path = CHART, **more: object) -> None:
         """Have it, with these schedulers listed in its settings, and with more values."""
         where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=120s")
-        self.helm("upgrade", "--install", "fairlead", str(chart), *where, *self._values(*schedulers, **more))
+        self.helm("upgrade", "--install", "fairlead", str(chart), *where, *self.values(*schedulers, **more))
 
     def manifests(self) -> str:
         """Installed manifests, as they are kept in Git, without hooks."""
         where = (f"--namespace={NAMESPACE}", "--no-hooks")
-        return self.helm("template", "fairlead", str(CHART), *where, *self._values())
+        return self.helm("template", "fairlead", str(CHART), *where, *self.values())
 
-    def _values(self, *schedulers: Object, **more: object) -> Sequence[str]:
+    def values(self, *schedulers: Object, **more: object) -> Sequence[str]:
+        """Options of helm: the image of these tests, schedulers to list, and more values."""
         repository, _, tag = self.image.rpartition(":")
         image = {"registry": "", "repository": repository, "tag": tag}
         values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers], **more}
