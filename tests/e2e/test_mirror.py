@@ -11,7 +11,7 @@ import pytest
 from extender import Stage
 from fairlead.cli.main import main
 from fairlead.control.status.unreviewed import SETTLED_S
-from support.chart.chart import NAMESPACE
+from support.chart.chart import NAMESPACE, can_opt_in
 from support.chart.release import (
     DEPLOYMENT,
     HOOKS,
@@ -93,6 +93,8 @@ def release(cluster: Cluster, built_image: operator_image.Image, mirror: str, gu
     """Installed with the mirror as the registry of everything, in the node's network, and without kube-system."""
     repository, _, tag = built_image.tag.rpartition(":")
     everything: Object = {"global": {"imageRegistry": mirror}}
+    if can_opt_in(cluster.kubernetes):
+        everything["optIn"] = [{"schedulerName": "fairlead", "objectSelector": {"matchLabels": {"opted": "in"}}}]
     with released(cluster, built_image.tag, 2) as made:
         made.install(
             image={
@@ -106,7 +108,6 @@ def release(cluster: Cluster, built_image: operator_image.Image, mirror: str, gu
             ports={"admission": ADMISSION, "probes": PROBES},
             replicas=1,
             claimNamespace=NAMESPACE,
-            optIn=[{"schedulerName": "fairlead", "objectSelector": {"matchLabels": {"opted": "in"}}}],
             **everything,
         )
         yield made
@@ -142,6 +143,9 @@ def test_helm_test_says_that_all_is_well(release: Release, pods: Stage) -> None:
 
 
 def test_a_plain_deployment_that_is_opted_in_is_placed_by_the_policy(release: Release, pods: Stage) -> None:
+    if not can_opt_in(release.cluster.kubernetes):
+        assert not release.api.exists(f"{_ADMISSION}/mutatingadmissionpolicies")
+        return
     release.put("pools", filters=_FILTERS)
     release.ready("pools", within="180s")
     tolerations = [{"operator": "Exists"}]

@@ -17,7 +17,7 @@ from fairlead.render.operator_settings import parse_settings
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
-from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, golden, helm, template
+from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, can_opt_in, golden, helm, template
 from support.chart.objects import labels_of, options_of, service_of, the_one
 from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl
@@ -193,12 +193,12 @@ def test_the_api_server_takes_every_object_as_it_is(
     case: str, control_plane: Cluster, system: str, kubectl: Kubectl
 ) -> None:
     version = control_plane.kubernetes
-    if case == "opt-in" and version.startswith("1.35."):
+    if case == "opt-in" and not can_opt_in(version):
         with pytest.raises(ChartError, match=r"needs MutatingAdmissionPolicy"):
             helm("template", "fairlead", str(CHART), f"--kube-version={version}", f"--values={CASES[case]}")
         return
     objects = [one for one in template(CASES[case]) if one["kind"] not in _OTHERS]
-    if version.startswith("1.35."):  # helm leaves these hooks out there
+    if not can_opt_in(version):  # helm leaves these hooks out there
         objects = [one for one in objects if not one["kind"].startswith("MutatingAdmission")]
     for one in objects:
         if one["kind"] == "Pod":  # its account has to be there

@@ -7,7 +7,7 @@ import pytest
 from fairlead.pki.identities import scheduler_identity
 from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import written
-from support.chart.chart import CHART, NAMESPACE, ChartError, helm, template
+from support.chart.chart import CHART, NAMESPACE, ChartError, can_opt_in, helm, template
 from support.chart.objects import the_one
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
@@ -18,7 +18,7 @@ _OPT_IN = 'optIn=[{"schedulerName":"gpu","namespaceSelector":{"matchLabels":{"a"
 @pytest.mark.parametrize("version", ["1.35.4", "v1.35.9-eks-0123456", "v1.36.0", "v1.36.0-gke.1", "1.37.1"])
 def test_a_cluster_that_cannot_opt_in_pods_is_told_why(version: str) -> None:
     asked = ("template", "fairlead", str(CHART), f"--kube-version={version}", f"--set-json={_OPT_IN}")
-    if "1.35" not in version:
+    if can_opt_in(version):
         assert "kind: MutatingAdmissionPolicyBinding" in helm(*asked)
         return
     with pytest.raises(ChartError) as refused:
@@ -81,7 +81,7 @@ def _scheduler(cluster: Cluster, namespace: str, *, metadata: Object | None = No
 
 
 def test_pods_are_opted_in_as_they_are_created(control_plane: Cluster, request: pytest.FixtureRequest) -> None:
-    if control_plane.kubernetes.startswith("1.35."):
+    if not can_opt_in(control_plane.kubernetes):
         assert not control_plane.api.exists("/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies")
         return
     opting_in: Cluster = request.getfixturevalue("opting_in")

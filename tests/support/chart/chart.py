@@ -58,6 +58,11 @@ def golden(case: str) -> str:
     return written(sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"], str(one["metadata"]))))
 
 
+def can_opt_in(version: str) -> bool:
+    """Return whether API servers of a Kubernetes version have MutatingAdmissionPolicy, which optIn needs."""
+    return int(version.split(".")[1]) >= 36
+
+
 def write() -> None:
     """Write the golden files anew."""
     GOLDEN.mkdir(exist_ok=True)
