@@ -12,6 +12,7 @@ ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.1
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 ACTIONLINT, COSIGN, CRANE, KREW = "1.7.12", "3.1.3", "0.22.1", "0.4.3"  # what checks and tries a release
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
+HELM_3 = "3.22.0"  # what many still have; the chart is rendered with it too
 CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
 KIND_NODES = {
     "1.37": "kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5",
@@ -56,6 +57,15 @@ def kubernetes(name: str, version: str) -> Program:
     return Program(name, version, MODULES / "kubernetes" / version, f"k8s.io/kubernetes/cmd/{name}", variables)
 
 
+def helm_3() -> Program:
+    """Helm 3, told as in its releases which Kubernetes it takes for that of a cluster: that of its client library."""
+    package, minor = "helm.sh/helm/v3", "37"  # k8s.io/client-go v0.37 in its go.mod
+    variables = [(f"{package}/internal/version.version", f"v{HELM_3}")]
+    for part in ("pkg/chartutil", "pkg/lint/rules"):
+        variables += [(f"{package}/{part}.k8sVersionMajor", "1"), (f"{package}/{part}.k8sVersionMinor", minor)]
+    return Program("helm-3", HELM_3, MODULES / "helm-3", f"{package}/cmd/helm", tuple(variables))
+
+
 def program(name: str, version: str = KUBERNETES[0]) -> Program:
     """The program of that name; `version` is that of Kubernetes and matters only to its own programs."""
     return _OTHERS[name] if name in _OTHERS else kubernetes(name, version)
@@ -73,6 +83,7 @@ _OTHERS: dict[str, Program] = {
             "helm.sh/helm/v4/cmd/helm",
             (("helm.sh/helm/v4/internal/version.version", f"v{HELM}"),),
         ),
+        helm_3(),
         Program("kind", KIND, MODULES / "tools", "sigs.k8s.io/kind"),
         Program("coredns", COREDNS, MODULES / "coredns", "github.com/coredns/coredns"),
         Program(

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools of a
-# cluster, one for those of a release, one each for CoreDNS, cosign, krew, metrics-server and Prometheus, apart because their versions
-# of shared modules differ, and one for the test data of CEL's specification, of which nothing is built. Run it to add or
-# raise a version, then list the version in ../versions.py and commit what changed.
+# cluster, one for those of a release, one each for Helm 3, CoreDNS, cosign, krew, metrics-server and Prometheus, apart
+# because their versions of shared modules differ, and one for the test data of CEL's specification, of which nothing is
+# built. Run it to add or raise a version, then list the version in ../versions.py and commit what changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOFLAGS=-mod=mod GOWORK=off
@@ -39,6 +39,7 @@ kubernetes 1.36.3
 kubernetes 1.35.4
 module tools go.etcd.io/etcd/server/v3@v3.7.3 sigs.k8s.io/kwok@v0.8.0 helm.sh/helm/v4@v4.3.1 sigs.k8s.io/kind@v0.33.0 -- \
   go.etcd.io/etcd/server/v3 sigs.k8s.io/kwok/cmd/kwok helm.sh/helm/v4/cmd/helm sigs.k8s.io/kind
+module helm-3 helm.sh/helm/v3@v3.22.0 -- helm.sh/helm/v3/cmd/helm  # beside Helm 4: both render the chart
 module coredns github.com/coredns/coredns@v1.15.0 -- github.com/coredns/coredns
 module metrics-server sigs.k8s.io/metrics-server@v0.9.0 -- sigs.k8s.io/metrics-server/cmd/metrics-server
 module prometheus github.com/prometheus/prometheus@v0.305.1 -- github.com/prometheus/prometheus/cmd/prometheus

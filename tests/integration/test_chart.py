@@ -21,19 +21,23 @@ from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, can
 from support.chart.objects import labels_of, options_of, service_of, the_one
 from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl
+from testbed.versions import HELM, HELM_3
 
 _OTHERS = {"Certificate", "ServiceMonitor", "PrometheusRule"}
 """Kinds whose CustomResourceDefinitions are not ours."""
 
 
-def test_helm_has_nothing_to_say_against_it() -> None:
+@pytest.mark.parametrize(("by", "version"), [("helm", f"v{HELM}"), ("helm-3", f"v{HELM_3}")])
+def test_helm_has_nothing_to_say_against_it(by: str, version: str) -> None:
+    assert helm("version", "--template={{.Version}}", by=by) == version
     for values in CASES.values():
-        helm("lint", "--strict", "--quiet", str(CHART), f"--values={values}")
+        helm("lint", "--strict", "--quiet", str(CHART), f"--values={values}", by=by)
 
 
+@pytest.mark.parametrize("by", ["helm", "helm-3"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_case_renders_to_its_golden_file(case: str) -> None:
-    assert golden(case) == (GOLDEN / f"{case}.yaml").read_text(), "if this is meant, run `make crds`"
+def test_a_case_renders_to_its_golden_file(case: str, by: str) -> None:
+    assert golden(case, by) == (GOLDEN / f"{case}.yaml").read_text(), "if this is meant, run `make crds`"
 
 
 def test_each_golden_file_has_a_case() -> None:

@@ -31,9 +31,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return made
 
 
-def helm(*arguments: str) -> str:
-    """Print of a Helm command."""
-    command = [str(_helm()), *arguments]
+def helm(*arguments: str, by: str = "helm") -> str:
+    """Print of a Helm command; `by` is the program, which may be helm-3."""
+    command = [str(_helm(by)), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     if done.returncode:
         raise ChartError(done.stderr + done.stdout)
@@ -41,20 +41,22 @@ def helm(*arguments: str) -> str:
 
 
 @cache
-def _helm() -> Path:
-    return build.build([program("helm")])["helm"]
+def _helm(name: str) -> Path:
+    return build.build([program(name)])[name]
 
 
-def template(*values: Path | str, namespace: str = NAMESPACE, release: str = "fairlead") -> list[dict[str, Any]]:
+def template(
+    *values: Path | str, namespace: str = NAMESPACE, release: str = "fairlead", by: str = "helm"
+) -> list[dict[str, Any]]:
     """The objects of the chart, with values of files, or written as `a.b=c`."""
     given = [f"--values={one}" if isinstance(one, Path) else f"--set-json={one}" for one in values]
-    text = helm("template", release, str(CHART), f"--namespace={namespace}", *given)
+    text = helm("template", release, str(CHART), f"--namespace={namespace}", *given, by=by)
     return [one for one in yaml.load_all(text, _Loader) if one is not None]
 
 
-def golden(case: str) -> str:
+def golden(case: str, by: str = "helm") -> str:
     """Manifests of a case, without the CRD, which never differs."""
-    objects = [one for one in template(CASES[case]) if one["kind"] != "CustomResourceDefinition"]
+    objects = [one for one in template(CASES[case], by=by) if one["kind"] != "CustomResourceDefinition"]
     return written(sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"], str(one["metadata"]))))
 
 
