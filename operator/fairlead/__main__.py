@@ -4,7 +4,7 @@ import gc
 import signal
 import sys
 
-_OBJECTS_NEW = 50_000
+_OBJECTS_NEW = 200_000
 
 
 def run() -> None:

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
+from fairlead.api.names import API_VERSION, KIND
 from fairlead.pki.identities import NAMESPACE
-from support.cli.status import SCENES
+from support.cli.status import SCENES, policy
 from support.cli.status_api import api_server, items, kubeconfig
+from support.kube.crd import POLICIES
 
 _LOADED = """
 import sys
@@ -33,13 +36,35 @@ NOT_FOR_A_CLUSTER = (
     ),
     *("fairlead.api.v1alpha1", "fairlead.cel.engine", "fairlead.policy", "fairlead.process", "fairlead.webhook"),
 )
+NOT_OF_A_LOGIN = (
+    *("charset_normalizer", "multiprocessing", "oauthlib.oauth2", "requests", "requests_oauthlib", "urllib3"),
+    *(
+        "kubernetes.client",
+        "kubernetes.dynamic",
+        "kubernetes.informer",
+        "kubernetes.leaderelection",
+        "kubernetes.stream",
+    ),
+    *(
+        "kubernetes.utils",
+        "kubernetes.watch",
+        "kubernetes.aio.config",
+        "kubernetes.aio.dynamic",
+        "kubernetes.aio.stream",
+    ),
+    *("kubernetes.aio.utils.create_from_yaml", "kubernetes.aio.watch"),
+)
+"""Modules that the official client loads for everything else that it can do."""
 OF_UNINSTALL = ("prometheus_client", "fairlead.process", "fairlead.webhook")
 NOT_WITHOUT_ITS_OPTION = (
     *("cryptography", "fairlead.policy.lint.inspection", "fairlead.render.operator_settings", "fairlead.pki.issuing"),
     *("fairlead.cli.inputs.checker", "fairlead.cli.inputs.prometheus_values", "fairlead.cli.inputs.replica_values"),
 )
 """Modules that only files of policies, servers of values or the values of a replica need."""
-MODULES_MAX = 850
+MODULES_MAX = 580
+MODULES_MAX_OF_JUDGING = 850
+MODULES_MAX_WITH_FILES = 910
+"""Modules of commands that read a cluster, that judge it, and that also check policies in files; 50 more than today."""
 REFUSED = 2
 COMPLETED = 0
 ABSENT: dict[str, tuple[Sequence[str], int]] = {
@@ -81,7 +106,7 @@ def test_without_a_cluster_nothing_that_judges_is_loaded(
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig("http://127.0.0.1:1", tmp_path)))
     modules = _loaded(tmp_path, arguments, code)
     assert "kubernetes.aio.client.rest" in modules, "it asked"
-    assert _among(modules, NOT_FOR_A_CLUSTER) == []
+    assert _among(modules, [*NOT_FOR_A_CLUSTER, *NOT_OF_A_LOGIN]) == []
     assert len(modules) <= MODULES_MAX
 
 
@@ -89,10 +114,12 @@ def test_status_of_a_cluster_loads_no_more(tmp_path: Path, monkeypatch: pytest.M
     with api_server(SCENES["well"][0], tmp_path) as file:
         monkeypatch.setenv("KUBECONFIG", str(file))
         modules = _loaded(tmp_path, ["status"], 0)
-    assert _among(modules, NOT_FOR_A_CLUSTER) == []
+    assert _among(modules, [*NOT_FOR_A_CLUSTER, *NOT_OF_A_LOGIN]) == []
     assert len(modules) <= MODULES_MAX
 
 
+_RULE = "node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')"
+_SPEC = {"schedulerName": "gpu", "filters": [{"name": "class", "expression": _RULE, "reason": "wrong class"}]}
 ANSWERS: Mapping[str, object] = {
     **SCENES["well"][0],
     "/version": {},
@@ -101,6 +128,7 @@ ANSWERS: Mapping[str, object] = {
     ),
     "/api/v1/namespaces": items({"metadata": {"name": "ml"}}),
     "/api/v1/configmaps": items(),
+    POLICIES: items(policy("gpu-class") | {"spec": _SPEC}),
 }
 
 
@@ -109,7 +137,7 @@ def test_what_deletes_loads_nothing_that_judges(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setenv("KUBECONFIG", str(file))
         modules = _loaded(tmp_path, ["uninstall", "--dry-run", "-n", NAMESPACE], REFUSED)
     assert "fairlead.process.uninstaller" in modules, "the cluster answered, until it was asked for Secrets"
-    assert {*_among(modules, NOT_FOR_A_CLUSTER)} == {*_among(modules, OF_UNINSTALL)}
+    assert {*_among(modules, [*NOT_FOR_A_CLUSTER, *NOT_OF_A_LOGIN])} == {*_among(modules, OF_UNINSTALL)}
 
 
 JUDGING: dict[str, Sequence[str]] = {
@@ -127,4 +155,17 @@ def test_what_judges_a_cluster_loads_what_its_options_need(
         monkeypatch.setenv("KUBECONFIG", str(file))
         modules = _loaded(tmp_path, arguments, 0)
     assert "fairlead.cli.inputs.simulated_cluster" in modules, "the cluster answered"
-    assert _among(modules, NOT_WITHOUT_ITS_OPTION) == []
+    assert "cel_expr_python" in modules, "the policy has compiled"
+    assert _among(modules, [*NOT_WITHOUT_ITS_OPTION, *NOT_OF_A_LOGIN]) == []
+    assert len(modules) <= MODULES_MAX_OF_JUDGING
+
+
+def test_what_compares_files_with_a_cluster_loads_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "p"}, "spec": _SPEC}))
+    with api_server(ANSWERS, tmp_path) as cluster:
+        monkeypatch.setenv("KUBECONFIG", str(cluster))
+        modules = _loaded(tmp_path, ["diff", "--from", "live", "--to", str(file)], 0)
+    assert "fairlead.cli.inputs.checker" in modules
+    assert _among(modules, NOT_OF_A_LOGIN) == []
+    assert len(modules) <= MODULES_MAX_WITH_FILES

@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.exec_provider import ExecProvider
-from kubernetes.config.kube_config import ConfigNode
-
 from fairlead.kube.access.kubeconfig import Entry
+from fairlead.kube.access.official_client import ConfigException, ConfigNode, ExecProvider
 from fairlead.kube.errors import AccessError
 
 _OUTPUT_MAX: Final = 500

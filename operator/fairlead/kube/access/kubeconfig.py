@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
-from kubernetes.config.kube_config import ConfigNode, KubeConfigMerger
 
+from fairlead.kube.access.official_client import ConfigNode, KubeConfigMerger
 from fairlead.kube.errors import AccessError
 
 _BYTES_MAX: Final = 4 << 20

@@ -14,14 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.incluster_config import InClusterConfigLoader
-from kubernetes.config.kube_config import KubeConfigLoader
-
 from fairlead.kube.access import kubeconfig
 from fairlead.kube.access.exec_plugin import run_plugin
 from fairlead.kube.access.kubeconfig import Chosen, Entry
+from fairlead.kube.access.official_client import (
+    ApiClient,
+    ConfigException,
+    Configuration,
+    InClusterConfigLoader,
+    KubeConfigLoader,
+)
 from fairlead.kube.access.proxies import environment_proxy
 from fairlead.kube.errors import AccessError
 
@@ -59,11 +61,10 @@ class Connection:
 
     def api_client(self) -> ApiClient:
         """Return a client of the official library for this connection. Raises AccessError."""
-        configuration = self.configuration
         # since Python 3.13 strict means that authorities need a key identifier, which those of clusters may not have
-        configuration.disable_strict_ssl_verification = True
+        self.configuration.disable_strict_ssl_verification = True
         try:
-            api = ApiClient(configuration)
+            api = ApiClient(self.configuration)
         except (ssl.SSLError, OSError, ValueError) as error:
             raise self._unusable(error) from error
         # as in kubectl: an intermediate authority suffices

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
-from kubernetes.aio.client import ApiClient
 from yarl import URL
 
 from fairlead import __version__
 from fairlead.kube.access.login import Connection, Login
+from fairlead.kube.access.official_client import ApiClient
 from fairlead.kube.errors import ERROR_BYTES_MAX, RequestError, UnreachableError, UntrustedServerError, refusal
 from fairlead.kube.resources import ObjectRef
 
