@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from fairlead.api.field_docs import field_doc
 from fairlead.api.params import Params
 from fairlead.api.values import VALIDATIONS
 from fairlead.render.prometheus_settings import PrometheusServer
@@ -100,7 +101,7 @@ def _values(of: Params, depth: int) -> Iterator[str]:
         if not depth:
             yield ""
         yield from textwrap.wrap(
-            " ".join((field.description or "").split()),
+            " ".join(field_doc(type(of), name).split()),
             _WIDE,
             initial_indent=f"{indent}# ",
             subsequent_indent=f"{indent}# ",

@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from fairlead.api.field_docs import field_doc
 from fairlead.api.values import VALIDATIONS, Identifier, ShortName
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
@@ -105,7 +106,7 @@ class Params(BaseModel):
         validate_by_name=True,
         validate_by_alias=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
+        defer_build=True,  # of all strategies and settings a command validates few
     )
 
     list_keys: ClassVar[tuple[str, ...]] = ("name",)
@@ -148,6 +149,9 @@ class Params(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         found = handler.resolve_ref_schema(handler(schema))
+        for name, field in cls.model_fields.items():
+            if doc := field_doc(cls, name):
+                found["properties"][field.alias]["description"] = doc
         found[LIST_KEYS] = [*cls.list_keys]
         markers = [check.marker() for check in cls.checks()] + [one.marker() for one in cls.transitions()]
         if markers:
@@ -174,8 +178,7 @@ def find_duplicates(items: tuple[object, ...]) -> Iterator[tuple[int, str]]:
         if isinstance(item, Params):
             if not item.list_keys:
                 return
-            given = item.model_dump(by_alias=True, include={*item.list_keys})
-            key = ", ".join(f"{key} {given.get(key)!r}" for key in item.list_keys)
+            key = ", ".join(f"{key} {getattr(item, key)!r}" for key in item.list_keys)
         else:
             key = repr(item)
         if key in seen:

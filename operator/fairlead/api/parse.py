@@ -155,7 +155,7 @@ def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Ite
         field = parse_hints.field_at(path, model)
         cure = "" if not field or field.is_required() else "leave it out"
         yield FieldError(
-            path, "must not be empty", parse_hints.summarize_field(field) if path[-1] == "expression" else cure
+            path, "must not be empty", parse_hints.summarize_field(path, model) if path[-1] == "expression" else cure
         )
     elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
         return  # it is too short only because some items are invalid, which is reported anyway

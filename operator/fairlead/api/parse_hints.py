@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from fairlead.api.closest_name import NAME_MAX, closest_name
 from fairlead.api.errors import FieldPath
+from fairlead.api.field_docs import field_doc
 from fairlead.api.params import Params
 from fairlead.api.values import Shape
 
@@ -42,7 +43,7 @@ def for_missing(path: FieldPath, model: type[Params]) -> str:
     if below := fields_at(path, model) if isinstance(path[-1], str) else []:
         needed = [one.alias or "" for one in _model_of(field).model_fields.values() if one.is_required()]
         return f"write its {' and '.join(needed)}" if needed else f"its fields are {', '.join(below)}"
-    return summarize_field(field)
+    return summarize_field(path, model)
 
 
 def for_kind(kind: str, value: object, path: FieldPath, model: type[Params]) -> str:
@@ -83,9 +84,12 @@ def for_template(value: object) -> str:
     return f"`{found[0]}` is a template that was not filled in; {cure}"
 
 
-def summarize_field(field: FieldInfo | None) -> str:
-    """Return the first sentence of a field's documentation."""
-    sentence = " ".join(((field and field.description) or "").split()).partition(". ")[0].removesuffix(".")
+def summarize_field(path: FieldPath, model: type[Params]) -> str:
+    """Return the first sentence of the documentation of the field at a path."""
+    here = _model_at(path[:-1], model)
+    fields = here.model_fields.items() if here and path else ()
+    docs = (field_doc(here, name) for name, field in fields if here and field.alias == path[-1])
+    sentence = " ".join(next(docs, "").split()).partition(". ")[0].removesuffix(".")
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
