@@ -5,7 +5,7 @@ import itertools
 import os
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,12 +187,15 @@ def helm(ground: Cluster) -> Kubectl:
     return caller(build.build([program("helm")])["helm"], ground.kubeconfig)
 
 
-def caller(command: Path, kubeconfig: Path) -> Kubectl:
-    """Calls a program for the administrator of a cluster; `aside`: with what it says beside its output."""
+def caller(command: Path, kubeconfig: Path, *, inside: Sequence[str] = ()) -> Kubectl:
+    """Calls a program for the administrator of a cluster; `aside`: with what it says beside its output.
+
+    `inside` is a command to put before it, such as that which enters a network.
+    """
 
     def call(*arguments: str, stdin: str = "", aside: bool = False) -> str:
         answer = subprocess.run(
-            [str(command), *arguments],
+            [*inside, str(command), *arguments],
             input=stdin,
             capture_output=True,
             text=True,

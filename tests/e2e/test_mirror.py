@@ -2,15 +2,17 @@
 
 import copy
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
+from release.project import semver
 
 from extender import Stage
 from fairlead.cli.main import main
 from fairlead.control.status.unreviewed import SETTLED_S
+from release import chart, image
 from support.chart.chart import NAMESPACE, can_opt_in
 from support.chart.release import (
     DEPLOYMENT,
@@ -25,7 +27,7 @@ from support.chart.release import (
     released,
 )
 from support.kube.crd import POLICIES
-from support.kube.registry import registry
+from support.kube.registry import Mirror, mirrored
 from testbed import build, images, operator_image
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
@@ -48,14 +50,18 @@ _FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValu
 @pytest.fixture(scope="module")
 def mirror(
     cluster: Cluster, built_image: operator_image.Image, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """The address of a registry with both images; no other can be reached."""
-    scheduler = build.build([program("kube-scheduler", cluster.kubernetes)])["kube-scheduler"]
-    archive = Path(tmp_path_factory.mktemp("mirror"), "scheduler.tar")
-    archive.write_bytes(images.of_kubernetes(f"any/kube-scheduler:v{cluster.kubernetes}", scheduler))
-    with registry(cluster, built_image.archive, archive) as address:
-        yield address
-    archive.unlink()
+) -> Iterator[Mirror]:
+    """A registry with chart and image as they are published, and the scheduler's; no other can be reached."""
+    folder = tmp_path_factory.mktemp("mirror")
+    foreign = operator_image.build(architecture="arm64", labels=image.labels())
+    platforms = {"amd64": built_image.archive, "arm64": foreign.archive}
+    name = f"kube-scheduler:v{cluster.kubernetes}"
+    archive = folder / "scheduler.tar"
+    program_ = build.build([program("kube-scheduler", cluster.kubernetes)])["kube-scheduler"]
+    archive.write_bytes(images.of_kubernetes(f"any/{name}", program_))
+    with mirrored(cluster, folder, chart.package(folder / "chart"), platforms, {name: archive}) as made:
+        yield made
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -89,18 +95,20 @@ def _write(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def release(cluster: Cluster, built_image: operator_image.Image, mirror: str, guarded: None) -> Iterator[Release]:
-    """Installed with the mirror as the registry of everything, in the node's network, and without kube-system."""
-    repository, _, tag = built_image.tag.rpartition(":")
-    everything: Object = {"global": {"imageRegistry": mirror}}
+def release(cluster: Cluster, built_image: operator_image.Image, mirror: Mirror, guarded: None) -> Iterator[Release]:
+    """Installed from the mirror, chart and image by their digests, in the node's network, and without kube-system."""
+    published = mirror.published
+    everything: Object = {"global": {"imageRegistry": mirror.address}}
     if can_opt_in(cluster.kubernetes):
         everything["optIn"] = [{"schedulerName": "fairlead", "objectSelector": {"matchLabels": {"opted": "in"}}}]
     with released(cluster, built_image.tag, 2) as made:
+        made.inside = mirror.inside
         made.install(
+            chart=f"{published.chart}@{published.chart_digest}",
             image={
                 "registry": "ghcr.io",
-                "repository": repository.rpartition("/")[2],
-                "tag": tag,
+                "repository": "fairlead-dev/fairlead",
+                "digest": published.image_digest,
                 "pullPolicy": "Always",
             },
             schedulerDefaults={"imagePullPolicy": "Always", "replicas": 1, "verbosity": 2},
@@ -120,14 +128,29 @@ def pods(release: Release, namespace: str) -> Iterator[Stage]:
         yield stage
 
 
-def test_a_policy_for_a_scheduler_that_is_not_listed_becomes_ready(release: Release, pods: Stage, mirror: str) -> None:
+def test_chart_and_image_are_those_of_the_digests(release: Release, mirror: Mirror) -> None:
+    """An index of two platforms, of which the node's container runtime takes its own."""
+    (pod,) = release.pods(OPERATOR)
+    (container,), (status,) = pod["spec"]["containers"], pod["status"]["containerStatuses"]
+    published = mirror.published
+    assert container["image"] == f"{mirror.address}/fairlead-dev/fairlead@{published.image_digest}"
+    assert status["imageID"].endswith(f"@{published.image_digest}")
+    assert mirror.asked_for(f"/v2/fairlead-dev/fairlead/manifests/{published.image_digest}")
+    assert mirror.asked_for(f"/v2/fairlead-dev/charts/fairlead/manifests/{published.chart_digest}")
+    (listed,) = json.loads(release.helm("list", f"--namespace={NAMESPACE}", "--output=json"))
+    assert listed["chart"] == f"fairlead-{semver()}"
+
+
+def test_a_policy_for_a_scheduler_that_is_not_listed_becomes_ready(
+    release: Release, pods: Stage, mirror: Mirror
+) -> None:
     release.put("pools", filters=_FILTERS)
     release.ready("pools", within="180s")
     pods.make_pods(["a"], scheduler="fairlead")
     assert pods.placed("a") == release.nodes[0]
     spec = release.api.get(DEPLOYMENT)["spec"]
     (container,) = spec["template"]["spec"]["containers"]
-    assert container["image"] == f"{mirror}/kube-scheduler:v{release.cluster.kubernetes}"
+    assert container["image"] == f"{mirror.address}/kube-scheduler:v{release.cluster.kubernetes}"
     assert (container["imagePullPolicy"], spec["replicas"], "--v=2" in container["args"]) == ("Always", 1, True)
     claims = release.api.items("/apis/coordination.k8s.io/v1/leases", fieldSelector=f"metadata.name={_CLAIM}")
     assert [one["metadata"]["namespace"] for one in claims] == [NAMESPACE]

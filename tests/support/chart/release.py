@@ -65,6 +65,8 @@ class Release:
     nodes: list[str]
     before: set[tuple[str, ...]] = field(default_factory=set)
     """What there was before it."""
+    inside: Sequence[str] = ()
+    """Command that enters the network in which Helm finds the chart."""
 
     @cached_property
     def kubectl(self) -> Kubectl:
@@ -75,17 +77,18 @@ class Release:
     @cached_property
     def helm(self) -> Kubectl:
         """Call it; what it printed."""
-        return caller(build.build([program("helm")])["helm"], self.cluster.kubeconfig)
+        return caller(build.build([program("helm")])["helm"], self.cluster.kubeconfig, inside=self.inside)
 
     @property
     def api(self) -> Api:
         """The cluster's."""
         return self.cluster.api
 
-    def install(self, *schedulers: Object, chart: Path = CHART, **more: object) -> None:
-        """Have it, with these schedulers listed in its settings, and with more values."""
+    def install(self, *schedulers: Object, chart: Path | str = CHART, **more: object) -> None:
+        """Have it, with these schedulers listed in its settings and with more values, from a folder or a registry."""
         where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=120s")
-        self.helm("upgrade", "--install", "fairlead", str(chart), *where, *self.values(*schedulers, **more))
+        source = [str(chart), *(["--plain-http"] if str(chart).startswith("oci://127.0.0.1:") else [])]
+        self.helm("upgrade", "--install", "fairlead", *source, *where, *self.values(*schedulers, **more))
 
     def manifests(self) -> str:
         """Installed manifests, as they are kept in Git, without hooks."""
