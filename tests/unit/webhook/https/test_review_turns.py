@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fairlead.webhook.admission.admission_server import BusyError, ReviewTurns
+from fairlead.webhook.https.review_turns import BusyError, ReviewTurns
 
 
 class Asking:
