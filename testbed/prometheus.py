@@ -64,13 +64,17 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, targets: Sequence[str], *, web: Any = None, port: int | None = None) -> Iterator[Running]:
+def running(
+    folder: Path, targets: Sequence[str], *, web: Any = None, port: int | None = None, jobs: Sequence[Any] = ()
+) -> Iterator[Running]:
     """A server that scrapes these addresses; `web` is its web configuration, for TLS and logins.
+
+    `jobs` are more configurations of scrapes.
 
     One in the folder and on the port of another that has ended goes on from its data.
     """
     port = port or free_ports(1)[0]
-    command = _command(folder, targets, f"127.0.0.1:{port}")
+    command = _command(folder, targets, f"127.0.0.1:{port}", jobs=jobs)
     if web is not None:
         (folder / "web.yml").write_text(yaml.safe_dump(web))
         command.append(f"--web.config.file={folder}/web.yml")
@@ -90,9 +94,11 @@ def component(folder: Path, target: str, listen: str, *, path: str) -> Component
     return Component(PACKAGE, _command(folder, [target], listen, path))
 
 
-def _command(folder: Path, targets: Sequence[str], listen: str, path: str = "/metrics") -> list[str]:
+def _command(
+    folder: Path, targets: Sequence[str], listen: str, path: str = "/metrics", jobs: Sequence[Any] = ()
+) -> list[str]:
     scrape = {"job_name": "some", "metrics_path": path, "static_configs": [{"targets": [*targets]}]}
-    document = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
+    document = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape, *jobs]}
     (folder / "prometheus.yml").write_text(yaml.safe_dump(document))
     return [
         str(program()),

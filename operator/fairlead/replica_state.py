@@ -13,6 +13,9 @@ DATA_PATH: Final = "/data/"
 DEVICES_PATH: Final = "/devices/"
 """Path of the totals of devices, and below it of the devices of a node, by its name."""
 
+METRICS_PATH: Final = "/metrics"
+"""Path of the metrics, for `fairlead status` where their own port asks for a token."""
+
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a rule of the serving generation."""

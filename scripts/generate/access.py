@@ -69,12 +69,14 @@ def _role(grant: RoleGrant, what: str, weight: int) -> str:
 
 
 def _rule(rule: RbacRule) -> Iterator[str]:
-    if rule.self_managed:
-        yield '{{- if eq .Values.tls.mode "SelfManaged" }}\n'
-    if rule.claimed_elsewhere:
-        yield '{{- if ne .Values.claimNamespace "kube-system" }}\n'
-    if rule.unlisted:
-        yield '{{- if eq .Values.unlistedSchedulers "Allow" }}\n'
+    conditions = {
+        'eq .Values.tls.mode "SelfManaged"': rule.self_managed,
+        'ne .Values.claimNamespace "kube-system"': rule.claimed_elsewhere,
+        'eq .Values.unlistedSchedulers "Allow"': rule.unlisted,
+        ".Values.metrics.secure": rule.secure_metrics,
+    }
+    needed = [condition for condition, applies in conditions.items() if applies]
+    yield from (f"{{{{- if {condition} }}}}\n" for condition in needed)
     yield f"# {rule.why}\n"
     yield f'- apiGroups: ["{rule.group}"]\n'
     yield f"  resources: [{', '.join(rule.resources)}]\n"
@@ -82,8 +84,7 @@ def _rule(rule: RbacRule) -> Iterator[str]:
         names = ", ".join(f'"{name}"' for name in rule.names).replace("{namespace}", _OWN)
         yield f"  resourceNames: [{names}]\n"
     yield f"  verbs: [{', '.join(rule.verbs)}]\n"
-    if rule.self_managed or rule.claimed_elsewhere or rule.unlisted:
-        yield "{{- end }}\n"
+    yield from ("{{- end }}\n" for _ in needed)
 
 
 def _binding(grant: RoleGrant, what: str, account: str, weight: int) -> str:

@@ -14,7 +14,7 @@ from fairlead.api.params import Params
 from fairlead.api.values import VALIDATIONS
 from fairlead.render.prometheus_settings import PrometheusServer
 from generate import crds
-from generate.chart_values import Values
+from generate.chart_values import MetricsReaderValues, Values
 
 CHART = Path(__file__).parents[2] / "charts" / "fairlead"
 HEAD = """# Default values of the chart. values.schema.json rejects values that are not listed here.
@@ -165,8 +165,11 @@ def _rows(node: Schema, default: Any, path: str) -> Iterator[str]:
 
 
 def _defaults(path: str) -> Any:
-    """Return the defaults of a list's items; only Prometheus servers have some."""
-    samples = {"prometheus": PrometheusServer(name="some", url="http://some")}
+    """Return the defaults of a list's items."""
+    samples: Mapping[str, Params] = {
+        "prometheus": PrometheusServer(name="some", url="http://some"),
+        "metrics.readers": MetricsReaderValues(name="some"),
+    }
     return samples[path].model_dump(by_alias=True) if path in samples else {}
 
 

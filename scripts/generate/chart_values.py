@@ -120,7 +120,9 @@ class PortValues(Params):
     """Port that the API server calls for the check of policies. With 10250 a private GKE cluster needs no firewall rule
     of its own."""
     probes: Port = 8080
-    """Port of /livez, /readyz and /metrics."""
+    """Port of /livez, /readyz and, without metrics.secure, /metrics."""
+    metrics: Port = 8444
+    """Port of /metrics with metrics.secure."""
 
 
 class DisruptionBudgetValues(Params):
@@ -227,6 +229,20 @@ class ServiceMonitorValues(Params):
     """Relabelings of targets, as in a ServiceMonitor."""
     metric_relabelings: Listed[Free] = ()
     """Relabelings of metrics, as in a ServiceMonitor."""
+    authorization: Free = Field(default_factory=dict)
+    """Credentials of a scrape that needs a token, as in a ServiceMonitor. Empty: the token of Prometheus's own
+    ServiceAccount. Whose it is must be in metrics.readers."""
+    tls_config: Free = Field(default_factory=dict)
+    """TLS of a scrape with metrics.secure, as in a ServiceMonitor. Empty: verified with the operator's authority, which
+    is in the namespace of the release."""
+
+
+class SchedulerMonitorValues(ServiceMonitorValues):
+    """ServiceMonitor of the schedulers, which answer only callers that may read `/metrics`."""
+
+    tls_config: Free = Field(default_factory=lambda: {"insecureSkipVerify": True})
+    """TLS of a scrape, as in a ServiceMonitor. Nothing can verify kube-scheduler's certificate: it signs a new one
+    itself at each start."""
 
 
 class AlertValues(Params):
@@ -285,13 +301,43 @@ class MetricsServiceValues(Params):
     """Annotations of the Service for metrics."""
 
 
+class MetricsReaderValues(Params):
+    """Subject of a binding."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    kind: Literal["ServiceAccount", "User", "Group"] = "ServiceAccount"
+    """Kind."""
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name."""
+    namespace: Annotated[str, Field(max_length=63), _NAME] = ""
+    """Namespace of a ServiceAccount."""
+
+
+class SchedulerMetricsValues(Params):
+    """Metrics of managed schedulers."""
+
+    service: MetricsServiceValues = MetricsServiceValues()
+    """Service by which Prometheus finds the pods of all managed schedulers."""
+    service_monitor: SchedulerMonitorValues = SchedulerMonitorValues()
+    """ServiceMonitor for the Prometheus operator."""
+
+
 class MetricsValues(Params):
     """Consumers of the metrics, which are always served."""
 
+    secure: bool = False
+    """true: metrics of the operator are served at ports.metrics with TLS, and only to those whose token may get
+    /metrics, as the API server says (TokenReview and SubjectAccessReview)."""
+    readers: Annotated[Listed[MetricsReaderValues], Field(max_length=32)] = ()
+    """Who may read the metrics of schedulers and, with metrics.secure, of the operator, such as the ServiceAccount of
+    Prometheus: they are bound to the ClusterRole fairlead.NAMESPACE.metrics-reader."""
     service: MetricsServiceValues = MetricsServiceValues()
     """Service by which Prometheus finds the replicas."""
     service_monitor: ServiceMonitorValues = ServiceMonitorValues()
     """ServiceMonitor for the Prometheus operator."""
+    schedulers: SchedulerMetricsValues = SchedulerMetricsValues()
+    """Metrics of the managed schedulers: kube-scheduler's own, at port 10259 with TLS."""
     prometheus_rule: PrometheusRuleValues = PrometheusRuleValues()
     """Alerts for the Prometheus operator."""
     dashboard: DashboardValues = DashboardValues()

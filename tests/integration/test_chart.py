@@ -11,6 +11,7 @@ from generate.crds import FILE as CRD
 
 from fairlead.cli.console.options import seconds
 from fairlead.cli.main import main
+from fairlead.pki.identities import AUTHORITY_CONFIG_MAP
 from fairlead.process.settings import Address
 from fairlead.render.object_names import ObjectNames
 from fairlead.render.operator_settings import parse_settings
@@ -19,6 +20,7 @@ from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
 from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, can_opt_in, golden, helm, template
 from support.chart.objects import labels_of, options_of, service_of, the_one
+from support.render.schedulers import named, planned
 from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl
 from testbed.versions import HELM, HELM_3
@@ -71,10 +73,15 @@ def test_the_operator_is_told_where_it_stands(case: str) -> None:
     assert given.service == service["metadata"]["name"]
     assert labels_of(given.selector) == deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
     listens = {port["name"]: port["containerPort"] for port in container["ports"]}
-    told = {"webhook": given.listen, "admission": given.admission, "probes": given.probes}
+    told = {
+        "webhook": given.listen,
+        "admission": given.admission,
+        "probes": given.probes,
+        "metrics": given.metrics,
+    }
     assert listens == {name: Address.read(address).port for name, address in told.items() if address}
     assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == {
-        name: port for name, port in listens.items() if name != "probes"
+        name: port for name, port in listens.items() if name not in ("probes", "metrics")
     }
     (source, *_) = volumes[mounted[str(given.settings.parent)]]["projected"]["sources"]
     assert source["configMap"]["name"].endswith("-settings")
@@ -170,6 +177,57 @@ def test_schedulers_may_call_and_nobody_else() -> None:
     assert {one["key"] for one in schedulers["podSelector"]["matchExpressions"]} <= labels.keys()
     assert replicas["podSelector"] == policy["podSelector"]
     assert [port["port"] for rule in policy["ingress"] for port in rule["ports"]] == ["webhook", "admission", "probes"]
+
+
+@pytest.mark.parametrize("mode", ["SelfManaged", "CertManager", "Provided"])
+def test_secure_metrics_are_scraped_where_they_are_served_and_verified_with_the_authority(mode: str) -> None:
+    case = {"SelfManaged": "default", "CertManager": "cert-manager", "Provided": "provided"}[mode]
+    objects = template(CASES[case], "metrics.secure=true", "metrics.serviceMonitor.enabled=true", "ports.metrics=9999")
+    deployment, service = the_one(objects, "Deployment"), the_one(objects, "Service", "fairlead-metrics")
+    assert options_of(deployment).metrics == ":9999"
+    (scraped,) = service["spec"]["ports"]
+    assert (scraped["name"], scraped["port"], scraped["targetPort"]) == ("metrics", 9999, "metrics")
+    rule = the_one(objects, "NetworkPolicy")["spec"]["ingress"][-1]
+    assert [port["port"] for port in rule["ports"]] == ["probes", "metrics"]
+    (endpoint,) = the_one(objects, "ServiceMonitor")["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["scheme"]) == ("metrics", "https")
+    assert endpoint["bearerTokenFile"] == "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    assert endpoint["tlsConfig"]["serverName"] == f"{options_of(deployment).service}.{NAMESPACE}.svc"
+    ((kind, authority),) = endpoint["tlsConfig"]["ca"].items()
+    named = [one for one in objects if one["kind"] == "ConfigMap" and one["metadata"]["name"] == AUTHORITY_CONFIG_MAP]
+    if mode == "CertManager":
+        (server,) = [one for one in objects if one["kind"] == "Certificate" and "server auth" in one["spec"]["usages"]]
+        assert (kind, authority) == ("secret", {"name": server["spec"]["secretName"], "key": "ca.crt"})
+        assert named == []
+        return
+    assert (kind, authority) == ("configMap", {"name": AUTHORITY_CONFIG_MAP, "key": "ca.crt"})
+    bundle = yaml.safe_load(CASES["provided"].read_text())["tls"]["caBundle"]
+    # of its own authority nothing is rendered, or Helm would take it from the operator
+    assert [one.get("data") for one in named] == [{"ca.crt": bundle} if mode == "Provided" else None]
+
+
+def test_without_secure_metrics_nothing_of_them_is_there() -> None:
+    objects = template(CASES["metrics"])
+    assert options_of(the_one(objects, "Deployment")).metrics == ""
+    assert [one for one in objects if one["metadata"]["name"] == AUTHORITY_CONFIG_MAP] == []
+    (endpoint,) = the_one(objects, "ServiceMonitor")["spec"]["endpoints"]
+    assert not {"scheme", "tlsConfig", "bearerTokenFile", "authorization"} & endpoint.keys()
+    text = written(objects)
+    assert "tokenreviews" not in text
+    assert "8444" not in text
+
+
+def test_one_service_finds_the_pods_of_all_schedulers_and_no_others() -> None:
+    objects = template()
+    service = the_one(objects, "Service", "fairlead-schedulers")["spec"]
+    names = ObjectNames("gpu", NAMESPACE)
+    assert service["selector"].items() <= names.labels.items()
+    assert not service["selector"].items() <= the_one(objects, "Deployment")["metadata"]["labels"].items()
+    (port,) = service["ports"]
+    deployment = named(planned(), "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (port["name"], port["targetPort"]) == ("https-metrics", container["ports"][0]["name"])
+    assert port["port"] == container["ports"][0]["containerPort"]
 
 
 def test_the_first_policy_of_all_is_a_good_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

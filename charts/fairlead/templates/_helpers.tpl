@@ -183,3 +183,59 @@ securityContext:
     - {key: {{ . }}, path: {{ $.folder }}/{{ . }}}
     {{- end }}
 {{- end -}}
+
+{{- /* ServiceMonitor of the Service that has the label fairlead.dev/metrics with the value `finds`. */ -}}
+{{- define "fairlead.serviceMonitor" -}}
+{{- $scrape := . }}
+{{- with .monitor }}
+{{- if .enabled }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata:
+  name: {{ include "fairlead.fullname" $scrape.of }}{{ $scrape.suffix }}
+  namespace: {{ .namespace | default $scrape.of.Release.Namespace | quote }}
+  labels:
+    {{- include "fairlead.labelsAnd" (dict "of" $scrape.of "more" .labels) | nindent 4 }}
+spec:
+  {{- if .namespace }}
+  namespaceSelector:
+    matchNames: [{{ $scrape.of.Release.Namespace | quote }}]
+  {{- end }}
+  selector:
+    matchLabels:
+      {{- include "fairlead.selector" $scrape.of | nindent 6 }}
+      fairlead.dev/metrics: {{ $scrape.finds | quote }}
+  endpoints:
+  - port: {{ $scrape.port }}
+    {{- if $scrape.secure }}
+    scheme: https
+    {{- with .authorization }}
+    authorization:
+      {{- toYaml . | nindent 6 }}
+    {{- else }}
+    bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+    {{- end }}
+    {{- with .tlsConfig | default $scrape.tls }}
+    tlsConfig:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- end }}
+    interval: {{ .interval }}
+    {{- with .scrapeTimeout }}
+    scrapeTimeout: {{ . }}
+    {{- end }}
+    {{- if .honorLabels }}
+    honorLabels: true
+    {{- end }}
+    {{- with concat ($scrape.relabelings | default list) .relabelings }}
+    relabelings:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with .metricRelabelings }}
+    metricRelabelings:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}

@@ -12,6 +12,8 @@ NAMESPACE: Final = "fairlead-system"
 """Namespace of the operator, as the documentation has it by default."""
 AUTHORITY_SECRET: Final = "fairlead-ca"  # noqa: S105  a name
 """Secret of the operator's own authority."""
+AUTHORITY_CONFIG_MAP: Final = AUTHORITY_SECRET
+"""ConfigMap of the chart with that authority's certificates, for those who verify replicas."""
 NO_POD: Final = "fairlead-asks."
 """Name of the pod in the operator's probes: no pod's name ends with a dot."""
 _SCHEDULER: Final = "fairlead:scheduler:"

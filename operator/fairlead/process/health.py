@@ -38,7 +38,7 @@ READY_S: Final = 0.2
 
 @dataclass(slots=True, eq=False)
 class Probes:
-    """Server of /livez, /readyz and /metrics."""
+    """Server of /livez and /readyz, and of /metrics unless that has a port of its own."""
 
     checks: Callable[[], Iterable[ReadinessCheck]]
     metrics: Callable[[], bytes]
@@ -46,6 +46,8 @@ class Probes:
     limits: ConnectionLimits = PROBES
     idle_s: float = IDLE_S
     clock: Callable[[], float] = monotonic
+    metrics_elsewhere: str = ""
+    """Where /metrics is instead; "" if it is here."""
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
     _server: CountedServer = field(init=False)
@@ -98,10 +100,20 @@ class Probes:
         return web.Response(body=page, content_type="text/plain", charset="utf-8", status=200 if ready else 503)
 
     def _metrics(self) -> web.Response:
+        if self.metrics_elsewhere:
+            return web.Response(status=404, text=f"not found: metrics are {self.metrics_elsewhere}\n")
+        return self.metrics_page()
+
+    def metrics_page(self) -> web.Response:
+        """Return the metrics, also for the port that they have of their own."""
+        return web.Response(body=self.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    def exposition(self) -> bytes:
+        """Return the metrics as text, cached for a moment."""
         now = self.clock()
         if self._page is None or now - self._page[0] >= FRESH_S:
             self._page = now, self.metrics()
-        return web.Response(body=self._page[1], headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return self._page[1]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -122,6 +134,8 @@ class Components:
     """Why the current certificates cannot be used; empty if they can."""
     leader: Callable[[], str] | None = None
     """Returns who leads, and what keeps this replica from leading."""
+    remarks: Callable[[], Iterable[tuple[str, str]]] = tuple
+    """Returns remarks of this kind of process: a name and a text."""
     background: Mapping[str, Reflector[Any]] = field(default_factory=dict)
     """Reflectors other than those of the mirror and of capabilities."""
 
@@ -192,6 +206,7 @@ def _remarks(parts: Components) -> Iterator[tuple[str, str]]:
         yield "leader", parts.leader()
     if parts.last_good.fault:
         yield "last good policies", f"kept in memory only: {parts.last_good.fault}"
+    yield from parts.remarks()
     expires = parts.tls.expires.values()
     yield "certificates", parts.certificates or (f"expire {min(expires):%Y-%m-%d}" if expires else "none yet")
 

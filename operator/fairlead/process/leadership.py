@@ -44,6 +44,7 @@ class Leadership:
                 name=settings.service,
                 port=settings.listen.port,
                 admission_port=settings.admission.port if settings.admission is not None else 0,
+                publishes_authority=settings.metrics is not None,
                 selector=settings.selector,
                 url=f"https://{settings.service}.{settings.namespace}.svc:{settings.listen.port}",
             ),

@@ -8,40 +8,37 @@ import asyncio
 import logging
 import ssl
 import sys
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
-import msgspec
-
 from fairlead import replica_state
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink, watch_managed_schedulers
 from fairlead.kube.access.login import log_in
-from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
-from fairlead.kube.http.document_writer import write_document
-from fairlead.kube.watch.secrets import SECRETS, Secrets
+from fairlead.kube.watch.secrets import Secrets
 from fairlead.logs import RateLimiter
 from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
-from fairlead.process.peer_certificates import PREVIOUS, PeerCertificates
+from fairlead.process.peer_certificates import PeerCertificates
 from fairlead.process.replica import Replica, Runnable
-from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher
+from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher, write_previous
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
 from fairlead.process.tasks import do_nothing, every, listen, told_to_stop
-from fairlead.render.object_names import PREVIOUS_SECRET
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.extender.callers import Callers, callers, expected
 from fairlead.webhook.extender.rejected_pods import RejectedPods
+from fairlead.webhook.https.delegated_access import DelegatedAccess
+from fairlead.webhook.https.metrics_server import PATH as METRICS
+from fairlead.webhook.https.metrics_server import MetricsServer
 from fairlead.webhook.https.server import IdentityCheck
 from fairlead.webhook.https.tls import Tls, TlsError
 from fairlead.webhook.serving.policy_watch import WatchedPolicies
@@ -156,7 +153,7 @@ class OperatorReplica:
                 "result",
             ).observe,
         )
-        self.admission_port = 0
+        self.admission_port = self.metrics_port = 0
         self.settings_reloader = SettingsReloader(file, self._settings_changed)
         self._process = uuid4().hex
         self.replica = Replica(
@@ -169,13 +166,22 @@ class OperatorReplica:
                 Runnable(self.secrets.run, begin=self.own.begin if self.own else do_nothing),
                 Runnable(every(SETTINGS_S, self.settings_reloader.reload)),
                 Runnable(every(_ASIDE_S, self._check_aside)),
-                Runnable(begin=self._open_admission, stop=self.admission.stop),
+                Runnable(begin=self._open_ports, stop=self._close_ports),
             ],
             background={"policy objects": policies.objects} | ({} if self.own else {"certificates": self.secrets}),
-            pages={replica_state.PATH: self._state, replica_state.ASIDE_PATH: self._state},
+            pages={
+                replica_state.PATH: self._state,
+                replica_state.ASIDE_PATH: self._state,
+                replica_state.METRICS_PATH: self._metrics_page,
+            },
             rejected=self.rejected,
             faults=lambda: self.settings_reloader.faults,
         )
+        probes, access = self.replica.probes, DelegatedAccess(client, METRICS)
+        self.metrics = MetricsServer(certificates.tls, probes.metrics_page, access.decide, core.refusals.add)
+        if settings.metrics is not None:
+            probes.metrics_elsewhere = f"at port {settings.metrics.port}, with TLS, for tokens that may get {METRICS}"
+            self.replica.parts.remarks = lambda: [("metrics", access.missing)] if access.missing else []
         self.aside = StepAside(self._lacking, self._set_aside)
         if lead is not None:
             self._add_candidate(lead(self))
@@ -190,8 +196,8 @@ class OperatorReplica:
                 if candidate.is_leader:
                     for capability in self.core.capabilities:
                         await capability.tend()
-                    if self.own is None:
-                        await self.remember_leaves()
+                    if self.own is None and self.secrets.state.synced:
+                        await write_previous(self.core.client, self.settings.namespace, self.peers, self._rate_limiter)
 
         async def stop() -> None:
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
@@ -199,25 +205,16 @@ class OperatorReplica:
         self.replica.parts.leader = candidate.summary
         self.replica.others.append(Runnable(start, stop=stop))
 
-    async def _open_admission(self) -> None:
+    async def _open_ports(self) -> None:
         if self.settings.admission is not None:
             self.admission_port = await listen(self.admission.start, self.settings.admission)
+        if self.settings.metrics is not None:
+            self.metrics_port = await listen(self.metrics.start, self.settings.metrics)
 
-    async def remember_leaves(self) -> None:
-        """Write the previous certificates into a Secret, for replicas that start meanwhile."""
-        before, document = self.peers.before(), self.peers.document
-        if before == (document.value or {}) or document.fault or not self.secrets.state.synced:
-            return
-        text = msgspec.json.encode(before)
-        metadata = {"name": PREVIOUS_SECRET, "namespace": self.settings.namespace}
-        obj = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"before": b64encode(text).decode()}}
-        where = SECRETS.named(self.settings.namespace, PREVIOUS_SECRET)
-        try:
-            await write_document(self.core.client, PREVIOUS, document, obj, where)
-        except ClusterError as error:  # retried soon
-            if (more := self._rate_limiter.allow(PREVIOUS_SECRET)) is not None:
-                extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}
-                LOG.warning("certificates_before.write_failed", extra=extra)
+    async def _close_ports(self) -> None:
+        await self.admission.stop()
+        await asyncio.sleep(self.settings.drain_s if self.settings.metrics else 0)  # the drain is to be seen
+        await self.metrics.stop()
 
     def _settings_changed(self) -> None:
         policies = self.core.policies
@@ -241,6 +238,9 @@ class OperatorReplica:
             return None
         (self.aside.ask if path == replica_state.ASIDE_PATH else self.aside.end)()
         return replica_state.encode(self.report())
+
+    def _metrics_page(self, caller: str, _path: str) -> bytes | None:
+        return self.replica.probes.exposition() if caller == OPERATOR else None
 
     async def _check_aside(self) -> None:
         self.aside.check()

@@ -3,17 +3,22 @@
 import asyncio
 import logging
 import ssl
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
+
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
+from fairlead.kube.http.document_writer import write_document
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.kube.watch.secrets import Secret, Secrets
+from fairlead.kube.watch.secrets import SECRETS, Secret, Secrets
 from fairlead.kube.watch.store import EventSink, Key
+from fairlead.logs import RateLimiter
 from fairlead.pki import authority as authorities
 from fairlead.pki import parsing
 from fairlead.pki.authority import Authority, AuthorityError, current_leaf, server_hosts
@@ -21,8 +26,9 @@ from fairlead.pki.identities import AUTHORITY_SECRET, OPERATOR, SERVER
 from fairlead.pki.issuing import Pair
 from fairlead.pki.rotation import ROTATE, ReplicaTrust
 from fairlead.pki.tls_context import client_context
+from fairlead.process.peer_certificates import PREVIOUS, PeerCertificates
 from fairlead.process.settings import OperateSettings
-from fairlead.render.object_names import ObjectNames
+from fairlead.render.object_names import PREVIOUS_SECRET, ObjectNames
 from fairlead.webhook.https.tls import Contents, InMemory, Tls, TlsError
 
 LOG: Final = logging.getLogger(__name__)
@@ -121,6 +127,22 @@ def reload(tls: Tls, last_fault: str) -> str:
             LOG.warning("certificates.unusable", extra={"error": fault})
         return fault
     return ""
+
+
+async def write_previous(client: Client, namespace: str, peers: PeerCertificates, rate_limiter: RateLimiter) -> None:
+    """Write the previous certificates of callers into their Secret if they have changed."""
+    before, document = peers.before(), peers.document
+    if before == (document.value or {}) or document.fault:
+        return
+    text = msgspec.json.encode(before)
+    metadata = {"name": PREVIOUS_SECRET, "namespace": namespace}
+    obj = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"before": b64encode(text).decode()}}
+    try:
+        await write_document(client, PREVIOUS, document, obj, SECRETS.named(namespace, PREVIOUS_SECRET))
+    except ClusterError as error:  # retried soon
+        if (more := rate_limiter.allow(PREVIOUS_SECRET)) is not None:
+            extra = {"secret": PREVIOUS_SECRET, "error": str(error), **more}
+            LOG.warning("certificates_before.write_failed", extra=extra)
 
 
 class CertificateRefresher:

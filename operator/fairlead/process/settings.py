@@ -74,6 +74,8 @@ class OperateSettings(ServingSettings):
 
     admission: Address | None = None
     """Address of the admission check; None if it is disabled."""
+    metrics: Address | None = None
+    """Address of /metrics with TLS, for callers whom the API server allows it; None: on the port of the probes."""
     service: str = "fairlead"
     """Name of the Service that schedulers call."""
     pod: str = ""

@@ -223,6 +223,7 @@ class _Ports(Params):
     webhook: int = WEBHOOK_PORT
     admission: int = 0
     probes: int = 0
+    metrics: int = 0
 
 
 class _Shared(Params):

@@ -50,6 +50,8 @@ class RbacRule:
     """True if it is needed only with another claimNamespace than kube-system."""
     unlisted: bool = False
     """True if it is needed only while policies may name schedulers that are not listed."""
+    secure_metrics: bool = False
+    """True if it is needed only while callers must show a token to read metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,13 @@ _CLAIMING: Final = (
     RbacRule("...and the Lease that says which one", _LEASES, ("leases",), _UPDATE, (CLAIM,)),
 )
 """Rules of the claim that one operator manages the policies."""
+_SECURE_METRICS: Final = tuple(
+    RbacRule(why, f"{api}.k8s.io", (kind,), _CREATE, secure_metrics=True)
+    for why, api, kind in (
+        ("to ask who shows a token to read metrics", "authentication", "tokenreviews"),
+        ("...and whether that account may read them", "authorization", "subjectaccessreviews"),
+    )
+)
 
 OPERATOR: Final = (
     RoleGrant(
@@ -188,6 +197,7 @@ OPERATOR: Final = (
                 ("delete",),
                 (NOTHING_TO_UNINSTALL,),
             ),
+            *_SECURE_METRICS,
         ),
     ),
     RoleGrant(

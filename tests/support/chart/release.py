@@ -67,6 +67,8 @@ class Release:
     """What there was before it."""
     inside: Sequence[str] = ()
     """Command that enters the network in which Helm finds the chart."""
+    own_values: dict[str, object] = field(default_factory=dict)
+    """Values of each install."""
 
     @cached_property
     def kubectl(self) -> Kubectl:
@@ -99,7 +101,7 @@ class Release:
         """Options of helm: the image of these tests, schedulers to list, and more values."""
         repository, _, tag = self.image.rpartition(":")
         image = {"registry": "", "repository": repository, "tag": tag}
-        values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers], **more}
+        values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers], **self.own_values, **more}
         return [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
 
     def uninstall(self) -> str:

@@ -13,10 +13,17 @@ from testbed.fixtures import Cluster
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
+def token_of(cluster: Cluster, namespace: str, account: str, *audiences: str) -> str:
+    """A token of a service account, for the API server or for others."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    spec = {"expirationSeconds": 600, "audiences": [*audiences]}
+    made: str = cluster.api.create(path, {"spec": spec})["status"]["token"]
+    return made
+
+
 def kubeconfig_of(cluster: Cluster, namespace: str, account: str, folder: Path) -> Path:
     """A kubeconfig of a service account."""
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-    token = cluster.api.create(path, {"spec": {"expirationSeconds": 600}})["status"]["token"]
+    token = token_of(cluster, namespace, account)
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"] = [{"name": one["name"], "user": {"token": token}} for one in config["users"]]
     file = folder / f"{namespace}-{account}.kubeconfig"

@@ -41,6 +41,7 @@ def test_nothing_is_taken_that_is_not_listed() -> None:
     assert {path.rpartition(".")[2].removesuffix("[]") for path in free} - _FREE == {
         *("tolerations", "topologySpreadConstraints", "extraEnv", "extraVolumes", "extraVolumeMounts"),
         *("webhookFrom", "metricsFrom", "relabelings", "metricRelabelings"),
+        *("authorization", "tlsConfig"),
     }
     for path, node in _objects(chart.schema(), ""):
         said = [key for key in ("properties", "patternProperties") if key in node]

@@ -11,10 +11,22 @@ from hypothesis import strategies as st
 
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH
-from fairlead.render.plan import Plan, is_whole
+from fairlead.render.plan import Plan, is_whole, plan
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from fairlead.render.templates import read, written
-from support.render.schedulers import ALL, EVERYTHING, GOLDEN, LONGEST, SCENES, config_of, facts, named, planned
+from support.render.schedulers import (
+    ALL,
+    ENGINE,
+    EVERYTHING,
+    GOLDEN,
+    LONGEST,
+    SCENES,
+    config_of,
+    facts,
+    named,
+    planned,
+    settings,
+)
 
 Object = Mapping[str, Any]
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -230,6 +242,15 @@ def test_nobody_is_given_more_than_the_built_in_roles_and_one_lease() -> None:
     election = read(config_of(made))["leaderElection"]
     assert (election["resourceName"], election["resourceNamespace"]) == (lease, made.names.namespace)
     assert election["retryPeriod"] == "1s"
+
+
+def test_the_peers_of_the_settings_may_scrape_its_metrics_and_all_may_without_any() -> None:
+    peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+    for metrics_from, wanted in ((peers, {"from": peers}), ([], {})):
+        made = plan(ENGINE, settings(), ALL, facts(), metrics_from)
+        assert named(made, "NetworkPolicy")["spec"]["ingress"] == [
+            {"ports": [{"port": 10259, "protocol": "TCP"}]} | wanted
+        ]
 
 
 def test_one_replica_may_be_evicted() -> None:

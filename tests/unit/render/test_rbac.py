@@ -52,6 +52,10 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest("get", "", "pods", "cluster"),
         ApiRequest("create", "", "pods/binding", "cluster"),
     ],
+    "webhook/https/delegated_access": [
+        ApiRequest("create", "authentication.k8s.io", "tokenreviews", "cluster"),
+        ApiRequest("create", "authorization.k8s.io", "subjectaccessreviews", "cluster"),
+    ],
     "webhook/serving/last_good": [
         ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "create", "delete")
     ],

@@ -110,7 +110,8 @@ async def _read(options: argparse.Namespace) -> "dict[str, Any]":
 
 async def _values(options: argparse.Namespace, entries: "Sequence[str]") -> "dict[str, Any]":
     """Return the values of entries by node as a replica has them, or why no replica can be asked."""
-    from fairlead.cli.inputs.replica_values import SilentError, ask_replica, page_of
+    from fairlead.cli.inputs.replica_pages import SilentError
+    from fairlead.cli.inputs.replica_values import ask_replica, page_of
     from fairlead.kube.access.login import log_in
     from fairlead.kube.errors import ClusterError
     from fairlead.kube.http.client import Client

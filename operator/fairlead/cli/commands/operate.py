@@ -48,6 +48,13 @@ def add_to(commands: "Commands") -> None:
         help="address for /readyz, /livez and /metrics (default: %(default)s)",
     )
     parser.add_argument(
+        "--metrics",
+        metavar="HOST:PORT",
+        default="",
+        help="address for /metrics over TLS, for callers with a token that may get it; without it, /metrics is at "
+        "--probes, for everyone",
+    )
+    parser.add_argument(
         "--admission",
         metavar="HOST:PORT",
         default=":9443",
@@ -92,6 +99,7 @@ def _settings(options: argparse.Namespace) -> "OperateSettings":
         listen=Address.read(options.listen),
         probes=Address.read(options.probes),
         admission=Address.read(options.admission) if options.admission else None,
+        metrics=Address.read(options.metrics) if options.metrics else None,
         pod=os.environ.get("POD_NAME", ""),
         pod_uid=os.environ.get("POD_UID", ""),
         address=os.environ.get("POD_IP", ""),

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from fairlead.control.reconcile.object_client import ObjectClient, resource
-from fairlead.kube.errors import ForbiddenError, NotFoundError, RequestError
+from fairlead.kube.errors import ClusterError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, POLICIES, ObjectRef
 from fairlead.pki.identities import NAMESPACE, REPLICAS
 from fairlead.plain_data import document
 from fairlead.render.object_names import SCHEDULER_LABEL
+from fairlead.replica_state import METRICS_PATH
 
 Obj = Mapping[str, Any]
 _PROBES: Final = "probes"
+_METRICS: Final = "metrics"
 _MEASURED: Final = ("prometheus", "nodeMetrics", "configMap")
 _WITHIN_S: Final = 3.0
 _SETTINGS_MAX: Final = 100_000
@@ -141,19 +143,41 @@ def select_measured(policy: Obj) -> list[Obj]:
 async def _all_metrics(client: Client, pods: Sequence[Obj], unread: Callable[[Unread], None]) -> dict[str, str]:
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     answers = await asyncio.gather(*(_metrics(client, pod) for pod in running))
-    told = dict(zip((pod["metadata"]["name"] for pod in running), answers, strict=True))
-    silent = {name: one for name, one in told.items() if isinstance(one, RequestError)}
+    by_pod = {pod["metadata"]["name"]: answer for pod, answer in zip(running, answers, strict=True)}
+    silent = {name: one.why for name, one in by_pod.items() if isinstance(one, _Silent)}
     if silent:
-        unread(Unread("metrics", f"metrics of {', '.join(silent)}", next(iter(silent.values())).message))
-    return {name: one for name, one in told.items() if isinstance(one, str)}
+        unread(Unread("metrics", f"metrics of {', '.join(silent)}", next(iter(silent.values()))))
+    return {name: one for name, one in by_pod.items() if isinstance(one, str)}
 
 
-async def _metrics(client: Client, pod: Obj) -> str | RequestError:
-    ports = [port for one in pod["spec"]["containers"] for port in one.get("ports", ())]
-    port = next((one["containerPort"] for one in ports if one.get("name") == _PROBES), 8080)
+@dataclass(frozen=True, slots=True)
+class _Silent:
+    why: str
+
+
+async def _metrics(client: Client, pod: Obj) -> str | _Silent:
+    ports = {port.get("name"): port for one in pod["spec"]["containers"] for port in one.get("ports", ())}
+    if _METRICS in ports:
+        return await _secured(client, pod)
+    port = ports.get(_PROBES, {}).get("containerPort", 8080)
     metadata = pod["metadata"]
     try:
         at = _Metrics(PODS.resource, metadata["namespace"], f"{metadata['name']}:{port}", "proxy")
         return (await client.read(at, within_s=_WITHIN_S)).decode(errors="replace")
     except RequestError as error:
-        return error
+        return _Silent(error.message)
+
+
+async def _secured(client: Client, pod: Obj) -> str | _Silent:
+    """Return the metrics of a replica that asks others for a token: it gives them to the operator without one.
+
+    No token of the user is sent to a pod.
+    """
+    from fairlead.cli.inputs.replica_pages import ReplicaPages, SilentError
+
+    try:
+        pages = await ReplicaPages(client, pod["metadata"]["namespace"]).fetch(pod, [METRICS_PATH])
+    except (ClusterError, SilentError) as error:
+        return _Silent(f"{error} (with metrics.secure, this needs the Secret of the operator's authority)")
+    page = pages.get(METRICS_PATH)
+    return _Silent("it has no such page") if page is None else page.decode(errors="replace")

@@ -1,52 +1,30 @@
 """Measured values as a replica of the operator has them, for those who may call replicas as the operator does."""
 
-import asyncio
-import http.client
 import math
-import socket
-import ssl
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from fairlead.api.data import DataEntry
-from fairlead.api.errors import InvalidObjectError
 from fairlead.cli.inputs.data_file import MeasuredInput
-from fairlead.cli.inputs.operator_survey import Obj, operator_namespaces
-from fairlead.control.certificates.provided_certificates import ProvidedCertificates
+from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.cli.inputs.replica_pages import ReplicaPages, SilentError
 from fairlead.control.decide.rollout_observation import is_ready
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.kube.errors import ClusterError, RequestError
+from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
-from fairlead.kube.http.port_forward import port_forward
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.kube.watch.secrets import Secrets
-from fairlead.pki.authority import AuthorityError, read
-from fairlead.pki.identities import AUTHORITY_SECRET, NAMESPACE, OPERATOR, REPLICAS
-from fairlead.pki.issuing import issue_leaf
-from fairlead.pki.tls_context import client_context
+from fairlead.pki.identities import NAMESPACE, REPLICAS
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.measured_table import FUTURE, NO_NUMBER, SEVERAL, STALE
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.replica_state import DATA_PATH
 
-_WITHIN_S: Final = 5.0
-_DIRECT_S: Final = 1.0
-_PORT: Final = 8443
-_PORT_NAME: Final = "webhook"
-_SERVICE: Final = "--service="
-_LIFE: Final = timedelta(minutes=5)
 Pages = Mapping[str, Mapping[str, Any]]
 """Values of entries by the path of their page."""
-
-
-class SilentError(Exception):
-    """No replica was asked; the message says why."""
 
 
 async def add_replica_values(data: MeasuredInput, client: Client, policies: Sequence[CompiledPolicy]) -> None:
@@ -115,69 +93,11 @@ async def ask_replica(client: Client, paths: Sequence[str]) -> tuple[str, Pages]
     ready = sorted(filter(is_ready, pods), key=lambda pod: str(pod["metadata"]["name"]))
     if not ready:
         raise SilentError(f"no replica is ready in {home}")
-    host = f"{_service(ready[0])}.{home}.svc"
-    context = await _context(client, home, host)
-    why = ""
+    replicas, why = ReplicaPages(client, home), ""
     for pod in ready:
-        name, port = pod["metadata"]["name"], _port(pod)
         try:
-            async with port_forward(client.login, home, name, port, within_s=_WITHIN_S) as forwarded:
-                return name, await asyncio.to_thread(_fetch, forwarded, context, host, paths)
-        except (RequestError, OSError, http.client.HTTPException, msgspec.DecodeError) as error:
-            why = why or f"{name}: {error}"
-        try:
-            return name, await asyncio.to_thread(_fetch_directly, pod["status"]["podIP"], port, context, host, paths)
-        except (KeyError, OSError, http.client.HTTPException, msgspec.DecodeError):
-            continue
+            found = await replicas.fetch(pod, paths)
+            return pod["metadata"]["name"], {path: msgspec.json.decode(page) for path, page in found.items()}
+        except (SilentError, msgspec.DecodeError) as error:
+            why = why or str(error)
     raise SilentError(why)
-
-
-async def _context(client: Client, home: str, host: str) -> ssl.SSLContext:
-    """Return the TLS context of the operator, with its own authority or with the certificates that it was provided."""
-    secrets = Secrets(client, home)
-    try:
-        secret = await secrets.get(AUTHORITY_SECRET)
-        if secret is None:
-            return await ProvidedCertificates(secrets, host, lambda: datetime.now(UTC)).context()
-        authority = read(secret.data)
-        pair = issue_leaf(authority.signing, OPERATOR, "client", datetime.now(UTC), _LIFE)
-        return client_context(authority.client_ca_bundle, pair.certificate, pair.key)
-    except (AuthorityError, InvalidObjectError, ValueError, TypeError) as error:
-        raise SilentError(str(error)) from error
-
-
-def _fetch_directly(address: str, port: int, context: ssl.SSLContext, host: str, paths: Sequence[str]) -> Pages:
-    with socket.create_connection((address, port), timeout=_DIRECT_S) as connected:
-        return _fetch(connected, context, host, paths)
-
-
-def _fetch(connected: socket.socket, context: ssl.SSLContext, host: str, paths: Sequence[str]) -> Pages:
-    """Return the pages that are there."""
-    found: dict[str, Mapping[str, Any]] = {}
-    with closing(http.client.HTTPConnection(host)) as connection:
-        connection.sock = context.wrap_socket(connected, server_hostname=host)
-        for path in paths:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            body = answer.read()
-            if answer.status == http.client.OK:
-                found[path] = msgspec.json.decode(body)
-            elif answer.status != http.client.NOT_FOUND:
-                raise http.client.HTTPException(f"{answer.status}: {body[:200].decode(errors='replace')}")
-    return found
-
-
-def _containers(pod: Obj) -> Sequence[Obj]:
-    found: Sequence[Obj] = pod["spec"].get("containers", ())
-    return found
-
-
-def _service(pod: Obj) -> str:
-    """Return the name of the Service, which the certificates of replicas are for."""
-    arguments = [str(one) for each in _containers(pod) for one in each.get("args") or ()]
-    return next((one.removeprefix(_SERVICE) for one in arguments if one.startswith(_SERVICE)), "fairlead")
-
-
-def _port(pod: Obj) -> int:
-    ports = [port for each in _containers(pod) for port in each.get("ports") or ()]
-    return next((int(one["containerPort"]) for one in ports if one.get("name") == _PORT_NAME), _PORT)

@@ -1,6 +1,7 @@
-"""CA bundle of the admission webhook: the chart leaves it empty, and the leader sets it.
+"""CA bundle for those who verify a replica: the admission webhook, and scrapers of metrics.
 
-Without it the API server cannot call the webhook and stores policies unchecked: its failurePolicy is Ignore.
+The chart leaves it empty, and the leader sets it. Without it the API server cannot call the webhook and stores policies
+unchecked: its failurePolicy is Ignore.
 """
 
 import base64
@@ -9,6 +10,8 @@ from typing import Final
 from fairlead.kube.errors import NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import ObjectRef, Resource, decode_object
+from fairlead.kube.watch.config_maps import CONFIG_MAPS
+from fairlead.pki.identities import AUTHORITY_CONFIG_MAP
 from fairlead.render.rbac import ADMISSION
 
 WEBHOOK: Final = "policies.fairlead.dev"
@@ -33,4 +36,18 @@ async def patch_ca_bundle(client: Client, namespace: str, authority: bytes) -> N
         "metadata": {"name": name},
         "webhooks": [{"name": WEBHOOK, "clientConfig": {"caBundle": bundle}}],
     }
+    await client.apply(at, body, decode_object, manager=_MANAGER, force=True)
+
+
+async def publish_authority(client: Client, namespace: str, authority: bytes) -> None:
+    """Write these certificates into the chart's ConfigMap, if there is one. Raises ClusterError."""
+    at, text = CONFIG_MAPS.named(namespace, AUTHORITY_CONFIG_MAP), authority.decode()
+    try:
+        live = await client.get(at, decode_object)
+    except NotFoundError:
+        return
+    if (live.get("data") or {}).get("ca.crt") == text:
+        return
+    metadata = {"name": AUTHORITY_CONFIG_MAP, "namespace": namespace}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ca.crt": text}}
     await client.apply(at, body, decode_object, manager=_MANAGER, force=True)

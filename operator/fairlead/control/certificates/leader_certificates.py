@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from fairlead.control.certificates.ca_bundle import patch_ca_bundle
+from fairlead.control.certificates.ca_bundle import patch_ca_bundle, publish_authority
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.decide.drift import DriftLog
@@ -52,8 +52,11 @@ class LeaderCertificates:
         settings: Callable[[], OperatorSettings],
         drifts: DriftLog,
         now: Callable[[], datetime],
+        *,
+        publishes_authority: bool = False,
     ) -> None:
         """`host`: the name at which schedulers and the leader call replicas."""
+        self._publishes_authority = publishes_authority
         self._client, self._namespace, self._own, self._settings = client, secrets.namespace, own, settings
         self._provided = ProvidedCertificates(secrets, host, now)
         self._issuer = SchedulerCertificates(
@@ -108,7 +111,10 @@ class LeaderCertificates:
     async def sync_webhook(self) -> None:
         """Write the CA bundle of the admission webhook if it is missing: an upgrade of the chart may have reset it."""
         if self._webhook_authority is not None and self._is_self_managed:
-            await patch_ca_bundle(self._client, self._namespace, self._webhook_authority.client_ca_bundle)
+            authorities = self._webhook_authority.client_ca_bundle
+            await patch_ca_bundle(self._client, self._namespace, authorities)
+            if self._publishes_authority:
+                await publish_authority(self._client, self._namespace, authorities)
 
     async def _step(self, started_with: Mapping[str, str], paused: Collection[str], states: ReplicaStates) -> bytes:
         digests = {name: parsing.digest(bundle.encode()) if bundle else "" for name, bundle in started_with.items()}

@@ -55,6 +55,8 @@ class OperatorService:
     """Port of the webhook, in the Service and in the pods."""
     admission_port: int
     """Port of the admission check."""
+    publishes_authority: bool = False
+    """True if the leader also writes its authority into the chart's ConfigMap, for scrapers of metrics."""
     selector: str
     """Label selector of the operator's pods."""
     url: str
@@ -158,7 +160,14 @@ class _LeaderParts:
         self.owner = NamespaceOwner(self.objects, service.namespace, lambda: operator.settings().claim_namespace)
         self.bindings = SchedulerBindings(self.objects, self.owner, self.drifts)
         self.certificates = LeaderCertificates(
-            client, self.secrets, service.host, operator.authority, operator.settings, self.drifts, now
+            client,
+            self.secrets,
+            service.host,
+            operator.authority,
+            operator.settings,
+            self.drifts,
+            now,
+            publishes_authority=service.publishes_authority,
         )
         self.replicas = ReplicaClient(
             objects=self.objects,

@@ -52,6 +52,10 @@ ADMISSION: Final = ConnectionLimits(
     served=64, served_each=16, pending=64, pending_each=16, handshakes=4, handshakes_each=2, unread=UNREAD
 )
 """For API servers: at most five, each with one connection per policy that is being applied."""
+METRICS: Final = ConnectionLimits(
+    served=64, served_each=16, pending=64, pending_each=16, handshakes=4, handshakes_each=2, unread=UNREAD
+)
+"""For Prometheus, with TLS: its servers have one connection each."""
 PROBES: Final = ConnectionLimits(
     served=64, served_each=16, pending=64, pending_each=16, handshakes=16, handshakes_each=16, unread=UNREAD
 )

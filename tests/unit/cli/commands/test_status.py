@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairlead.cli.inputs.operator_survey import survey
+from fairlead.cli.inputs.operator_survey import Survey, survey
 from fairlead.cli.main import main
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
@@ -158,3 +158,21 @@ def test_schedulers_are_listed_by_settings_of_any_version(tmp_path: Path) -> Non
 async def _listed(file: Path) -> list[str]:
     async with Client(log_in(file)) as client:
         return [*(await survey(client)).listed]
+
+
+def test_metrics_that_ask_for_a_token_are_read_as_the_operator_or_it_says_what_that_needs(tmp_path: Path) -> None:
+    secured = pod("fairlead-a")
+    secured["spec"]["containers"][0]["ports"].append({"name": "metrics", "containerPort": 8444})
+    secret = f"/api/v1/namespaces/{secured['metadata']['namespace']}/secrets/fairlead-ca"
+    with api_server(cluster(ALL_PODS=items(secured), PODS=items(secured)) | {secret: 403}, tmp_path) as file:
+        found = asyncio.run(_surveyed(file))
+    assert found.metrics == {}
+    (unread,) = found.unread
+    assert unread.what == "metrics of fairlead-a"
+    assert "fairlead-ca: 403" in unread.why
+    assert "with metrics.secure, this needs the Secret of the operator's authority" in unread.why
+
+
+async def _surveyed(file: Path) -> Survey:
+    async with Client(log_in(file)) as client:
+        return await survey(client)

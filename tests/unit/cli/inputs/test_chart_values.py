@@ -47,7 +47,7 @@ def test_a_repository_that_is_set_stays_where_a_parent_chart_has_a_registry(tmp_
     assert read_values(file).settings.scheduler("a").image.repository == "own.example/kube-scheduler"
 
 
-@pytest.mark.parametrize("text", ["global: {registry: a}", "ports: {metrics: 1}", "global: [a]", "ports: a"])
+@pytest.mark.parametrize("text", ["global: {registry: a}", "ports: {metric: 1}", "global: [a]", "ports: a"])
 def test_what_these_do_not_have_is_refused(text: str, tmp_path: Path) -> None:
     (file := tmp_path / "values.yaml").write_text(text)
     with pytest.raises(CommandError, match=r"values.yaml: (global|ports)"):

@@ -1,0 +1,129 @@
+"""Scrapes of a release by a real Prometheus, as the chart's ServiceMonitors describe them."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+
+from support.chart.chart import NAMESPACE
+from support.kube.service_account import token_of
+from testbed import prometheus
+from testbed.api import Api, Object
+from testbed.errors import ClusterError
+from testbed.fixtures import Cluster
+
+HOME, ACCOUNT = "default", "prometheus"
+READERS: Sequence[Object] = [{"name": ACCOUNT, "namespace": HOME}]
+"""Value `metrics.readers` for the account of these scrapes."""
+_CAPITAL = re.compile("[A-Z]")
+_NO_LABEL = re.compile("[^a-zA-Z0-9_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """State of a target of a scrape."""
+
+    labels: Mapping[str, str]
+    health: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scrapes:
+    """A Prometheus that scrapes with a token and without one."""
+
+    port: int
+
+    def targets(self, job: str) -> list[Target]:
+        """Return the targets of a job."""
+        active = self._asked("targets?state=active")["activeTargets"]
+        of_job = [one for one in active if one["scrapePool"] == job]
+        return [Target(one["labels"], one["health"], one["lastError"]) for one in of_job]
+
+    def are(self, job: str, pods: Collection[str], health: str, error: str) -> bool:
+        """Return whether the targets of a job are these pods, all so. Raises ClusterError, which says what they are."""
+        found = self.targets(job)
+        states = {(one.health, one.error) for one in found}
+        if {one.labels["pod"] for one in found} == {*pods} and states == {(health, error)}:
+            return True
+        raise ClusterError(str([(one.labels.get("pod"), one.health, one.error) for one in found]))
+
+    def series(self, query: str) -> list[Mapping[str, str]]:
+        """Return the labels of the series of a query's result."""
+        return [one["metric"] for one in self._asked(f"query?{urlencode({'query': query})}")["result"]]
+
+    def _asked(self, what: str) -> Any:
+        answer = urllib3.request("GET", f"http://127.0.0.1:{self.port}/api/v1/{what}").json()
+        assert answer["status"] == "success", answer
+        return answer["data"]
+
+
+@contextmanager
+def scrapes(cluster: Cluster, folder: Path, monitors: Sequence[Object], files: Mapping[str, str]) -> Iterator[Scrapes]:
+    """Scrape what these ServiceMonitors select: the job of each name with a token, and `NAME without` without one.
+
+    `files` has the contents of the Secrets and ConfigMaps that they refer to, by `NAME/KEY`.
+    """
+    api, path = cluster.api, f"/api/v1/namespaces/{HOME}/serviceaccounts"
+    api.create(path, {"metadata": {"name": ACCOUNT}})
+    try:
+        (folder / "token").write_text(token_of(cluster, HOME, ACCOUNT))
+        token = {"authorization": {"credentials_file": str(folder / "token")}}
+        jobs = []
+        for one in monitors:
+            job = _scrape_of(api, one, folder, files)
+            jobs += [{**job, **token}, {**job, "job_name": f"{job['job_name']} without"}]
+        with prometheus.running(folder, [], jobs=jobs) as server:
+            yield Scrapes(server.port)
+    finally:
+        api.delete(f"{path}/{ACCOUNT}")
+
+
+def _scrape_of(api: Api, monitor: Object, folder: Path, files: Mapping[str, str]) -> Object:
+    """Return the configuration of a scrape, as the Prometheus operator writes it.
+
+    But its targets are found here: Debian's Prometheus knows nothing of Kubernetes.
+    """
+    (endpoint,) = monitor["spec"]["endpoints"]
+    relabel = [{_snake(key): value for key, value in one.items()} for one in endpoint.get("relabelings", ())]
+    tls = {_snake(key): value for key, value in endpoint.get("tlsConfig", {}).items() if key != "ca"}
+    if (ca := endpoint.get("tlsConfig", {}).get("ca")) is not None:
+        (reference,) = ca.values()
+        (folder / "ca.crt").write_text(files[f"{reference['name']}/{reference['key']}"])
+        tls["ca_file"] = str(folder / "ca.crt")
+    return {
+        "job_name": monitor["metadata"]["name"],
+        "scheme": endpoint.get("scheme", "http"),
+        "tls_config": tls,
+        "static_configs": [*_targets(api, monitor["spec"]["selector"]["matchLabels"], endpoint["port"])],
+        "relabel_configs": relabel,
+    }
+
+
+def _targets(api: Api, wanted: Mapping[str, str], port_name: str) -> Iterator[Object]:
+    """Yield the pods behind the Services with these labels."""
+    selector = ",".join(f"{key}={value}" for key, value in wanted.items())
+    (service,) = api.items(f"/api/v1/namespaces/{NAMESPACE}/services", labelSelector=selector)
+    of_service = f"kubernetes.io/service-name={service['metadata']['name']}"
+    slices = api.items(f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices", labelSelector=of_service)
+    for one in slices:
+        if one["addressType"] != "IPv4":
+            continue
+        (port,) = [port["port"] for port in one["ports"] if port["name"] == port_name]
+        for endpoint in one["endpoints"]:
+            name = endpoint["targetRef"]["name"]
+            labels = api.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")["metadata"]["labels"]
+            of_pod = {f"__meta_kubernetes_pod_label_{_NO_LABEL.sub('_', key)}": value for key, value in labels.items()}
+            yield {
+                "targets": [f"{endpoint['addresses'][0]}:{port}"],
+                "labels": {"namespace": NAMESPACE, "pod": name, **of_pod},
+            }
+
+
+def _snake(name: str) -> str:
+    return _CAPITAL.sub(lambda found: f"_{found[0].lower()}", name)
