@@ -34,11 +34,13 @@ def platform_name() -> str:
 
 def command(python: Path, work: Path) -> list[str | Path]:
     """Return what freezes the command line that is installed beside a Python."""
+    [ours] = python.parents[1].glob("lib/python3.*/site-packages/fairlead")
     return [
         *(python, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level=WARN", "--onedir", f"--name={NAME}"),
         *(f"--distpath={work / 'dist'}", f"--workpath={work / 'work'}", f"--specpath={work}"),
-        # Built-in strategies are found by listing their folder, and messages name requirements of the metadata.
-        *("--collect-submodules=fairlead", "--collect-data=fairlead", "--copy-metadata=fairlead"),
+        # Strategies are found by listing their folder, the schema has texts from the source, and a message about a
+        # package that is missing asks the metadata.
+        *("--collect-submodules=fairlead", f"--add-data={ours}:fairlead", "--copy-metadata=fairlead"),
         *(f"--hidden-import={name}" for name in standard_library()),
         work / f"{NAME}.py",
     ]
