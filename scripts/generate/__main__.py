@@ -8,6 +8,7 @@ from generate import (
     crds,
     examples,
     features,
+    kubernetes_versions,
     kustomize,
     language_types,
     metrics,
@@ -17,6 +18,7 @@ from generate import (
 for each in (
     crds,
     kustomize,
+    kubernetes_versions,
     language_types,
     features,
     reference,

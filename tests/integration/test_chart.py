@@ -18,12 +18,24 @@ from fairlead.render.operator_settings import parse_settings
 from fairlead.render.rbac import ADMISSION
 from fairlead.render.templates import written
 from fairlead.webhook.admission.admission_server import PATH
-from support.chart.chart import CASES, CHART, GOLDEN, NAMESPACE, ChartError, can_opt_in, golden, helm, template
+from support.chart.chart import (
+    CASES,
+    CHART,
+    GOLDEN,
+    NAMESPACE,
+    NOTES,
+    ChartError,
+    can_opt_in,
+    golden,
+    helm,
+    notes,
+    template,
+)
 from support.chart.objects import labels_of, options_of, service_of, the_one
 from support.render.schedulers import named, planned
 from testbed.api import Object
 from testbed.fixtures import Cluster, Kubectl
-from testbed.versions import HELM, HELM_3
+from testbed.versions import HELM, HELM_3, KUBERNETES
 
 _OTHERS = {"Certificate", "ServiceMonitor", "PrometheusRule"}
 """Kinds whose CustomResourceDefinitions are not ours."""
@@ -40,6 +52,31 @@ def test_helm_has_nothing_to_say_against_it(by: str, version: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_renders_to_its_golden_file(case: str, by: str) -> None:
     assert golden(case, by) == (GOLDEN / f"{case}.yaml").read_text(), "if this is meant, run `make crds`"
+
+
+def test_notes_are_as_in_their_golden_file() -> None:
+    assert notes(KUBERNETES[0]) == NOTES.read_text(), "if this is meant, run `make crds`"
+
+
+_TESTED = ", ".join(sorted(one.rpartition(".")[0] for one in KUBERNETES))
+_VERSIONS = {
+    KUBERNETES[-1]: f"v{KUBERNETES[-1]}: this version of Fairlead is tested on {KUBERNETES[-1].rpartition('.')[0]}.",
+    "v1.36.6-eks-abc": "v1.36.6-eks-abc: this version of Fairlead is tested on 1.36.",
+    "1.99.2-gke.5": f"v1.99.2-gke.5: this version of Fairlead is not tested on 1.99, only on {_TESTED}.",
+    "1.3601.0": f"v1.3601.0: this version of Fairlead is not tested on 1.3601, only on {_TESTED}.",
+}
+
+
+@pytest.mark.parametrize(("version", "said"), _VERSIONS.items(), ids=_VERSIONS)
+def test_notes_say_that_the_version_of_the_cluster_is_tested_or_not(version: str, said: str) -> None:
+    assert f"This cluster runs Kubernetes {said}" in notes(version).splitlines()
+
+
+def test_a_version_older_than_all_that_are_tested_is_refused() -> None:
+    oldest = int(KUBERNETES[-1].split(".")[1])
+    with pytest.raises(ChartError, match=rf"requires kubeVersion: >=1\.{oldest}\.0-0"):
+        helm("template", "fairlead", str(CHART), f"--kube-version=1.{oldest - 1}.99")
+    helm("template", "fairlead", str(CHART), f"--kube-version=1.{oldest}.0-some.1")
 
 
 def test_each_golden_file_has_a_case() -> None:

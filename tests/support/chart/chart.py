@@ -1,6 +1,8 @@
 """The chart, rendered by helm. `make crds` writes the golden files anew."""
 
+import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,10 @@ import yaml
 
 from fairlead.render.templates import written
 from testbed import build
-from testbed.versions import program
+from testbed.versions import KUBERNETES, program
 
 CHART = Path(__file__).parents[3] / "charts" / "fairlead"
+NOTES = Path(__file__).parents[2] / "data" / "chart-notes.txt"
 GOLDEN = Path(__file__).parents[2] / "data" / "chart"
 CASES = {file.name.removesuffix("-values.yaml"): file for file in sorted((CHART / "ci").glob("*-values.yaml"))}
 NAMESPACE = "fairlead-system"
@@ -60,6 +63,17 @@ def golden(case: str, by: str = "helm") -> str:
     return written(sorted(objects, key=lambda one: (one["kind"], one["metadata"]["name"], str(one["metadata"]))))
 
 
+def notes(kubernetes: str) -> str:
+    """Return what an install on a version of Kubernetes prints; helm prints it in no dry run for another version."""
+    with tempfile.TemporaryDirectory() as folder:
+        chart = shutil.copytree(CHART, Path(folder) / CHART.name)
+        shown = 'notes: |\n{{ include (print $.Template.BasePath "/NOTES.txt") . | indent 2 }}\n'
+        (chart / "templates" / "shown.yaml").write_text(shown)
+        asked = (f"--namespace={NAMESPACE}", f"--kube-version={kubernetes}", "--show-only=templates/shown.yaml")
+        made: str = yaml.safe_load(helm("template", "fairlead", str(chart), *asked))["notes"]
+    return made
+
+
 def can_opt_in(version: str) -> bool:
     """Return whether API servers of a Kubernetes version have MutatingAdmissionPolicy, which optIn needs."""
     return int(version.split(".")[1]) >= 36
@@ -70,3 +84,4 @@ def write() -> None:
     GOLDEN.mkdir(exist_ok=True)
     for name in CASES:
         (GOLDEN / f"{name}.yaml").write_text(golden(name))
+    NOTES.write_text(notes(KUBERNETES[0]))

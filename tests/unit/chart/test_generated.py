@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from generate import access, chart
+from generate import access, chart, kubernetes_versions
 from generate.chart_values import Values
 from release.project import semver
 
@@ -24,6 +24,11 @@ _CHART: dict[str, Any] = yaml.safe_load((chart.CHART / "Chart.yaml").read_text()
 def test_a_file_is_what_it_is_made_from(file: Path) -> None:
     made = {**chart.files(), **access.files()}
     assert file.read_text() == made[file], "run `make crds`"
+
+
+@pytest.mark.parametrize("file", kubernetes_versions.files(), ids=lambda file: file.name)
+def test_versions_of_kubernetes_are_those_that_tests_run_on(file: Path) -> None:
+    assert file.read_text() == kubernetes_versions.files()[file], "run `make crds`"
 
 
 def test_the_values_are_the_defaults_of_the_models() -> None:

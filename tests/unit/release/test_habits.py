@@ -10,7 +10,7 @@ import pytest
 import yaml
 from release.project import REPOSITORY, ROOT, tool
 
-from testbed.versions import HELM, HELM_3, KUBERNETES
+from testbed.versions import HELM, HELM_3
 
 _PAGES = (
     "CODE_OF_CONDUCT.md",
@@ -100,9 +100,7 @@ def test_what_is_said_to_be_tested_is() -> None:
     tested, expected = (cell.split(", ") for cell in _row("Python of the command line")[:2])
     assert [*tested, *expected] == pythons
     assert project["requires-python"] == f">={pythons[0]}"
-    assert _row("Kubernetes")[0].split(", ") == sorted(version.rpartition(".")[0] for version in KUBERNETES)
     assert _row("Helm")[0] == f"{HELM.partition('.')[0]}, {HELM_3.rpartition('.')[0]} (renders the same)"
-    assert _chart()["kubeVersion"] == f">={_row('Kubernetes')[0].split(', ')[0]}.0-0"
 
 
 def test_the_chart_says_whose_it_is_and_where_to_read_on() -> None:

@@ -107,6 +107,11 @@ def test_every_version_of_kubernetes_is_tested_on_kind() -> None:
     assert matrix["kubernetes"] == [*KUBERNETES]
 
 
+def test_every_older_version_is_tested_by_make_and_every_version_recorded() -> None:
+    assert re.findall(r"(?m)^OLDER := (.*)$", _MAKEFILE) == [" ".join(KUBERNETES[1:])]
+    assert f"${{VERSIONS:-{' '.join(KUBERNETES)}}}" in (ROOT / "scripts" / "record").read_text()
+
+
 def test_only_a_tag_releases() -> None:
     assert '\non:\n  push:\n    tags: ["v*"]\n\n' in (_FOLDER / "release.yml").read_text()
 
