@@ -21,6 +21,12 @@ _PROBES = {
     "buildah": (("buildah", "info"),),
 }
 """Commands that succeed where an engine works; docker-classic is Docker without buildx."""
+_INSPECTS = {
+    "docker": ("image", "inspect"),
+    "podman": ("image", "inspect"),
+    "buildah": ("inspect", "--type=image"),
+}
+"""Commands that succeed where an engine has an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +47,18 @@ def labels(checkout: Path = ROOT) -> dict[str, str]:
 
 
 def choose(wanted: str = "", succeeds: Callable[[Sequence[str]], bool] | None = None) -> str:
-    """Return the engine: the one that is wanted, else the first that works here and can pull the base."""
+    """Return the engine: the one that is wanted, else the first that works here and has the base or can pull it."""
     succeeds = succeeds or _succeeds
     if wanted:
         if wanted not in ENGINES:
             raise ReleaseError(f"ENGINE={wanted} is none of {', '.join(ENGINES)}")
         return wanted
     for engine, probes in _PROBES.items():
-        if all(succeeds(probe) for probe in (*probes, (_program(engine), "pull", "--quiet", base()))):
+        program = _program(engine)
+        has_base, pulls_base = ((program, *words, base()) for words in (_INSPECTS[program], ("pull", "--quiet")))
+        if all(map(succeeds, probes)) and (succeeds(has_base) or succeeds(pulls_base)):
             return engine
-    say("no container engine here can pull the base: the testbed builds the image, on one of Debian packages")
+    say("no container engine here has the base or can pull it: the testbed builds the image, on one of Debian packages")
     return "testbed"
 
 

@@ -33,8 +33,14 @@ def test_the_first_engine_that_works_here_builds() -> None:
 
 
 def test_one_that_cannot_pull_the_base_builds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _works("docker", "podman", "buildah", without=["pull"]) == "testbed"
-    assert "no container engine here can pull the base" in capsys.readouterr().err
+    assert _works("docker", "podman", "buildah", without=["pull", "inspect"]) == "testbed"
+    assert "no container engine here has the base or can pull it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "buildah"])
+def test_a_base_that_is_there_is_not_pulled(engine: str) -> None:
+    assert _works(engine, without=["pull"]) == engine
+    assert _works(engine, without=["inspect"]) == engine
 
 
 def test_one_that_is_wanted_is_not_tried() -> None:
