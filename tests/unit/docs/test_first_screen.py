@@ -9,6 +9,7 @@ from support.docs.pages import CHECKOUT, Page
 
 _LINES: Final = 40
 _README: Final = Page(CHECKOUT / "README.md")
+_INSTALL: Final = Page(CHECKOUT / "docs" / "guide" / "install.md")
 _SCREEN: Final = _README.text.splitlines()[:_LINES]
 _BLOCKS: Final = [block for block in _README.blocks() if block.line < _LINES]
 
@@ -17,6 +18,8 @@ def test_it_can_be_tried_in_six_lines_on_kind_and_in_six_on_another_cluster() ->
     kind, other = [block.text.splitlines() for block in _BLOCKS if block.language == "sh"]
     assert (len(kind), len(other)) == (6, 6)
     assert "kind create cluster" in kind[0]
+    of_the_guide = next(block.text.splitlines() for block in _INSTALL.blocks() if "kind load" in block.text)
+    assert kind[1].split(" && ") == of_the_guide[:2], "there is one way to build and load the image"
     assert [line for line in other if "kind " in line] == []
     unset = {*re.findall(r"\$(\w+)", "\n".join(other))}
     above = "\n".join(_SCREEN[: _SCREEN.index(other[0])])
