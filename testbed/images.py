@@ -23,7 +23,7 @@ def archive(
     layer = _tar({file: program.read_bytes()}, mode=0o755)
     config = _json(
         {
-            "architecture": _architecture(program),
+            "architecture": architecture(program),
             "os": "linux",
             "config": {
                 "Entrypoint": [*entrypoint] or [f"/{file}"],
@@ -44,7 +44,7 @@ def of_kubernetes(tag: str, program: Path) -> bytes:
     return archive(tag, program, folder="usr/local/bin", entrypoint=["/go-runner"])
 
 
-def _architecture(program: Path) -> str:
+def architecture(program: Path) -> str:
     """The architecture in the program's ELF header."""
     with program.open("rb") as file:
         header = file.read(20)

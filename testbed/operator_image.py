@@ -107,7 +107,7 @@ def _build(
     checkout: Path, bases: Bases, image: Image, store: Path, log: Path, *, architecture: str, labels: Mapping[str, str]
 ) -> None:
     folder = bases.builder.parent
-    wheels = _wheels(checkout, rootfs.python_of(bases.runtime), folder, log, architecture)
+    fetched = wheels(checkout, rootfs.python_of(bases.runtime), folder, log, architecture)
     partial = image.archive.with_suffix(".partial")
     partial.unlink(missing_ok=True)
     with buildah.opened(store, log) as opened:
@@ -122,12 +122,12 @@ def _build(
             **labels,
         }
         built = f"localhost/{image.archive.stem}"
-        opened.build(checkout, built, arguments=arguments, contexts={"wheels": wheels}, architecture=architecture)
+        opened.build(checkout, built, arguments=arguments, contexts={"wheels": fetched}, architecture=architecture)
         opened.save(built, partial, name=image.tag)
     partial.rename(image.archive)
 
 
-def _wheels(checkout: Path, python: str, folder: Path, log: Path, architecture: str) -> Path:
+def wheels(checkout: Path, python: str, folder: Path, log: Path, architecture: str) -> Path:
     """The wheels that the locks name, for that Python and architecture; those that build are for this machine."""
     locks = [checkout / name for name in _LOCKS]
     is_own = architecture == own_architecture()

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from testbed import cache
 from testbed.errors import ClusterError
@@ -32,22 +34,38 @@ def build(folder: Path, log: Path, *, architecture: str = "") -> Path:
 
     That of another architecture is unpacked and not set up, as none of its programs can run here, and has no pip.
     """
+    if architecture not in ("", _own_architecture()):
+        return pack(folder, log, "base", _PACKAGES, variant="extract", architecture=architecture)
+    return pack(folder, log, "base", [*_PACKAGES, *_TO_BUILD])
+
+
+def pack(
+    folder: Path,
+    log: Path,
+    name: str,
+    packages: Sequence[str],
+    *,
+    variant: Literal["essential", "extract"] = "essential",
+    architecture: str = "",
+) -> Path:
+    """The archive of the files of packages: a small system that has them set up, or nothing but them, extracted.
+
+    It is made on the first call and again when this machine gets packages from elsewhere.
+    """
     answer = subprocess.run(_SOURCES, capture_output=True, text=True, check=False)
     sources = sources_of(answer.stdout)
     if not sources:
         raise ClusterError("apt knows no packages of Debian or Ubuntu", cure="`apt-get update`, and call this again")
-    is_foreign = architecture not in ("", _own_architecture())
-    wanted = [*_PACKAGES, *([] if is_foreign else _TO_BUILD)]
     # Even what is kept must be named after all that is left out.
     filters = [*(f"path-exclude={one}" for one in _LEFT_OUT), *(f"path-include={one}" for one in _KEPT)]
     options = [
-        f"--variant={'extract' if is_foreign else 'essential'}",
-        f"--include={','.join(wanted)}",
-        *([f"--architectures={architecture}"] if is_foreign else []),
+        f"--variant={variant}",
+        f"--include={','.join(packages)}",
+        *([f"--architectures={architecture}"] if architecture else []),
         *(f"--dpkgopt={one}" for one in filters),
     ]
     key = hashlib.sha256("\n".join((sources, *options)).encode()).hexdigest()[:12]
-    target = folder / f"base-{key}.tar"
+    target = folder / f"{name}-{key}.tar"
     if not target.exists():
         partial, list_file = target.with_suffix(".partial.tar"), folder / "sources.list"
         cache.write(list_file, sources)

@@ -17,6 +17,7 @@ _MARKS = {
     "control_plane": "needs a control plane of processes",
     "cluster": "needs a cluster with a real node",
     "kind": "needs Docker that can start a privileged container",
+    "engine": "needs root on Linux, to start a Docker engine of its own",
 }
 _SHARING = ("integration", "e2e")
 
@@ -33,7 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by what it asks for."""
     for item in items:
         wanted = set(getattr(item, "fixturenames", ()))
-        if "cluster" in wanted:
+        if "engine" in wanted:
+            item.add_marker("engine")
+        elif "cluster" in wanted:
             item.add_marker("cluster")
         elif wanted & {"control_plane", "ground"}:
             item.add_marker("control_plane")

@@ -28,7 +28,7 @@ _NETWORKS = ipaddress.IPv4Network("10.89.0.0/16")
 _CGROUPS = Path("/sys/fs/cgroup")
 # What the kubelet wants of the kernel. It would set this for the whole machine; instead it is shown files that
 # say so already.
-_SYSCTLS = {
+SYSCTLS = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
     "kernel/panic": "10",
@@ -138,7 +138,7 @@ class Sandbox:
             lines.append(f"mount --bind '{folder}/{target}' /var/{target}")
         lines.append("mount -t tmpfs -o mode=755 tmpfs /run")
         lines.append("mkdir -p /run/sysctl")
-        for number, (name, value) in enumerate(_SYSCTLS.items()):
+        for number, (name, value) in enumerate(SYSCTLS.items()):
             lines.append(
                 f'[ ! -e /proc/sys/{name} ] || [ "$(cat /proc/sys/{name})" = {value} ] || '
                 f"{{ echo {value} > /run/sysctl/{number}; mount --bind /run/sysctl/{number} /proc/sys/{name}; }}"

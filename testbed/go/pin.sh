@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools of a
-# cluster, one for those of a release, one each for Helm 3, CoreDNS, cosign, krew, metrics-server and Prometheus, apart
-# because their versions of shared modules differ, and one for the test data of CEL's specification, of which nothing is
-# built. Run it to add or raise a version, then list the version in ../versions.py and commit what changed.
+# cluster, one for those of a release, one each for Helm 3, CoreDNS, cosign, krew, metrics-server, Prometheus, kubeadm and a
+# node of kind, apart because their versions of shared modules differ, and one for the test data of CEL's specification, of
+# which nothing is built. Run it to add or raise a version, then list the version in ../versions.py and commit what changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOFLAGS=-mod=mod GOWORK=off
@@ -47,6 +47,13 @@ module release github.com/google/go-containerregistry@v0.22.1 github.com/rhysd/a
   github.com/google/go-containerregistry/cmd/crane github.com/rhysd/actionlint/cmd/actionlint
 module cosign github.com/sigstore/cosign/v3@v3.1.3 -- github.com/sigstore/cosign/v3/cmd/cosign
 module krew sigs.k8s.io/krew@v0.4.3 -- sigs.k8s.io/krew/cmd/krew
+STAGING_OF=1.37.1 module kubeadm k8s.io/kubernetes@v1.37.1 -- k8s.io/kubernetes/cmd/kubeadm
+# what the Dockerfile of kind's base image has beside Kubernetes
+module kind-node github.com/containerd/containerd/v2@v2.3.4 github.com/containernetworking/plugins@v1.9.1 \
+  sigs.k8s.io/cri-tools@v1.36.0 -- \
+  github.com/containerd/containerd/v2/cmd/{containerd,ctr,containerd-shim-runc-v2} \
+  github.com/containernetworking/plugins/plugins/{main/ptp,main/loopback,ipam/host-local,meta/portmap} \
+  sigs.k8s.io/cri-tools/cmd/crictl
 spec=cel.dev/expr@v0.26.0
 rm -rf cel-spec && mkdir cel-spec
 (cd cel-spec && go mod init fairlead.dev/testbed/cel-spec 2>/dev/null && go mod edit -go 1.26.0 -require $spec && go mod download $spec)

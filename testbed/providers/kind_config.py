@@ -38,7 +38,7 @@ def cluster(version: str = KUBERNETES[0]) -> dict[str, Any]:
     }
 
 
-def image(version: str) -> str:
+def image(version: str = KUBERNETES[0]) -> str:
     """The node image of the minor version of a Kubernetes version, by its digest: a tag can be written again."""
     return KIND_NODES[minor(version)]
 

@@ -12,7 +12,7 @@ from testbed.providers.kind_config import REAL
 from testbed.readiness import is_ready
 
 _NAMESPACES = ("kube-system", "local-path-storage")
-_SHARE = PODS.replace("/16", "/24")
+SHARE = PODS.replace("/16", "/24")
 
 
 def settle(api: Api, nodes: Sequence[str], *, renewed: bool, within_s: float = 180) -> None:
@@ -35,7 +35,7 @@ def _give_network(api: Api, node: str, within_s: float) -> None:
     path = f"/api/v1/nodes/{node}"
     wait_for(f"the node {node} to register", lambda: api.exists(path), timeout_s=within_s)
     if not api.get(path)["spec"].get("podCIDR"):
-        api.patch(path, {"spec": {"podCIDR": _SHARE, "podCIDRs": [_SHARE]}})
+        api.patch(path, {"spec": {"podCIDR": SHARE, "podCIDRs": [SHARE]}})
 
 
 def _wait_until_ready(api: Api, node: str, within_s: float) -> None:

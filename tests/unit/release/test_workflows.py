@@ -35,6 +35,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "test-pythons": "takes as long as the unit tests, for each Python",
     "test-release": "takes minutes for programs that change seldom",
     "test-cluster": "needs Docker and the images of kind; CI runs the same tests on a cluster of its own",
+    "test-kind": "takes ten minutes; tests/unit/testbed asks the same of commands in place of Docker and kind",
     "test-matrix": "takes three times as long as the tests of one version",
     "upload": "needs the trust of PyPI in a workflow, or a release on GitHub",
 }
@@ -73,6 +74,7 @@ def test_every_step_is_a_target_that_anybody_can_run() -> None:
         "fuzz",
         "compare",
         "bench",
+        "test-kind",
         "audit",
         "lock-check",
         "publish",
