@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
-from release import chart, image, publish, registry, sbom
 from release.project import semver
 from release.publish import Published
 
+from release import chart, image, publish, registry, sbom
 from testbed import operator_image, packages
 from testbed.operator_image import CHECKOUT, Image
 

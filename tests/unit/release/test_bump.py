@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from release import bump
 from release.project import ROOT, ReleaseError
+
+from release import bump
 
 _IDENTITY = {"user.name": "A maintainer", "user.email": "maintainers@fairlead.invalid", "commit.gpgsign": "false"}
 _FILES = sorted({place.file for place in bump.PLACES} | {"CHANGELOG.md"})

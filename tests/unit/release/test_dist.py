@@ -10,9 +10,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from release import dist
 from release.dist import Packages
 from release.project import REPOSITORY, ROOT
+
+from release import dist
 
 _RAW = "https://raw.githubusercontent.com/fairlead-dev/fairlead/main/"
 _PAGE = f"{REPOSITORY}/blob/main/"

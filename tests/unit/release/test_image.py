@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from release import image, project
 from release.image import Made, choose, commands, flags
 from release.project import ReleaseError, commit, semver
 
+from release import image, project
 from testbed import operator_image
 
 _REFERENCE = "registry.example/team/fairlead:1"
