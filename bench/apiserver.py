@@ -19,6 +19,16 @@ PAGE: Final = 250
 _EMPTY: Final = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 
 
+def write_kubeconfig(file: Path, port: int) -> Path:
+    """Kubeconfig of an API server on this machine."""
+    cluster = {"name": "bench", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "bench", "context": {"cluster": "bench", "user": "bench"}}
+    users = [{"name": "bench", "user": {}}]
+    written = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "bench"}
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **written}))
+    return file
+
+
 @dataclass(eq=False)
 class ApiServer:
     """Replies by what is asked for: `nodes`, `pods` (those on nodes), `node-metrics` (one page)."""
@@ -47,12 +57,7 @@ class ApiServer:
 
     def kubeconfig(self, file: Path) -> Path:
         """Kubeconfig that reaches it."""
-        cluster = {"name": "bench", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}
-        context = {"name": "bench", "context": {"cluster": "bench", "user": "bench"}}
-        users = [{"name": "bench", "user": {}}]
-        written = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "bench"}
-        file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **written}))
-        return file
+        return write_kubeconfig(file, self.port)
 
     @contextmanager
     def serving(self) -> Iterator[None]:

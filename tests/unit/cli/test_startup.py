@@ -169,3 +169,20 @@ def test_what_compares_files_with_a_cluster_loads_no_more(tmp_path: Path, monkey
     assert "fairlead.cli.inputs.checker" in modules
     assert _among(modules, NOT_OF_A_LOGIN) == []
     assert len(modules) <= MODULES_MAX_WITH_FILES
+
+
+_ENDS = """
+import atexit, gc, sys
+from fairlead.__main__ import run
+atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 10_000, file=sys.stderr))
+sys.argv = ["fairlead", *sys.argv[1:]]
+run()
+"""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["version"], 0), (["lint", "none.yaml"], 2)])
+def test_no_garbage_is_looked_for_at_the_end(arguments: list[str], code: int, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _ENDS, *arguments], check=False, capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert (run.returncode, run.stderr.splitlines()[-1]) == (code, "False True"), run.stderr
