@@ -47,6 +47,20 @@ needs `scheme: https`, `authorization`, and in `tls_config` the authority in the
 `fairlead-webhook-tls`, with provided certificates the value `tls.caBundle`. The ServiceMonitor refers to these in its
 own namespace, so one in another namespace needs `metrics.serviceMonitor.tlsConfig`.
 
+The ServiceMonitors name the file of Prometheus's own token. Where a Prometheus may read no files for a ServiceMonitor
+(`arbitraryFSAccessThroughSMs`), as in OpenShift's user workload monitoring, give `authorization` with the Secret of a
+token, in the namespace of the ServiceMonitor; its account is then the one to list in `readers`:
+
+```yaml
+metrics:
+  secure: true
+  readers:
+  - {name: scraper, namespace: fairlead-system}
+  serviceMonitor:
+    enabled: true
+    authorization: {credentials: {name: scraper-token, key: token}}
+```
+
 | answer | cause |
 | --- | --- |
 | 401 | no bearer token, or one that the API server does not accept: it has expired, or is for another audience |

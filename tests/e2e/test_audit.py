@@ -168,7 +168,7 @@ def test_what_is_applied_again_and_again_is_written_once(release: Release) -> No
     assert release.events("same", "DriftCorrected") == []
 
 
-@pytest.mark.usefixtures("prometheus_program")
+@pytest.mark.usefixtures("prometheus_program", "pods")
 def test_a_prometheus_scrapes_with_a_token_and_is_refused_without_one(release: Release, tmp_path: Path) -> None:
     """The operator, whose certificate it verifies, and its scheduler."""
     release.put("scraped", **_SPEC)

@@ -13,7 +13,7 @@ import urllib3
 from support.chart.chart import NAMESPACE
 from support.kube.service_account import token_of
 from testbed import prometheus
-from testbed.api import Api, Object
+from testbed.api import Api, Object, wait_for
 from testbed.errors import ClusterError
 from testbed.fixtures import Cluster
 
@@ -96,33 +96,44 @@ def _scrape_of(api: Api, monitor: Object, folder: Path, files: Mapping[str, str]
         (reference,) = ca.values()
         (folder / "ca.crt").write_text(files[f"{reference['name']}/{reference['key']}"])
         tls["ca_file"] = str(folder / "ca.crt")
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    targets = wait_for("the pods to be endpoints", lambda: _targets(api, wanted, endpoint["port"]))
     return {
         "job_name": monitor["metadata"]["name"],
         "scheme": endpoint.get("scheme", "http"),
         "tls_config": tls,
-        "static_configs": [*_targets(api, monitor["spec"]["selector"]["matchLabels"], endpoint["port"])],
+        "static_configs": targets,
         "relabel_configs": relabel,
     }
 
 
-def _targets(api: Api, wanted: Mapping[str, str], port_name: str) -> Iterator[Object]:
-    """Yield the pods behind the Services with these labels."""
-    selector = ",".join(f"{key}={value}" for key, value in wanted.items())
-    (service,) = api.items(f"/api/v1/namespaces/{NAMESPACE}/services", labelSelector=selector)
-    of_service = f"kubernetes.io/service-name={service['metadata']['name']}"
-    slices = api.items(f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices", labelSelector=of_service)
-    for one in slices:
-        if one["addressType"] != "IPv4":
-            continue
-        (port,) = [port["port"] for port in one["ports"] if port["name"] == port_name]
-        for endpoint in one["endpoints"]:
-            name = endpoint["targetRef"]["name"]
-            labels = api.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")["metadata"]["labels"]
-            of_pod = {f"__meta_kubernetes_pod_label_{_NO_LABEL.sub('_', key)}": value for key, value in labels.items()}
-            yield {
-                "targets": [f"{endpoint['addresses'][0]}:{port}"],
-                "labels": {"namespace": NAMESPACE, "pod": name, **of_pod},
-            }
+def _targets(api: Api, wanted: Mapping[str, str], port_name: str) -> list[Object]:
+    """Return the pods behind the Service with these labels. Raises ClusterError while others are behind it."""
+    (service,) = api.items(f"/api/v1/namespaces/{NAMESPACE}/services", labelSelector=_selector(wanted))
+    pods = api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector=_selector(service["spec"]["selector"]))
+    labels = {one["metadata"]["name"]: one["metadata"]["labels"] for one in pods}
+    of_service = {"kubernetes.io/service-name": service["metadata"]["name"]}
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+    found = {
+        endpoint["targetRef"]["name"]: f"{endpoint['addresses'][0]}:{port['port']}"
+        for one in api.items(path, labelSelector=_selector(of_service))
+        if one["addressType"] == "IPv4"
+        for port in one["ports"]
+        if port["name"] == port_name
+        for endpoint in one["endpoints"] or ()
+    }
+    if found.keys() != labels.keys() or any("deletionTimestamp" in one["metadata"] for one in pods):
+        raise ClusterError(f"{sorted(found)} are endpoints, {sorted(labels)} are pods")
+    return [{"targets": [found[name]], "labels": _labels_of_target(name, labels[name])} for name in sorted(found)]
+
+
+def _labels_of_target(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    of_pod = {f"__meta_kubernetes_pod_label_{_NO_LABEL.sub('_', key)}": value for key, value in labels.items()}
+    return {"namespace": NAMESPACE, "pod": name, **of_pod}
+
+
+def _selector(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in labels.items())
 
 
 def _snake(name: str) -> str:
