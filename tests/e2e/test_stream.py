@@ -4,11 +4,9 @@ One install for all, and each test goes on from where the one before has left it
 """
 
 import base64
-import io
 import logging
 import re
 import subprocess
-import tarfile
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -22,6 +20,7 @@ from fairlead.pki.rotation import ROTATE
 from fairlead.render.object_names import CONFIG_HASH
 from fairlead.render.plan import TLS_FOLDER
 from support.chart.chart import CHART, NAMESPACE
+from support.chart.earlier import Earlier, begin_of_upgrade, build
 from support.chart.release import (
     DEPLOYMENT,
     HOOKS,
@@ -39,7 +38,6 @@ from support.stream import Follow, Stream, table
 from testbed import operator_image, tables
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
-from testbed.operator_image import CHECKOUT
 
 LOG = logging.getLogger(__name__)
 _NAMESPACE = "stream"
@@ -63,28 +61,22 @@ _AGAIN = re.compile(rf'"Error scheduling pod; retrying".* pod="{_NAMESPACE}/([^"
 
 
 @pytest.fixture(scope="module")
-def before(cluster: Cluster, operator_image_tag: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Chart and image of the commit before this one; the same as now where there is no history."""
-    folder = tmp_path_factory.mktemp("before")
-    found = subprocess.run(["git", "-C", str(CHECKOUT), "archive", "HEAD~1"], capture_output=True, check=False)
-    if found.returncode or not (CHECKOUT / ".git").exists():
-        LOG.info("no commit before this one is here: an upgrade is one from the same chart")
-        return CHART, operator_image_tag
-    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    image = operator_image.build(folder)
-    if image.tag != operator_image_tag:
-        cluster.provider.load(image.archive)
-    return folder / CHART.relative_to(CHECKOUT), image.tag
+def before(cluster: Cluster, built_image: operator_image.Image, tmp_path_factory: pytest.TempPathFactory) -> Earlier:
+    """Chart and image of the last tag or, before the first, of the last commit; of now where there is no history."""
+    commit, name = begin_of_upgrade()
+    if not commit:
+        return Earlier("the same commit, because no history is here", CHART, built_image)
+    made = build(tmp_path_factory.mktemp("before"), commit, name)
+    if made.image != built_image:
+        cluster.provider.load(made.image.archive)
+    return made
 
 
 @pytest.fixture(scope="module")
-def release(
-    cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, before: tuple[Path, str]
-) -> Iterator[Release]:
-    """Installed as it was one commit ago."""
-    with released(cluster, before[1], _NODES) as made:
-        made.install(chart=before[0], drainSeconds=5)
+def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, before: Earlier) -> Iterator[Release]:
+    """Installed as it was earlier."""
+    with released(cluster, before.image.tag, _NODES) as made:
+        made.install(chart=before.chart, drainSeconds=5)
         made.image = operator_image_tag
         yield made
 
@@ -124,12 +116,16 @@ def _retries(release: Release) -> Mapping[str, int]:
     return found
 
 
-def test_upgrade_from_the_commit_before(release: Release, stream: Stream) -> None:
+def test_upgrade(release: Release, stream: Stream, before: Earlier) -> None:
     old = release.uids(OPERATOR)
-    with stream.through("upgrade from the chart and image of the commit before"):
+    with stream.through(f"upgrade from {before.name}"):
         release.install(drainSeconds=5, podAnnotations={"upgraded": "yes"})
         release.runs(2, but=old)
         release.ready("pools", within="180s")
+        stream.flow(2)
+    with stream.through("removal of bindings that versions before 0.1.0 had"):
+        for kind, where in (("clusterrolebindings", ()), ("rolebindings", ("--namespace=kube-system",))):
+            release.kubectl("delete", kind, "--selector=fairlead.dev/scheduler", *where)
         stream.flow(2)
 
 
