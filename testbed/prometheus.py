@@ -65,16 +65,23 @@ class Running:
 
 @contextmanager
 def running(
-    folder: Path, targets: Sequence[str], *, web: Any = None, port: int | None = None, jobs: Sequence[Any] = ()
+    folder: Path,
+    targets: Sequence[str],
+    *,
+    web: Any = None,
+    port: int | None = None,
+    jobs: Sequence[Any] = (),
+    enter: Sequence[str] = (),
 ) -> Iterator[Running]:
     """A server that scrapes these addresses; `web` is its web configuration, for TLS and logins.
 
-    `jobs` are more configurations of scrapes.
+    `jobs` are more configurations of scrapes, and `enter` is the beginning of a command that runs elsewhere, such as
+    where pods can be reached.
 
     One in the folder and on the port of another that has ended goes on from its data.
     """
     port = port or free_ports(1)[0]
-    command = _command(folder, targets, f"127.0.0.1:{port}", jobs=jobs)
+    command = [*enter, *_command(folder, targets, f"127.0.0.1:{port}", jobs=jobs)]
     if web is not None:
         (folder / "web.yml").write_text(yaml.safe_dump(web))
         command.append(f"--web.config.file={folder}/web.yml")

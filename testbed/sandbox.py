@@ -67,10 +67,17 @@ class Sandbox:
 
     def enter(self) -> list[str]:
         """The command to put before another so that it runs inside."""
+        return self._enter("--net", "--mount", "--uts", "--pid")
+
+    def enter_network(self) -> list[str]:
+        """The command to put before another so that it runs where pods are reached, with this machine's files."""
+        return self._enter("--net")
+
+    def _enter(self, *namespaces: str) -> list[str]:
         holder = self.holder()
         if holder is None:
             raise ClusterError("the node's namespaces are gone", cure="`python -m testbed up` makes them anew")
-        return ["nsenter", f"--target={holder.pid}", "--net", "--mount", "--uts", "--pid", "--"]
+        return ["nsenter", f"--target={holder.pid}", *namespaces, "--"]
 
     def up(self, network: ipaddress.IPv4Network, pause: Path, hostname: str) -> None:
         """Make it, unless it is there: the first address of the network is this machine's, the second the sandbox's."""

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +17,14 @@ from fairlead.cli.inputs.operator_survey import Survey, survey
 from fairlead.control.reconcile.object_client import ref_of
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
+from fairlead.pki.identities import REPLICAS
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from fairlead.render.uninstall_rbac import UNINSTALL
-from support.chart.chart import NAMESPACE
-from support.chart.release import DEPLOYMENT, Release, document, pods_of_one_test, released
+from support.chart.chart import NAMESPACE, template
+from support.chart.release import DEPLOYMENT, SCHEDULER, Release, document, pods_of_one_test, released
+from support.chart.scraping import READERS, scrapes
 from support.kube import audit
 from support.kube.audit import AnsweredRequest
 from support.kube.crd import POLICIES
@@ -47,8 +50,6 @@ _SPEC: dict[str, Any] = {
 }
 _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
 _NEVER_USED: dict[ApiRequest, str] = {
-    ApiRequest("create", "authentication.k8s.io", "tokenreviews", "cluster"): "no Prometheus scrapes here",
-    ApiRequest("create", "authorization.k8s.io", "subjectaccessreviews", "cluster"): "no Prometheus scrapes here",
     ApiRequest("list", "metrics.k8s.io", "nodes", "cluster"): "no policy here has nodeMetrics",
     ApiRequest("list", "coordination.k8s.io", "leases", "cluster", CLAIM): "the claim is in kube-system here",
     ApiRequest("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
@@ -75,7 +76,7 @@ def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str,
     """Installed, without any policy."""
     with released(cluster, operator_image_tag, 4) as made:
         cluster.api.delete(_CLAIM)
-        made.own_values = {"metrics": {"secure": True}}
+        made.own_values = {"metrics": {"secure": True, "readers": READERS}}
         made.install()
         yield made
 
@@ -165,6 +166,32 @@ def test_what_is_applied_again_and_again_is_written_once(release: Release) -> No
     _nothing_is_written(release, _of_the_chart(release), 5)  # helm, which now shares its fields, would be refused
     assert _drifts(release) == drifted
     assert release.events("same", "DriftCorrected") == []
+
+
+@pytest.mark.usefixtures("prometheus_program", "pods")
+def test_a_prometheus_scrapes_with_a_token_and_is_refused_without_one(release: Release, tmp_path: Path) -> None:
+    """The operator, whose certificate it verifies, and its scheduler."""
+    release.put("scraped", **_SPEC)
+    release.ready("scraped", within="180s")
+    values = ("metrics.secure=true", *(f"metrics.{one}serviceMonitor.enabled=true" for one in ("", "schedulers.")))
+    monitors = [one for one in template(*values) if one["kind"] == "ServiceMonitor"]
+    authority = release.api.get(f"{_NAMESPACE}/configmaps/fairlead-ca")["data"]["ca.crt"]
+    files = {"fairlead-ca/ca.crt": authority}
+    selectors = {"fairlead": REPLICAS, "fairlead-schedulers": SCHEDULER}
+    statuses = {"fairlead": "401 Unauthorized", "fairlead-schedulers": "403 Forbidden"}
+    with scrapes(release.cluster, tmp_path, monitors, files) as scraped:
+        for job, selector in selectors.items():
+            pods = {one["metadata"]["name"] for one in release.pods(selector)}
+            assert len(pods) == 2
+            wait_for(f"{job} to be scraped", lambda job=job, pods=pods: scraped.are(job, pods, "up", ""))  # type: ignore[misc]
+            error = f"server returned HTTP status {statuses[job]}"
+            wait_for(
+                f"{job} to be refused",
+                lambda job=job, pods=pods, error=error: scraped.are(f"{job} without", pods, "down", error),  # type: ignore[misc]
+            )
+        assert scraped.series("fairlead_leader==1")
+        (series,) = {one["scheduler"] for one in scraped.series('scheduler_pending_pods{queue="active"}')}
+        assert series == "fairlead"
 
 
 def _drifts(release: Release) -> list[str]:

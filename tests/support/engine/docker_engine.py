@@ -100,11 +100,8 @@ class DockerEngine:
 
     def call(self, *command: str) -> "subprocess.CompletedProcess[str]":
         """Run a command in the engine's network, as in a shell of a machine that has this engine."""
-        holder = Sandbox(self.folder).holder()
-        if holder is None:
-            raise ClusterError("the engine's namespaces are gone")
         return subprocess.run(
-            ["nsenter", f"--target={holder.pid}", "--net", "--", *command],
+            [*Sandbox(self.folder).enter_network(), *command],
             env={
                 "PATH": self._path,
                 "HOME": str(self.folder),

@@ -79,9 +79,7 @@ def mirrored(
     cluster: Cluster, folder: Path, chart: Path, images: Mapping[str, Path], others: Mapping[str, Path]
 ) -> Iterator[Mirror]:
     """Serve a chart, the operator's images by platform, and others by name and tag, from a folder."""
-    holder = Sandbox(cluster.folder).holder()
-    assert holder is not None, "the cluster has no node of its own"
-    inside = ("nsenter", f"--target={holder.pid}", "--net", "--")
+    inside = tuple(Sandbox(cluster.folder).enter_network())
     archives = [json.dumps({key: str(one) for key, one in of.items()}) for of in (images, others)]
     told = [str(folder), str(chart), *archives]
     checkout = Path(__file__).parents[3]
