@@ -29,7 +29,8 @@ def installed(control_plane: Cluster, kubectl: Kubectl, helm: Kubectl) -> Iterat
         stack.callback(kubectl, "delete", "--ignore-not-found", "crd", f"{PLURAL}.{GROUP}")
         stack.callback(helm, "uninstall", "--ignore-not-found", "fairlead", "--namespace", NAMESPACE, "--no-hooks")
         stack.callback(kubectl, "delete", "--ignore-not-found", "-f", "-", stdin=hook)
-        helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace")
+        every_right = "--set=metrics.secure=true"
+        helm("install", "fairlead", str(CHART), "--namespace", NAMESPACE, "--create-namespace", every_right)
         kubectl("apply", "-f", "-", stdin=hook)
         wait_for("policies to be served", lambda: _served(control_plane))
         stack.callback(let_all_go, control_plane.api)

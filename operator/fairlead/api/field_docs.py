@@ -19,6 +19,13 @@ def field_doc(model: type[BaseModel], name: str) -> str:
     return model.model_fields[name].description or _docs(model).get(name, "")
 
 
+def read_field_docs(base: type[BaseModel]) -> None:
+    """Read the documentation of each model that is made from `base`: a process that serves reads no files later."""
+    for model in base.__subclasses__():
+        _docs(model)
+        read_field_docs(model)
+
+
 @cache
 def _docs(model: type[BaseModel]) -> Mapping[str, str]:
     """Return the documentation of a model's fields, also of those that it inherits."""

@@ -14,6 +14,8 @@ from time import perf_counter_ns
 from typing import Any, Final, Protocol
 
 from fairlead import __version__
+from fairlead.api.field_docs import read_field_docs
+from fairlead.api.params import Params
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.logs import FaultError, RateLimiter
@@ -212,6 +214,7 @@ class Replica:
                 LOG.info("mirror.verify_failed", extra={"error": str(error)})
 
     async def _begin(self) -> None:
+        await asyncio.to_thread(read_field_docs, Params)  # errors repeat them, and a call waits for no file
         for one in self.running_parts:
             await one.begin()
 

@@ -4,10 +4,12 @@ import subprocess
 import sys
 from typing import Annotated
 
+import pytest
 from pydantic import Field
 
-from fairlead.api.field_docs import field_doc
+from fairlead.api.field_docs import field_doc, read_field_docs
 from fairlead.api.params import Params
+from fairlead.api.rules import FilterSpec
 from fairlead.strategies import installed
 from fairlead.strategies.registry import policy_with
 
@@ -57,6 +59,17 @@ print(len(models), *(one.__name__ for one in models if one.__pydantic_complete__
 def test_the_text_under_a_field_documents_it() -> None:
     docs = {name: field_doc(_Made, name) for name in _Made.model_fields}
     assert docs == {"first": "First line\nand second.", "second": "", "third": "said elsewhere", "fourth": "Last."}
+
+
+def test_once_all_are_read_no_source_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_field_docs(Params)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the source of a model is read")
+
+    monkeypatch.setattr("inspect.getsource", refuse)
+    assert field_doc(_Made, "first") == "First line\nand second."
+    assert field_doc(FilterSpec, "expression")
 
 
 def test_models_that_are_made_of_others_have_their_documentation() -> None:

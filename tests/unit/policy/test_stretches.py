@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import pytest
 
+from fairlead.api.field_docs import read_field_docs
+from fairlead.api.params import Params
 from fairlead.api.parse import parse_policy
 from fairlead.cel.analysis import estimate
 from fairlead.cel.check import COPIES_MAX, PARTS_MAX
@@ -58,6 +60,8 @@ def stretches(obj: Any) -> tuple[Inspected, int]:
 
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
+    """Do what a replica does before it serves."""
+    read_field_docs(Params)
     inspect(hostile.of("true"), MODEL, RULES)
 
 
