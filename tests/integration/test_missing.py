@@ -18,6 +18,8 @@ ELSEWHERE = {
     "cluster: nodes, namespaces": "every replica's mirror is made of them",
     "cluster: nodes": "every replica asks for the usage of nodes",
     "cluster: pods/binding": "every replica binds",
+    "cluster: subjectaccessreviews": "every replica is asked for its metrics",
+    "cluster: tokenreviews": "every replica is asked for its metrics",
     "own: controllerrevisions": "every replica keeps what was good",
     "kube-system: leases": "nobody leads without it",
 }

@@ -1,7 +1,9 @@
 """Where one rule of the operator's roles is missing, the log of every replica says so, and what it tells the leader."""
 
+import http.client
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +13,13 @@ from fairlead.api.names import PLURAL
 from fairlead.pki.identities import scheduler_identity
 from policies.good import device_share
 from support.kube.crd import let_go
+from support.kube.service_account import token_of
 from support.process.operating import Operating
 from support.render.permissions import ACCOUNT, an_account, says, set_rule
 from testbed import process
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
+from testbed.layout import free_ports
 from testbed.supervisor import Supervisor
 
 IN_THE_LOG = {
@@ -29,12 +33,13 @@ class Replica(Operating):
     """One that has the rights of the account."""
 
     kubeconfig: Path
+    options: tuple[str, ...] = ()
 
     def begin(self) -> None:
         """Start it, ready or not."""
         component = self._component()
         command = [one for one in component.command if not one.startswith("--kubeconfig=")]
-        component = replace(component, command=[*command, f"--kubeconfig={self.kubeconfig}"])
+        component = replace(component, command=[*command, f"--kubeconfig={self.kubeconfig}", *self.options])
         Supervisor(self.cluster.folder, list).ensure(component, lambda: True)
 
     def log(self) -> str:
@@ -92,6 +97,22 @@ def test_a_replica_that_may_not_bind_says_so(replica: Replica) -> None:
         api.delete("/api/v1/namespaces/default/pods/waits", gracePeriodSeconds="0")
         replica.kill()  # one that leads would hold the policy again
         let_go(api, "binds")
+
+
+@pytest.mark.parametrize("missing", ["cluster: tokenreviews", "cluster: subjectaccessreviews"])
+def test_a_replica_that_may_not_ask_who_reads_its_metrics_shows_them_to_no_one(missing: str, replica: Replica) -> None:
+    set_rule(replica.cluster, replica.namespace, missing, has=False)
+    (port,) = free_ports(1)
+    replica.options = (f"--metrics={replica.host}:{port}",)
+    replica.begin()
+    wait_for("it to be ready", replica.is_ready)
+    headers = {"Authorization": f"Bearer {token_of(replica.cluster, replica.namespace, ACCOUNT)}"}
+    context = replica.context("prometheus")
+    with closing(http.client.HTTPSConnection(replica.host, port, context=context, timeout=30)) as connection:
+        connection.request("GET", "/metrics", headers=headers)
+        assert connection.getresponse().status == http.client.INTERNAL_SERVER_ERROR
+    wait_for("the rule to be logged", lambda: says(replica.log(), missing, ""))
+    wait_for("the rule to be shown", lambda: says(replica.probe("readyz")[1], missing, ""))
 
 
 def test_a_replica_that_may_not_read_the_usage_of_nodes_says_so_of_policies_that_need_it(replica: Replica) -> None:

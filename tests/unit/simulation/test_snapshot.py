@@ -108,7 +108,11 @@ BOMB = b"a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + b"".join(
             b"kind: X\na:\n" + b"- " * 100_000,
             "a.yaml: it is nested more than 1,000 levels deep",
         ),
-        "very deep JSON": ("a.json", b'{"kind":' + b"[" * 100_000, "a.json: it is nested more than 1,000 levels deep"),
+        "very deep JSON": (
+            "a.json",
+            b'{"kind":' + b"[" * 1_000_000,
+            "a.json: it is nested more than 1,000 levels deep",
+        ),
         "what JSON has no word for": ("a.yaml", b"kind: X\n? [a]\n: b\n", "a.yaml: "),
     }.values(),
 )

@@ -48,6 +48,11 @@ class PollError(Exception):
     """Failed poll, with a message for users."""
 
 
+def decode_fault(error: Exception) -> str:
+    """Return why data cannot be decoded; Python has other words in each version for what is nested too deeply."""
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
 @dataclass(frozen=True, slots=True)
 class PrometheusPoll:
     """Instant query to a Prometheus server."""

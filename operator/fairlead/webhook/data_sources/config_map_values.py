@@ -9,7 +9,7 @@ import msgspec
 from fairlead.cooperative import Steps
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import ConfigMapPoll, PollError, Reading
+from fairlead.policy.nodes.polls import ConfigMapPoll, PollError, Reading, decode_fault
 
 BYTES_MAX: Final = 1 << 20
 VALUES_MAX: Final = 20_000
@@ -51,7 +51,7 @@ def read_values(text: str | bytes) -> ValuesDocument:
     try:
         fields = _decode_fields(text)
     except _UNREADABLE as error:
-        raise PollError(f"is not a JSON object ({error}): write a document such as {EXAMPLE}") from None
+        raise PollError(f"is not a JSON object ({decode_fault(error)}): write a document such as {EXAMPLE}") from None
     if unknown := sorted(fields.keys() - {"at", "values"}):
         raise PollError(f'has the unknown field "{_shown(unknown)}": write "at" and "values" only, as in {EXAMPLE}')
     if "values" not in fields:

@@ -15,7 +15,7 @@ from fairlead.cel.functions.quantity import to_float
 from fairlead.cooperative import Steps
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading
+from fairlead.policy.nodes.polls import NodeMetricsPoll, PollError, Reading, decode_fault
 from fairlead.webhook.data_sources.samples import one_line
 
 _SLICE: Final = 50  # nodes between two pauses; to read the capacity of a node for the first time takes 30 us
@@ -106,6 +106,6 @@ def _decoded(body: bytes) -> Iterator[_NodeMetrics | None]:
             yield _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PollError(
-            f"the metrics API sent no NodeMetricsList: {error}; see what serves it:"
+            f"the metrics API sent no NodeMetricsList: {decode_fault(error)}; see what serves it:"
             " kubectl get apiservice v1beta1.metrics.k8s.io"
         ) from error

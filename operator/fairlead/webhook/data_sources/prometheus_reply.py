@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cooperative import Steps
-from fairlead.policy.nodes.polls import PollError
+from fairlead.policy.nodes.polls import PollError, decode_fault
 from fairlead.webhook.data_sources.samples import TEXT_MAX, NodeOf, NodeSamples, one_line
 
 WHOLE_BYTES: Final = 2 << 20
@@ -167,7 +167,7 @@ def node_samples(body: bytes, label: str, node_of: NodeOf) -> Steps[NodeSamples]
 
 
 def _unreadable(error: Exception) -> PollError:
-    return PollError(f"the reply is not one of Prometheus: {error}")
+    return PollError(f"the reply is not one of Prometheus: {decode_fault(error)}")
 
 
 def _vector(reply: _Reply) -> _Reply:

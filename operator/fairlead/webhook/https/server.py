@@ -255,11 +255,11 @@ class WebhookServer:
         if length is not None and length > self.max_body:
             return self._too_large(length)
         content = request.content
-        if content.is_eof():  # the whole body has arrived, as nearly always
-            body = content.read_nowait(-1)
-            return body if len(body) <= self.max_body else self._too_large(len(body))
         parts, size = [], 0
         try:
+            if content.is_eof():  # the whole body has arrived, as nearly always
+                body = content.read_nowait(-1)
+                return body if len(body) <= self.max_body else self._too_large(len(body))
             async with asyncio.timeout(self.body_s - (self.clock() - received) / SECOND_NS):
                 while part := await content.readany():
                     parts.append(part)
@@ -268,7 +268,7 @@ class WebhookServer:
                         return self._too_large(size)
         except TimeoutError:
             return _describe(408, f"the body did not arrive within {self.body_s:g} s")
-        except web.RequestPayloadError as error:
+        except (web.RequestPayloadError, ConnectionError) as error:  # the latter if the caller has gone
             return _describe(400, f"the body cannot be read: {error}")
         return b"".join(parts)
 

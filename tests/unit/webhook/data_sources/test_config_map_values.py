@@ -61,7 +61,7 @@ _REFUSED: dict[str, tuple[str, str]] = {
     "a list": ("[]", f"is not a JSON object (Expected `object`, got `array`): {_WRITE}"),
     "cut off": (_EXAMPLE[:-2], f"is not a JSON object (Input data was truncated): {_WRITE}"),
     "not a number of JSON": ('{"values": {"a": NaN}}', "is not a JSON object (JSON is malformed: invalid character"),
-    "deeper than anything": ('{"values": ' + "[" * 100_000, "is not a JSON object (maximum recursion depth"),
+    "deeper than anything": ('{"values": ' + "[" * 1_000_000, "is not a JSON object (it is nested too deeply)"),
     "values without their field": ('{"node-1": 0.4}', 'has the unknown field "node-1": write "at" and "values" only'),
     "a field of another name": (
         '{"time": "2026-01-31T08:00:00Z", "values": {}}',

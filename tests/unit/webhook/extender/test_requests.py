@@ -103,7 +103,7 @@ MALFORMED = {
     "a time that is a number": written({"metadata": {"creationTimestamp": 5}}),
     "a time without a zone": written({"metadata": {"creationTimestamp": "2026-01-01T00:00:00"}}),
     "deeper than anybody reads": b'{"Pod":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "deeper in a field that nobody knows": b'{"Pod":{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    "deeper in a field that nobody knows": b'{"Pod":{"x":' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}}",
 }
 
 

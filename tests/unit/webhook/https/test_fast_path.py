@@ -251,14 +251,32 @@ def test_listeners_are_told_after_the_reply_was_sent(tmp_path: Path, *, is_direc
 
 def test_listeners_are_told_of_a_call_whose_caller_has_gone(tmp_path: Path) -> None:
     async def story(one: Site) -> None:
-        line, seen = await one.line(), list[str]()
+        line, seen, answer = await one.line(), list[str](), one.server.routes["/filter"]
+
+        def close_and_answer(call: IncomingCall) -> Any:
+            line.close()
+            return answer(call)
+
+        one.server.routes = {"/filter": close_and_answer}
         one.calls.listeners = Listeners((lambda decision: seen.append(decision.verb),))
-        line.protocol.data_received(as_go("/filter", NAMES).replace(b"Accept-Encoding: gzip\r\n", OTHER))
-        line.close()
-        await one.loop.settle()
-        assert seen == ["filter"]
+        await line.send(as_go("/filter", NAMES).replace(b"Accept-Encoding: gzip\r\n", OTHER))
+        assert (seen, line.is_open) == (["filter"], False)
 
     told(lambda loop: Site(tmp_path, loop), story)
+
+
+@pytest.mark.parametrize("cut", [1, 2000])
+def test_a_caller_that_goes_before_its_body_has_arrived_is_no_fault(
+    cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(one: Site) -> None:
+        line, call = await one.line(), as_go("/filter", b" " * 3000).replace(b"Accept-Encoding: gzip\r\n", OTHER)
+        await line.send(call[:-cut])
+        line.close()
+        await one.loop.settle()
+
+    told(lambda loop: Site(tmp_path, loop), story)
+    assert [one.message for one in caplog.records if one.levelname == "ERROR"] == []
 
 
 def echoing(folder: Path) -> Callable[[Loop], Site]:
