@@ -60,12 +60,17 @@ class Buildah:
         arguments: Mapping[str, str] = MappingProxyType({}),
         contexts: Mapping[str, Path] = MappingProxyType({}),
         architecture: str = "",
+        labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Build what the folder's Dockerfile says, fetching nothing. The same input gives the same bytes."""
+        """Build what the folder's Dockerfile says, fetching nothing. The same input gives the same bytes.
+
+        Labels are given here, too: a step that is kept is taken again by the text of its line, whatever the arguments.
+        """
         command = ["build", "--isolation=chroot", "--pull=never", "--timestamp=0", f"--tag={tag}"]
         command += ["--layers"] if self.keeps_steps else []
         command += [f"--platform=linux/{architecture}"] if architecture else []
         command += [f"--build-arg={name}={value}" for name, value in arguments.items()]
+        command += [f"--label={name}={value}" for name, value in labels.items()]
         command += [f"--build-context={name}={folder}" for name, folder in contexts.items()]
         self._must(*command, str(context))
 

@@ -19,6 +19,7 @@ from testbed.errors import ClusterError
 from testbed.phases import say
 
 NAME = "fairlead.dev/testbed/fairlead"
+LABEL = "org.opencontainers.image."
 CHECKOUT = Path(__file__).parents[1]
 _LOCKS = ("requirements.lock", "requirements-build.lock")
 _KEPT = 4
@@ -122,7 +123,10 @@ def _build(
             **labels,
         }
         built = f"localhost/{image.archive.stem}"
-        opened.build(checkout, built, arguments=arguments, contexts={"wheels": fetched}, architecture=architecture)
+        named = {f"{LABEL}{key.lower()}": value for key, value in labels.items()}
+        opened.build(
+            checkout, built, arguments=arguments, contexts={"wheels": fetched}, architecture=architecture, labels=named
+        )
         opened.save(built, partial, name=image.tag)
     partial.rename(image.archive)
 

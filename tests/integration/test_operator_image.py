@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testbed.operator_image import CHECKOUT, Image
+from testbed.operator_image import CHECKOUT, LABEL, Image
 
 _OVER_ITS_BASE_MAX = 200 << 20
 _OF_THE_PRODUCT_MAX = 10 << 20
@@ -103,7 +103,7 @@ def test_it_holds_the_licences_of_all_that_it_is_made_of(content: Content) -> No
 
 
 def test_it_says_what_it_is_and_where_it_comes_from(content: Content) -> None:
-    prefix = "org.opencontainers.image."
+    prefix = LABEL
     labels = {name.removeprefix(prefix) for name in content.config["Labels"] if name.startswith(prefix)}
     assert {"title", "source", "revision", "version", "created", "documentation", "licenses"} <= labels
 

@@ -17,9 +17,8 @@ from release.publish import Published
 
 from release import chart, image, publish, registry, sbom
 from testbed import operator_image, packages
-from testbed.operator_image import CHECKOUT, Image
+from testbed.operator_image import CHECKOUT, LABEL, Image
 
-_LABEL = "org.opencontainers.image."
 _EMULATOR = packages.Need("programs of arm64", {"qemu-aarch64-static": "qemu-user-static"})
 
 
@@ -111,7 +110,7 @@ def test_two_builds_have_equal_bytes(built_image: Image, tmp_path: Path) -> None
 
 def test_labels_say_what_it_was_built_from(published: Published, labels: Mapping[str, str]) -> None:
     found = json.loads(_crane("config", "--platform=linux/arm64", published.image))["config"]["Labels"]
-    assert {name: found[f"{_LABEL}{name.lower()}"] for name in labels} == {**labels}
+    assert {name: found[f"{LABEL}{name.lower()}"] for name in labels} == {**labels}
     assert labels["VERSION"] == semver()
     assert re.fullmatch(r"[0-9a-f]{40}", labels["REVISION"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", labels["CREATED"])
