@@ -1,5 +1,6 @@
 """Entry points of the program: `fairlead`, `kubectl fairlead` and `python -m fairlead`."""
 
+import atexit
 import gc
 import signal
 import sys
@@ -11,25 +12,21 @@ def run() -> None:
     """Run the command line."""
     _restore_interrupt()
     _collect_seldom()
+    atexit.register(_leave_objects)
     from fairlead.cli.main import main
 
-    try:
-        sys.exit(main())
-    finally:
-        _leave_objects()
+    sys.exit(main())
 
 
 def complete() -> None:
     """Complete a command line that begins with `kubectl fairlead`; kubectl runs this."""
     _restore_interrupt()
     _collect_seldom()
+    atexit.register(_leave_objects)
     from fairlead.cli.commands.completion import ASK
     from fairlead.cli.main import main
 
-    try:
-        sys.exit(main([ASK, *sys.argv[1:]]))
-    finally:
-        _leave_objects()
+    sys.exit(main([ASK, *sys.argv[1:]]))
 
 
 def _restore_interrupt() -> None:
