@@ -167,7 +167,7 @@ def free_network() -> ipaddress.IPv4Network:
 
 
 def is_network_free(network: str) -> bool:
-    """Tell whether that network is nobody else's."""
+    """Tell whether that network is unused."""
     return not any(ipaddress.IPv4Network(network).overlaps(one) for one in _networks())
 
 

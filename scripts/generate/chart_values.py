@@ -330,7 +330,7 @@ class MetricsValues(Params):
     """true: metrics of the operator are served at ports.metrics with TLS, and only to those whose token may get
     /metrics, as the API server says (TokenReview and SubjectAccessReview)."""
     readers: Annotated[Listed[MetricsReaderValues], Field(max_length=32)] = ()
-    """Who may read the metrics of schedulers and, with metrics.secure, of the operator, such as the ServiceAccount of
+    """Accounts that may read the metrics of schedulers and, with metrics.secure, of the operator, such as that of
     Prometheus: they are bound to the ClusterRole fairlead.NAMESPACE.metrics-reader."""
     service: MetricsServiceValues = MetricsServiceValues()
     """Service by which Prometheus finds the replicas."""

@@ -12,7 +12,7 @@ _LOGGER = re.compile(r"^[A-Z]+:[\w.]+:")
 
 
 def command(auditor: Path, lock: Path) -> list[str]:
-    """Return what asks about a lock file; without --strict, a package that nobody knows would count as safe."""
+    """Return what asks about a lock file; without --strict, a package that the database lacks would count as safe."""
     return [str(auditor), "--strict", "--disable-pip", "--require-hashes", "--progress-spinner=off", f"-r{lock}"]
 
 

@@ -195,7 +195,7 @@ def test_a_prometheus_scrapes_with_a_token_and_is_refused_without_one(release: R
 
 
 def _drifts(release: Release) -> list[str]:
-    """What the replicas say of corrected drift, to `fairlead status`."""
+    """Return what the replicas say of corrected drift, to `fairlead status`."""
 
     async def read() -> Survey:
         async with Client(log_in(release.cluster.kubeconfig)) as client:

@@ -16,24 +16,25 @@ from pydantic import BaseModel
 
 def field_doc(model: type[BaseModel], name: str) -> str:
     """Return the documentation of a field; "" if it has none, or if the source is not there."""
-    return model.model_fields[name].description or _docs(model).get(name, "")
+    classes = (one for one in model.__mro__ if issubclass(one, BaseModel) and one is not BaseModel)
+    inherited = (docs[name] for docs in map(_own_docs, classes) if name in docs)
+    return model.model_fields[name].description or next(inherited, "")
 
 
 def read_field_docs(base: type[BaseModel]) -> None:
-    """Read the documentation of each model that is made from `base`: a process that serves reads no files later."""
+    """Read the documentation of `base` and of all models that are made from it: a server reads no files later."""
+    _own_docs(base)
     for model in base.__subclasses__():
-        _docs(model)
         read_field_docs(model)
 
 
 @cache
-def _docs(model: type[BaseModel]) -> Mapping[str, str]:
-    """Return the documentation of a model's fields, also of those that it inherits."""
-    classes = [one for one in reversed(model.__mro__) if issubclass(one, BaseModel) and one is not BaseModel]
-    return {name: text for one in classes for name, text in _own_docs(one)}
+def _own_docs(model: type[BaseModel]) -> Mapping[str, str]:
+    """Return the documentation of the fields that a model itself defines."""
+    return dict(_documented(model))
 
 
-def _own_docs(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+def _documented(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
     try:
         tree = ast.parse(dedent(inspect.getsource(model)))
     except (OSError, TypeError):  # of a model that was made from another one, or in a bundle without sources

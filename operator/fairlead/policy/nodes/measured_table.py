@@ -74,7 +74,7 @@ class TableContent:
     """Values by the value of a label, as they came, for nodes that have no slot; NaN for one that is not a number."""
     by_label_at: int = NO_TIME
     checked: int = 0
-    """When it was last looked for what became stale."""
+    """Time of the last search for values that became stale."""
     expires: int = 0
     """Next moment at which a value may become stale or valid; 0: not computed."""
 

@@ -51,7 +51,7 @@ class NotBound(Struct, frozen=True):
 
     why: str
     entry_may_stand: bool = False
-    """Whether an entry may stand in the ledger for this version of the pod."""
+    """True if an entry may stand in the ledger for this version of the pod."""
 
 
 BindResult: TypeAlias = Bound | NotBound

@@ -23,13 +23,13 @@ T = TypeVar("T")
 TOKEN_REVIEWS: Final = ObjectRef(Resource("authentication.k8s.io", "v1", "tokenreviews"))
 ACCESS_REVIEWS: Final = ObjectRef(Resource("authorization.k8s.io", "v1", "subjectaccessreviews"))
 ALLOWED_S: Final = 60.0
-"""How long a caller that may read is not asked about again."""
+"""Seconds for which a caller that may read is not asked about again."""
 DENIED_S: Final = 10.0
 """The same for one that may not: a permission that was just given has an effect soon."""
 KEPT_MAX: Final = 256
 """Greatest number of answers that are kept, of each kind."""
 WITHIN_S: Final = 3.0
-"""How long one review may take."""
+"""Seconds that one review may take."""
 AT_ONCE: Final = 2
 WAITING: Final = 30
 _OK: Final = 200
