@@ -12,7 +12,6 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
 from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Shape
-from fairlead.pki.parsing import digest
 from fairlead.plain_data import document
 from fairlead.render.prometheus_settings import PrometheusServer
 from fairlead.render.scheduler_bindings import KUBE_SYSTEM
@@ -58,6 +57,8 @@ class TlsSettings(Params):
 
 def _authorities(pem: str) -> str:
     if pem:
+        from fairlead.pki.parsing import digest  # with cryptography, which a command pays for that reads no certificate
+
         try:
             digest(pem.encode())
         except ValueError:
