@@ -45,8 +45,14 @@ def interpreters(versions: Iterable[str] = SUPPORTED, homes: Sequence[Path] | No
 
 
 def _homes() -> list[Path]:
-    """Return where pyenv and Debian's packages put interpreters that are not on the PATH."""
-    return [*sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin")), Path("/usr/bin"), Path("/usr/local/bin")]
+    """Return where pyenv, uv and Debian's packages put interpreters that are not on the PATH."""
+    home = Path.home()
+    return [
+        *sorted((home / ".pyenv" / "versions").glob("3.*/bin")),
+        home / ".local" / "bin",
+        Path("/usr/bin"),
+        Path("/usr/local/bin"),
+    ]
 
 
 def _answers(python: Path, version: str) -> bool:

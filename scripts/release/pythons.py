@@ -1,23 +1,26 @@
 """Runs unit tests and examples on each Python that is supported: of this machine, and of newer suites of Debian."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from release.dist import SUPPORTED, interpreters
-from release.project import ROOT, ReleaseError, run, say, tool
+from release.project import ROOT, ReleaseError, output_of, run, say, tool
 from testbed import cache, packages, rootfs
 from testbed.errors import ClusterError
 
 SUITES = {"3.13": "trixie", "3.14": "forky"}
 """Suites of Debian by the Python that they have."""
+_MISSING = "Python {0} is not on this machine: install it, for example with `.venv/bin/uv python install {0}`"
 _ENTER = """
 set -e
 root=$1; shift
-for one in /proc /sys /dev /tmp "$CHECKOUT" "$CACHE" "$HOME/.cache/uv"; do
+for one in /proc /sys /dev /tmp "$CHECKOUT" "$HISTORY" "$CACHE" "$HOME/.cache/uv"; do
   mkdir -p "$one" "$root$one"
   mount --rbind "$one" "$root$one"
 done
@@ -39,19 +42,26 @@ class Interpreter:
         """Return what runs a command in its system, in which checkout and caches are where they are here."""
         if self.root is None:
             return [*words]
-        told = [f"CHECKOUT={ROOT}", f"CACHE={cache.root()}"]
+        told = [f"CHECKOUT={ROOT}", f"HISTORY={_history(ROOT)}", f"CACHE={cache.root()}"]
         enter = ("unshare", "--mount", "--propagation=private", "/bin/sh", "-c", _ENTER, "sh", self.root)
         return ["env", *told, *enter, *words]
 
     def __str__(self) -> str:
-        where = f"of Debian {self.root.name}" if self.root else f"of this machine: {self.path}"
-        return f"Python {self.version}, {where}"
+        where = f"of Debian {self.root.name}" if self.root else f"of this machine ({self.path})"
+        return f"Python {self.version} {where}"
 
 
-def find(wanted: Iterable[str] = SUPPORTED) -> list[Interpreter]:
-    """Return an interpreter for each version that there is or can be had."""
+def _history(checkout: Path) -> Path:
+    """Return git's folder of a checkout, which lies elsewhere for a linked worktree; the checkout outside of git."""
+    asked = ["git", "-C", str(checkout), "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return Path(found or checkout)
+
+
+def find(wanted: Iterable[str] = SUPPORTED) -> tuple[list[Interpreter], list[str]]:
+    """Return an interpreter for each version that there is or can be had, and a line for each other with what to do."""
     there = interpreters(wanted)
-    found = []
+    found, missing = [], []
     for version in wanted:
         if path := there.get(version):
             found.append(Interpreter(version, path))
@@ -59,12 +69,16 @@ def find(wanted: Iterable[str] = SUPPORTED) -> list[Interpreter]:
             try:
                 found.append(Interpreter(version, Path("/usr/bin", f"python{version}"), _system(suite)))
             except ClusterError as error:
-                say(f"Python {version} of Debian {suite} cannot be had here: {error}")
-    return found
+                missing.append(f"{_MISSING.format(version)}. That of Debian {suite} cannot be had: {error}")
+        else:
+            missing.append(_MISSING.format(version))
+    return found, missing
 
 
 def _system(suite: str) -> Path:
     """Return the folder with a suite of Debian, made on the first call."""
+    if sys.platform != "linux" or os.geteuid():
+        raise ClusterError("only root on Linux can enter another system", cure="call this as root")
     packages.ensure(packages.IMAGE)
     say(f"Debian {suite}, for its Python, lies in {cache.root() / 'pythons'}, and is fetched the first time")
     folder, log = cache.root() / "pythons", cache.root() / "logs" / "pythons.log"
@@ -85,39 +99,48 @@ def environment(of: Interpreter) -> Path:
 
 
 def test(of: Interpreter, tests: Sequence[str]) -> str:
-    """Run the tests; return what was passed. Raises ReleaseError at the first failure."""
+    """Run the tests; return what passed. Raises ReleaseError at the first of the two commands that fails."""
     python = environment(of)
-    pytest = of.command(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
-    passed = [_last(pytest, r"^\d+ passed.*")]
+    exact = output_of(of.command(python, "-c", "import platform; print(platform.python_version())"))
+    # Properties are tried with few examples: more of them find faults of the code, which are those of every Python.
+    pytest = of.command(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto", *tests)
     examples = of.command(python.with_name("fairlead"), "test", ROOT / "examples" / "tests")
-    passed.append(_last(examples, r"^\d+ cases in .*"))
-    return "; ".join(passed)
+    passed = _last("tests", pytest, r"\d+ passed.*")
+    checked = _last("examples", examples, r"\d+ cases in .*")
+    return f"{exact}, tests: {passed}; examples: {checked}"
 
 
-def _last(command: Sequence[str | Path], pattern: str) -> str:
-    """Run a command; return the last of its lines that match."""
+def _last(what: str, command: Sequence[str | Path], pattern: str) -> str:
+    """Run a command, whose output is shown as it comes; return the last of its lines that match."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    found = re.findall(pattern, done.stdout, re.MULTILINE)
-    if done.returncode or not found:
-        raise ReleaseError(f"{words[-1]} failed:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
-    return str(found[-1])
+    found = ""
+    with subprocess.Popen(
+        words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        for line in running.stdout or ():
+            print(line, end="", file=sys.stderr, flush=True)
+            found = line.strip() if re.match(pattern, line) else found
+    if running.returncode or not found:
+        raise ReleaseError(f"{what} failed")
+    return found
 
 
 def main(versions: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
-    """Run them on each, and say at the end which it was."""
+    """Run them on each, and print at the end which it was; one that cannot be had is an error, after the others ran."""
     wanted = versions or SUPPORTED
+    if unknown := [version for version in wanted if version not in SUPPORTED]:
+        named = " ".join(unknown)
+        raise ReleaseError(f"PYTHONS={named!r}: those that are supported are {', '.join(SUPPORTED)}")
+    found, missing = find(wanted)
     lines, failed = [], []
-    found = find(wanted)
     for one in found:
         say(f"{one}: running")
         try:
             lines.append(f"{one}: {test(one, tests or ['tests/unit'])}")
         except ReleaseError as error:
-            say(str(error))
-            failed.append(f"{one}: failed")
-    missing = [version for version in wanted if version not in {one.version for one in found}]
-    for line in (*lines, *failed, *(f"Python {version}: not tried, as it cannot be had here" for version in missing)):
+            failed.append(f"{one}: {error}")
+            say(failed[-1])
+    for line in (*lines, *failed, *missing):
         print(line)
-    if failed or not found:
-        raise ReleaseError("not all pass")
+    if failed or missing:
+        raise ReleaseError(f"{len(lines)} of {len(wanted)} Pythons were tried and pass")
