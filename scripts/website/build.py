@@ -18,6 +18,10 @@ SETTINGS: Final = ROOT / "zensical.toml"
 FOLDER: Final = ROOT / "build" / "site"
 _PAGES, _HTML = "pages", "html"
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
+_NO_PAGE: Final = (
+    "Zensical made no page. After `Too many open files` stop other programs that watch files, such as clusters, or"
+    " allow more: `sysctl fs.inotify.max_user_instances=512`"
+)
 
 
 class SiteError(Exception):
@@ -29,8 +33,11 @@ def build(folder: Path = FOLDER, *, docs: Path = ROOT / "docs") -> Path:
     prepare(folder, docs=docs)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", f"--config-file={SETTINGS.name}"]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    said = _COLOUR.sub("", done.stdout)
     if done.returncode:
-        raise SiteError(_COLOUR.sub("", done.stdout).partition("\nTraceback")[0].strip())
+        raise SiteError(said.partition("\nTraceback")[0].strip())
+    if not (folder / _HTML / "index.html").exists():  # it ends with success even if it cannot watch the pages
+        raise SiteError(f"{_NO_PAGE}\n{said.strip()}")
     return folder / _HTML
 
 

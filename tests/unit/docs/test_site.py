@@ -99,6 +99,14 @@ def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
         build(tmp_path / "site", docs=docs)
 
 
+def test_a_site_without_pages_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zensical makes none, and ends with success, if other programs of the user watch as much as may be watched."""
+    said = "\x1b[1mthread 'zrx/monitor' panicked:\x1b[0m Too many open files\nBuild finished in 0.59s\n"
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, said))
+    with pytest.raises(SiteError, match=r"made no page(.|\n)*fs.inotify.max_user_instances(.|\n)*\nthread 'zrx"):
+        build(tmp_path)
+
+
 def listed(folder: str = "") -> list[Any]:
     return entries(CHECKOUT / "docs", folder)
 
