@@ -182,7 +182,7 @@ class CrdValues(Params):
 
     enabled: bool = True
     """false: you apply `crds/` yourself, before the chart and at each upgrade. The chart takes over one that was
-    applied so only with `helm install --take-ownership`."""
+    applied so only with `helm install --take-ownership`, of Helm 4 with `--force-conflicts` too."""
     keep: bool = True
     """false: uninstalling the chart deletes it, and with it every policy."""
 

@@ -16,8 +16,9 @@ def add_to(commands: "Commands") -> None:
         help="print the CustomResourceDefinition of policies",
         description="Print the CustomResourceDefinition of policies, byte for byte as the chart applies it: "
         "`fairlead crd | kubectl apply --server-side -f -`. A chart with `crds.enabled: true` takes over one that was "
-        "applied so only with helm's `--take-ownership`. For editors that complete and check YAML, `-o jsonschema` "
-        "prints a JSON Schema of policies, and `-o jsonschema-suites` one of suites.",
+        "applied so only with helm's `--take-ownership`, of Helm 4 with `--force-conflicts` too. For editors that "
+        "complete and check YAML, `-o jsonschema` prints a JSON Schema of policies, and `-o jsonschema-suites` one of "
+        "suites.",
     )
     add_output(parser, "yaml", "json", "jsonschema", "jsonschema-suites")
     parser.set_defaults(run=run)

@@ -36,8 +36,8 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "The CustomResourceDefinition in the cluster is older than the operator, so the API server removed a strategy "
         "from a rule of the policy, and that rule now decides nothing.",
         "Apply the CustomResourceDefinition of the operator's version (`fairlead crd | kubectl apply --server-side -f "
-        "-`), then apply the policy again. If Helm does not accept that definition later, upgrade once with "
-        "`--take-ownership`.",
+        "-`), then apply the policy again. If Helm refuses that definition later, add `--take-ownership` once, with "
+        "Helm 4 also `--force-conflicts`.",
     ),
     "InvalidSpec": ReasonDoc("Accepted", "The policy itself cannot be used.", "Fix the field that the message names."),
     "Compiled": ReasonDoc("Compiled", "All rules of this generation compile."),
