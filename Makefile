@@ -20,7 +20,7 @@ COSIGN_KEY ?=
 PYTHONS ?=
 TESTS ?=
 TO ?= pypi
-OLDER := 1.36.3 1.35.4
+OLDER ?= 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
 .PHONY: help demo demo-down setup check format test unit test-cluster test-matrix test-kind bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
@@ -63,7 +63,7 @@ coverage: setup ## how much of the product the unit tests run, printed; nothing 
 	$(BIN)/coverage run -m pytest tests/unit --hypothesis-profile ci -q
 	$(BIN)/coverage report --skip-covered --sort cover
 
-test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too
+test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too (OLDER="version ...": those)
 	@failed=; for version in $(OLDER); do \
 	  echo "Kubernetes $$version"; \
 	  $(BIN)/python -m testbed build --kubernetes $$version && $(BIN)/pytest tests/integration tests/e2e --kubernetes $$version \

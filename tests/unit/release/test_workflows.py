@@ -36,7 +36,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "test-release": "takes minutes for programs that change seldom",
     "test-cluster": "needs Docker and the images of kind; CI runs the same tests on a cluster of its own",
     "test-kind": "takes ten minutes; tests/unit/testbed asks the same of commands in place of Docker and kind",
-    "test-matrix": "takes three times as long as the tests of one version",
+    "test-matrix": "takes as long as the tests of one version, for each older one",
     "upload": "needs the trust of PyPI in a workflow, or a release on GitHub",
 }
 """Targets that CI does not run, with the reason."""
@@ -109,8 +109,15 @@ def test_every_version_of_kubernetes_is_tested_on_kind() -> None:
     assert matrix["kubernetes"] == [*KUBERNETES]
 
 
+def test_every_older_version_has_a_night_of_its_own() -> None:
+    """All of them one after another take longer than a hosted runner gives a job."""
+    older = _workflow(_FOLDER / "nightly.yml")["jobs"]["older"]
+    assert older["strategy"]["matrix"]["kubernetes"] == [*KUBERNETES[1:]]
+    assert older["env"] == {"OLDER": "${{ matrix.kubernetes }}"}
+
+
 def test_every_older_version_is_tested_by_make_and_every_version_recorded() -> None:
-    assert re.findall(r"(?m)^OLDER := (.*)$", _MAKEFILE) == [" ".join(KUBERNETES[1:])]
+    assert re.findall(r"(?m)^OLDER \?= (.*)$", _MAKEFILE) == [" ".join(KUBERNETES[1:])]
     assert f"${{VERSIONS:-{' '.join(KUBERNETES)}}}" in (ROOT / "scripts" / "record").read_text()
 
 
