@@ -87,10 +87,14 @@ def handshake(server: Pair, callers: bytes, client: Pair, known: bytes, host: st
     """Raises ssl.SSLError where one side does not believe the other."""
     ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     ours.verify_mode = ssl.CERT_REQUIRED
-    ends = []
     for context, pair, trusted in ((ours, server, callers), (theirs, client, known)):
         context.load_verify_locations(cadata=trusted.decode())
         load_pair(context, pair.certificate, pair.key)
+    shake_hands(ours, theirs, host)
+
+
+def shake_hands(ours: ssl.SSLContext, theirs: ssl.SSLContext, host: str) -> None:
+    """Let a client reach a server of that name in memory. Raises as `handshake` does."""
     one, other = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [ours.wrap_bio(one, other, server_side=True), theirs.wrap_bio(other, one, server_hostname=host)]
     for _ in range(4):
