@@ -1,7 +1,7 @@
 """Findings of lint as CI systems read them: annotations of GitHub Actions, and SARIF 2.1.0."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -90,7 +90,7 @@ def _text(finding: Finding) -> str:
 
 
 def _uri(file: str) -> str:
-    path = PurePath(file)
+    path = Path(file)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
