@@ -131,6 +131,7 @@ class Replica:
             core.metrics,
             core.now,
             Listeners(() if rejected is None else (rejected.record,)),
+            prioritize_ahead=settings.prioritize_ahead,
         )
         self.server = WebhookServer(
             certificates.tls,

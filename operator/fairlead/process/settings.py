@@ -56,6 +56,8 @@ class ServingSettings:
     """Seconds between two comparisons of the caches with the API server; 0 for never."""
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies by name."""
+    prioritize_ahead: bool = True
+    """Whether scores are computed after the reply of filter, before they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,12 @@ def add_to(commands: "Commands") -> None:
         default="1h",
         help="compare the cache with the API server this often; 0s: never (default: %(default)s)",
     )
+    parser.add_argument(
+        "--no-prioritize-ahead",
+        action="store_false",
+        dest="prioritize_ahead",
+        help="compute scores when they are asked for, not already after the reply of filter",
+    )
     add_log_format(parser, "console")
     parser.set_defaults(run=run)
 
@@ -118,6 +124,7 @@ def _settings(options: argparse.Namespace) -> "Settings":
         drain_s=seconds("--drain", options.drain),
         verify_s=seconds("--verify-every", options.verify_every),
         custom=custom_strategies(),
+        prioritize_ahead=options.prioritize_ahead,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import differing, reader, reads_of, timed_anew
-from fairlead.policy.nodes.measured_table import Source
+from fairlead.policy.nodes.measured_table import NEVER, Source
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.node_view import NodeView
@@ -99,6 +99,11 @@ class Column:
             self.waiting[:] = together.to_bytes(len(self.waiting), "little")
         else:
             self.waiting[: len(mask)] = mask
+
+    @property
+    def next_end(self) -> int:
+        """Return the moment before which no result expires."""
+        return self._queue[0][0] if self._queue else NEVER
 
     def expired(self, now: int) -> set[int]:
         """Remove and return the slots whose result has expired."""

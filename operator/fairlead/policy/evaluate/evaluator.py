@@ -124,6 +124,18 @@ class Evaluator:
             rules.append((values, each.rule.normalize, each.rule.weight))
         return totals(rules, len(names))
 
+    def scores_hold_until(self, pod: PodView, matched: Sequence[Matched]) -> int | None:
+        """Return when the first of the scores that `score` has just computed expires, if no node changes.
+
+        None if they hold for that moment only, or are not kept.
+        """
+        key = self.class_of(pod, matched)
+        found = None if key is None else self.classes.get((id(self), key))
+        if found is None or any(rule.is_volatile for rule in found.scores.rules):
+            return None
+        columns = (*found.scores.rules, *self._data.rules)
+        return min([self.nodes.measurements.expires, *(column.next_end for column in columns)])
+
     def class_of(self, pod: PodView, matched: Sequence[Matched]) -> Key | None:
         """Return the equivalence key of a pod: pods with equal keys get equal verdicts at one time.
 

@@ -23,7 +23,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Bytes = bytes | Raw
 UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError, NotImplementedError)
 """Exceptions of decoding, each the sender's fault; NotImplementedError is a scalar of an unsupported type."""
-_BEFORE_NAMES: Final = b',"Nodes":null,"NodeNames":['
+BEFORE_NAMES: Final = b',"Nodes":null,"NodeNames":['
 _NODES: Final = b',"Nodes":'
 _BEFORE_ITEMS: Final = b'{"metadata":{},"items":['
 _AFTER_NODES: Final = b',"NodeNames":null}'
@@ -97,10 +97,10 @@ def decode_filter_args(body: bytes, split: NodeSplitter = lambda *_: None) -> Fi
     cut before they begin. The cut is right: the part before it decodes as an object once it is closed there, and the
     bracket at the end of the body is the first one after it. Nodes are found in the same way and decoded once.
     """
-    cut = body.find(_BEFORE_NAMES) if body.endswith(b"]}") else -1
+    cut = body.find(BEFORE_NAMES) if body.endswith(b"]}") else -1
     if cut > 0 and body.find(b"]", cut) == len(body) - 2:
         try:
-            return FilterArgs(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(_BEFORE_NAMES) - 1 : -1])
+            return FilterArgs(_WITH_POD.decode(body[:cut] + b"}").Pod, names=body[cut + len(BEFORE_NAMES) - 1 : -1])
         except UNREADABLE:
             pass  # the slower decoders below report what is wrong
     elif body.endswith(_AFTER_NODES) and (cut := body.find(_NODES)) > 0:

@@ -44,7 +44,7 @@ A = TypeVar("A", FilterArgs, PreemptArgs)
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class VerbCall:
     """One call: its caller, evaluator and clock."""
 
     state: ServingState
@@ -57,9 +57,10 @@ class _Call:
 
     @property
     def part(self) -> Part:
+        """Part of a policy that the call needs."""
         return "scores" if self.outcome.verb == "prioritize" else "filters"
 
-    def without_side_effects(self) -> "_Call":
+    def without_side_effects(self) -> "VerbCall":
         """Return the call with counters off, evaluated on the nodes of the request; preempt requests bring none."""
         known = self.evaluator.nodes
         nodes = known if self.outcome.verb == "preempt" else RequestNodes(known)
@@ -68,7 +69,7 @@ class _Call:
 
 
 @dataclass(frozen=True, slots=True)
-class _MatchedPod:
+class MatchedPod:
     """A pod and the policies that apply to it."""
 
     pod: PodView
@@ -79,32 +80,32 @@ class _MatchedPod:
 
 def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
     """Answer filter: the nodes that the pod may use."""
-    call = _Call(state, caller, state.entries[entry], when, Outcome(verb="filter", entry=entry))
+    call = VerbCall(state, caller, state.entries[entry], when, Outcome(verb="filter", entry=entry))
     try:
-        return _answer(call, requests.decode_filter_args(body, state.full_nodes.split), _filter)
+        return answer(call, requests.decode_filter_args(body, state.full_nodes.split), _filter)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
 
 
 def prioritize(body: bytes, state: ServingState, caller: Caller, when: CallClock) -> VerbReply:
     """Answer prioritize: a score for each node."""
-    call = _Call(state, caller, state.scores, when, Outcome(verb="prioritize"))
+    call = VerbCall(state, caller, state.scores, when, Outcome(verb="prioritize"))
     try:
-        return _answer(call, requests.decode_filter_args(body, state.full_nodes.split), _prioritize)
+        return answer(call, requests.decode_filter_args(body, state.full_nodes.split), _prioritize)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
 
 
 def preempt(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:
     """Answer preempt: the nodes on which pods may be evicted for this one."""
-    call = _Call(state, caller, state.entries[entry], when, Outcome(verb="preempt", entry=entry))
+    call = VerbCall(state, caller, state.entries[entry], when, Outcome(verb="preempt", entry=entry))
     try:
-        return _answer(call, requests.decode_preempt_args(body), _preempt)
+        return answer(call, requests.decode_preempt_args(body), _preempt)
     except MalformedError as error:
         return _failed(call, str(error), BAD_REQUEST)
 
 
-def _answer(call: _Call, args: A, work: Callable[[_Call, A], VerbReply]) -> VerbReply:
+def answer(call: VerbCall, args: A, work: Callable[[VerbCall, A], VerbReply]) -> VerbReply:
     """Answer a decoded call, or say which policy was too slow. Raises MalformedError for its pod or nodes."""
     try:
         if args.has_full_nodes or args.pod.metadata.name == NO_POD:
@@ -121,38 +122,39 @@ def _answer(call: _Call, args: A, work: Callable[[_Call, A], VerbReply]) -> Verb
         return reply
 
 
-def _failed(call: _Call, why: str, status: int) -> VerbReply:
+def _failed(call: VerbCall, why: str, status: int) -> VerbReply:
     outcome = replace(call.outcome, result="error", error=why)
     if outcome.verb == "filter":
         return VerbReply(replies.encode_filter_result(error=why), outcome=outcome)
     return VerbReply(replies.encode_error(why), status, outcome=outcome)
 
 
-def _match(call: _Call, pod: Any) -> _MatchedPod:
+def match(call: VerbCall, pod: Any) -> MatchedPod:
+    """Return which policies apply to a pod. Raises TooSlowError, and MalformedError for the pod."""
     scheduler = str(pod.spec.schedulerName)
     if scheduler not in call.caller.schedulers:
-        return _MatchedPod(PodView(pod), ())
+        return MatchedPod(PodView(pod), ())
     view = call.state.pod_view(pod)
     if (why := exclusion_reason(call.caller, view.namespace)) is not None:
-        return _MatchedPod(view, (), (GUARD, why) if call.outcome.entry == "Fail" else None)
+        return MatchedPod(view, (), (GUARD, why) if call.outcome.entry == "Fail" else None)
     when = call.when
     switched = call.state.circuit_breaker.open_for(call.part, when.clock())
     matched = call.evaluator.matching(
         view, scheduler, when.now, clock=when.clock, deadline_ns=when.deadline_ns, spent=call.spent, switched=switched
     )
     if not matched:
-        return _MatchedPod(view, ())
+        return MatchedPod(view, ())
     call.state.read_requests(view)
     if switched is None:
-        return _MatchedPod(view, matched)
+        return MatchedPod(view, matched)
     slow = [each.policy.name for each in matched if each.switched]
     refuses = slow and call.outcome.entry == "Fail"
     left = [each for each in matched if not each.switched]
-    return _MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
+    return MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
 
 
-def _filter(call: _Call, args: FilterArgs) -> VerbReply:
-    matched_pod = _match(call, args.pod)
+def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
+    matched_pod = match(call, args.pod)
     outcome = replace(call.outcome, pod=matched_pod.pod.uid)
     if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
         considered = Considered(matched_pod.pod)
@@ -204,21 +206,25 @@ def _reasons(filtered: Filtered, *, resolvable: bool) -> Reasons:
     return Reasons(failed or None, unresolvable or None)
 
 
-def _waits(call: _Call, pod: PodView) -> tuple[str, str] | None:
+def _waits(call: VerbCall, pod: PodView) -> tuple[str, str] | None:
     return None if call.outcome.simulated else (pod.namespace, pod.name)
 
 
-def _is_sample(call: _Call, candidates: "_Candidates") -> bool:
+def _is_sample(call: VerbCall, candidates: "_Candidates") -> bool:
     """Return whether the scheduler may have sent only a sample of the feasible nodes."""
     return not call.outcome.simulated and SAMPLE <= len(candidates.names) < len(call.evaluator.nodes.slots)
 
 
-def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
-    matched_pod = _match(call, args.pod)
-    outcome = replace(call.outcome, pod=matched_pod.pod.uid)
+def _prioritize(call: VerbCall, args: FilterArgs) -> VerbReply:
+    matched_pod = match(call, args.pod)
+    return scored(call, matched_pod, _candidates(call, args).names if matched_pod.matched else ())
+
+
+def scored(call: VerbCall, matched_pod: MatchedPod, names: Sequence[str]) -> VerbReply:
+    """Return the scores of nodes for a pod whose policies are known. Raises TooSlowError."""
+    outcome, when = replace(call.outcome, pod=matched_pod.pod.uid), call.when
     if not matched_pod.matched:
         return VerbReply(b"[]", outcome=outcome, considered=Considered(matched_pod.pod))
-    names, when = _candidates(call, args).names, call.when
     totals = call.evaluator.score(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
     )
@@ -230,8 +236,8 @@ def _prioritize(call: _Call, args: FilterArgs) -> VerbReply:
     )
 
 
-def _preempt(call: _Call, args: PreemptArgs) -> VerbReply:
-    matched_pod, proposed = _match(call, args.pod), args.victims
+def _preempt(call: VerbCall, args: PreemptArgs) -> VerbReply:
+    matched_pod, proposed = match(call, args.pod), args.victims
     outcome = replace(call.outcome, pod=matched_pod.pod.uid, candidates=len(proposed))
     names = [*proposed]
     if matched_pod.rejected_by is not None and proposed:
@@ -248,7 +254,7 @@ def _preempt(call: _Call, args: PreemptArgs) -> VerbReply:
 
 
 def _surviving_candidates(
-    call: _Call, pod: PodView, deciding: Sequence[Matched], proposed: Mapping[str, Victims]
+    call: VerbCall, pod: PodView, deciding: Sequence[Matched], proposed: Mapping[str, Victims]
 ) -> tuple[dict[str, Victims], dict[RuleRef, list[str]], list[str]]:
     """Return the candidates that no rule rejects, the rejected ones by rule, and the unknown nodes."""
     when, evaluator, counted = call.when, call.evaluator, call.state.mirror.requests_of_placed
@@ -307,7 +313,7 @@ class _Candidates:
         )
 
 
-def _candidates(call: _Call, args: FilterArgs) -> _Candidates:
+def _candidates(call: VerbCall, args: FilterArgs) -> _Candidates:
     """Return the nodes of a request, and put full nodes into the evaluator. Raises MalformedError."""
     if args.names is not None:
         return _Candidates(call.state.node_names.names(args.names))

@@ -1,5 +1,6 @@
 """Dispatch of calls: the verb of a path, its caller and deadline, and the metrics of its outcome."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
+from fairlead.webhook.extender.rehearsals import Rehearsals
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
@@ -58,6 +60,8 @@ class Dispatcher:
     """Listeners to each decision."""
     clock: Callable[[], int] = perf_counter_ns
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
+    prioritize_ahead: bool = True
+    """Whether the reply of prioritize is computed before the call comes."""
 
     def __post_init__(self) -> None:
         metrics = self.metrics
@@ -96,7 +100,18 @@ class Dispatcher:
             "policy",
             "reason",
         )
+        counted = metrics.counter(
+            "fairlead_webhook_rehearsals",
+            "Calls of prioritize by whether their reply was computed before they came (hit), only had to be summed up "
+            "again (refreshed) or had to be computed (miss), and replies computed in vain (late, unused).",
+            "result",
+        )
         self._labels: dict[frozenset[str], str] = {}
+        self._rehearsals = (
+            Rehearsals(self.state, self.now, self.clock, counted.add, _after_others, _later)
+            if self.prioritize_ahead
+            else None
+        )
 
     def routes(self) -> Mapping[str, Handle]:
         """Return the handlers by path."""
@@ -112,7 +127,21 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
-        return self._record(call, answer(call.body, state, call.caller, when=when), state.policies)
+        rehearsals = self._rehearsals
+        if rehearsals is None:
+            return self._record(call, answer(call.body, state, call.caller, when=when), state.policies)
+        rehearsal = rehearsals.take(call.name)
+        if verb == "prioritize" and rehearsal is not None:
+            made, result = rehearsal.answer(call.body, state, call.caller, when)
+            rehearsals.count(result)
+        else:
+            made = answer(call.body, state, call.caller, when=when)
+            if verb == "prioritize" or rehearsal is not None:
+                rehearsals.count("miss" if verb == "prioritize" else "unused")
+        reply = self._record(call, made, state.policies)
+        if verb == "filter":
+            rehearsals.plan(call, reply, state)
+        return reply
 
     async def _bind(self, call: IncomingCall) -> Reply:
         found = self._context_or_reply(call, "bind")
@@ -189,6 +218,16 @@ class Dispatcher:
             }
             LOG.log(TRACE, "call.answered", extra=extra)
         return reply
+
+
+def _after_others(function: Callable[[], None]) -> None:
+    """Call a function in the turn of the event loop after the next one, which finds the calls that wait."""
+    loop = asyncio.get_running_loop()
+    loop.call_soon(loop.call_soon, function)
+
+
+def _later(seconds: float, function: Callable[[], None]) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, function)
 
 
 def _unavailable(text: bytes, outcome: Outcome) -> VerbReply:

@@ -19,7 +19,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import Classes
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.evaluate.matching import policy_set
+from fairlead.policy.evaluate.matching import Matched, policy_set
 from fairlead.policy.nodes import measured_table
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
@@ -158,6 +158,7 @@ class Comparison(RuleBasedStateMachine):
         self.now = NOW
         self.objects: dict[str, dict[str, Any]] = {}
         self.nodes = Nodes(limit=journal)
+        self.kept: tuple[PodView, Sequence[Matched], int, int, list[float]] | None = None
         self.evaluator = Evaluator(policy_set(self.policies), self.nodes, classes=Classes(entries=classes))
         for name in NAMES[:3]:
             self.nodes.put(self._seen(name, {}))
@@ -208,6 +209,28 @@ class Comparison(RuleBasedStateMachine):
     @rule(at=st.integers(0, len(PODS) - 1), names=st.lists(st.sampled_from(NAMES), unique=True))
     def is_asked(self, at: int, names: Sequence[str]) -> None:
         self._compare(PODS[at], names)
+
+    @rule(at=st.integers(0, len(PODS) - 1))
+    def scores_are_kept(self, at: int) -> None:
+        matched = self.evaluator.matching(PODS[at], "fairlead", self.now)
+        scores = self._scores(PODS[at], matched)
+        until = self.evaluator.scores_hold_until(PODS[at], matched)
+        self.kept = None if until is None else (PODS[at], matched, self.nodes.head, until, scores)
+
+    @rule()
+    def kept_scores_hold(self) -> None:
+        if self.kept is not None:
+            one, matched, head, until, scores = self.kept
+            if self.nodes.head == head and self.now < until:
+                assert self._scores(one, matched) == scores
+
+    @rule()
+    def time_passes_until_kept_scores_expire(self) -> None:
+        if self.kept is not None and self.now < self.kept[3] < NEVER:
+            self.now = self.kept[3] - 1
+
+    def _scores(self, one: PodView, matched: Sequence[Matched]) -> list[float]:
+        return self.evaluator.score(one, matched, NAMES, now=self.now, clock=Endless(), deadline_ns=NEVER)
 
     @rule()
     def has_nothing_to_do(self) -> None:
@@ -356,6 +379,21 @@ class MeasuredEqualsFresh(Comparison):
         before = self.objects.get(name, {}).get("placed", ())
         one = on_node("new", self.now - age * SECOND).pod
         self._change(name, NodeChange(pods=(one,)), placed=(*before, self.now - age * SECOND))
+
+
+def test_scores_hold_until_the_first_value_they_read_is_too_old() -> None:
+    data = [
+        {"name": name, "prometheus": {"query": "load"}, "maxAge": age} for name, age in (("x", "20s"), ("y", "60s"))
+    ]
+    nodes = Nodes()
+    nodes.put(node("n0", cpu=1.0))
+    evaluator = Evaluator(policy_set([policy(data=data, scores={"s": "data.x + data.y"})]), nodes)
+    nodes.publish({LOAD: Reading({"n0": 1.0}, NOW)}, NOW)
+    matched = evaluator.matching(PODS[0], "fairlead", NOW)
+    before, at_the_end = (scored(evaluator, PODS[0], NAMES, now=NOW + age * SECOND) for age in (0, 20))
+    until = evaluator.scores_hold_until(PODS[0], matched)
+    after = scored(evaluator, PODS[0], NAMES, now=NOW + 21 * SECOND)
+    assert (before == at_the_end, before == after, until) == (True, False, NOW + 20 * SECOND + 1)
 
 
 @pytest.fixture(autouse=True)
