@@ -71,7 +71,13 @@ def peer_running_over_tls(name: str, folder: Path, *options: str) -> Iterator[Ex
 
 @contextmanager
 def fairlead_running(
-    folder: Path, policies: Sequence[Mapping[str, Any]], kubeconfig: Path, settings: Path | None = None
+    folder: Path,
+    policies: Sequence[Mapping[str, Any]],
+    kubeconfig: Path,
+    settings: Path | None = None,
+    *,
+    options: Sequence[str] = (),
+    python: str = sys.executable,
 ) -> Iterator[Extender]:
     """Run the server, and yield it when it is ready; the folder is for its files."""
     certificates, written = _certificates(folder), folder / "policies"
@@ -81,8 +87,17 @@ def fairlead_running(
     port, probes = free_ports(2)
     files = [f"--{name}={certificates}/{file}" for name, file in _FILES.items()]
     files += [] if settings is None else [f"--settings={settings}"]
+    files += options
     address, url = f"127.0.0.1:{port}", f"http://127.0.0.1:{probes}"
-    command = [*_FAIRLEAD, "serve", f"--policies={written}", f"--listen={address}", f"--probes=127.0.0.1:{probes}"]
+    command = [
+        python,
+        "-m",
+        "fairlead",
+        "serve",
+        f"--policies={written}",
+        f"--listen={address}",
+        f"--probes=127.0.0.1:{probes}",
+    ]
     with (
         (folder / "log").open("w") as log,
         running([*command, *files, f"--kubeconfig={kubeconfig}", "--drain=0s"], log) as process,

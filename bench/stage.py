@@ -95,7 +95,9 @@ def stage_running(many: int, template: Template | None = None, name: str = CLUST
         provider.up()
         kubeconfig = provider.kubeconfig()
         with closing(Api(kubeconfig)) as api:
-            nodes.ensure(kubeconfig.parent, kubeconfig, node_template.make(many, template or _template(), seed=1))
+            nodes.ensure(
+                kubeconfig.parent, kubeconfig, node_template.make(many, template or template_of_nodes(), seed=1)
+            )
             _make_namespace(api)
             yield Stage(api, kubeconfig, many)
     finally:
@@ -138,7 +140,7 @@ def order(names: Sequence[str], number: int) -> list[str]:
 
 def _running(name: str, case: Case, stage: Stage, folder: Path) -> AbstractContextManager[Extender]:
     if name == OWN:
-        return programs.fairlead_running(folder, [_policy(case)], stage.kubeconfig)
+        return programs.fairlead_running(folder, [policy_of(case)], stage.kubeconfig)
     if name == RECORDED:
         replies = _record(case, stage, folder / "recording")
         return programs.peer_running_over_tls("limit", folder, f"-replies={replies}")
@@ -153,7 +155,7 @@ def _record(case: Case, stage: Stage, folder: Path) -> Path:
     asked = pod(0)
     asked |= {"metadata": {**asked["metadata"], "namespace": NAME}, "spec": {**asked["spec"], "priority": 0}}
     folder.mkdir()
-    with programs.fairlead_running(folder, [_policy(case)], stage.kubeconfig) as own:
+    with programs.fairlead_running(folder, [policy_of(case)], stage.kubeconfig) as own:
         for verb in ("filter", "prioritize") if case.scores else ("filter",):
             body = {"Pod": asked, "Nodes": None, "NodeNames": names}
             reply = programs.ask(own, verb, json.dumps(body).encode())
@@ -164,12 +166,13 @@ def _record(case: Case, stage: Stage, folder: Path) -> Path:
     return folder
 
 
-def _policy(case: Case) -> dict[str, Any]:
+def policy_of(case: Case) -> dict[str, Any]:
+    """Return the policy of a case."""
     plain = cluster.plain(case.filters, case.scores)
     return {**plain, "spec": {**plain["spec"], "schedulerName": NAME}}
 
 
-def _template() -> Template:
+def template_of_nodes() -> Template:
     """Return the template of the nodes: a quarter of them has another GPU."""
     gpus = [Alternative({"metadata": {"labels": {"gpu": kind}}}, weight) for kind, weight in (("a", 3), ("b", 1))]
     zones = [Alternative({"metadata": {"labels": {"zone": f"z{at}"}}}) for at in range(3)]
