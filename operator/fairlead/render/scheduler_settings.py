@@ -204,6 +204,9 @@ class SchedulerDefaults(Params):
     """Requests to the API server per second. Each pod needs two: with kube-scheduler's own 50 it places 25 a second."""
     burst: Annotated[int, Field(ge=1, le=100_000)] = 1000
     """Requests to the API server at once, before `qps` limits them."""
+    gogc: Annotated[int, Field(ge=25, le=10_000)] = 400
+    """By how many percent its heap may grow before garbage is collected (GOGC). The calls of any extender make garbage;
+    with Go's own 100 it is collected four times as often. Near the memory limit it is collected earlier (GOMEMLIMIT)."""
 
     @classmethod
     def checks(cls) -> tuple[FieldCheck, ...]:

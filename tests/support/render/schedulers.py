@@ -58,6 +58,7 @@ EVERYTHING: dict[str, Any] = {
     "parallelism": 32,
     "qps": 200,
     "burst": 300,
+    "gogc": 200,
     "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
 }
 

@@ -138,7 +138,27 @@ ROLLS: Mapping[str, Mapping[str, Any]] = {
     "parallelism": {"parallelism": 17},
     "qps": {"qps": 501},
     "burst": {"burst": 1001},
+    "garbage": {"gogc": 100},
 }
+
+
+@pytest.mark.parametrize(
+    ("limit", "soft"),
+    [
+        (None, None),
+        ("1Gi", "966367641"),
+        ("1.5Gi", "1449551462"),
+        ("200M", "180000000"),
+        ("2e8", "180000000"),
+        ("1e-3", None),
+        ("128974848000m", "116077363"),
+        ("much", None),
+    ],
+)
+def test_garbage_is_collected_before_the_memory_limit_is_reached(limit: str | None, soft: str | None) -> None:
+    (pod,) = _templates(planned(resources={"limits": {} if limit is None else {"memory": limit}}))
+    environment = {one["name"]: one.get("value") for one in pod["spec"]["containers"][0]["env"]}
+    assert (environment["GOGC"], environment.get("GOMEMLIMIT")) == ("400", soft)
 
 
 def test_pods_name_no_user_where_the_cluster_assigns_one() -> None:
