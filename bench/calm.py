@@ -34,6 +34,7 @@ from bench.stage import (
     Stage,
     entries,
     extender_running,
+    gogc_of,
     order,
     pod,
     stage_running,
@@ -104,9 +105,10 @@ def _run(stage: Stage, letter: str, name: str, pace: Pace) -> Measured:
     with tempfile.TemporaryDirectory() as text, ExitStack() as stack:
         folder = Path(text)
         stage.delete_pods()
-        extender = stack.enter_context(extender_running(name, case, stage, folder))
-        wired = entries(name, case, extender)
-        scheduler = stack.enter_context(scheduler_running(folder, stage.kubeconfig, NAME, wired, stage.nodes))
+        plain, gogc = gogc_of(name)
+        extender = stack.enter_context(extender_running(plain, case, stage, folder))
+        wired = entries(plain, case, extender)
+        scheduler = stack.enter_context(scheduler_running(folder, stage.kubeconfig, NAME, wired, stage.nodes, gogc))
         warm, many = pace.pods(_WARM_S), pace.pods(pace.seconds)
         _place(stage, scheduler, range(warm), pace)
         before = _look(scheduler, extender)
@@ -179,7 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--seconds", type=float, default=20.0, help="of each run, after the warm-up (%(default)g)")
     made.add_argument("--rounds", type=int, default=3)
     made.add_argument("--cases", default="a,b", help="(%(default)s)")
-    made.add_argument("--also", action="append", default=[], metavar="NAME", help="such as 'limit over TLS'")
+    made.add_argument(
+        "--also", action="append", default=[], metavar="NAME", help="such as 'limit over TLS' or 'bare, GOGC=100'"
+    )
     made.add_argument("--no-page", dest="page", action="store_false", help="print the section, do not write the page")
     return made
 

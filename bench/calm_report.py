@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
 
-from bench.stage import KEPT, NONE, OWN, RECORDED
+from bench.stage import GOGC, KEPT, NONE, OWN, RECORDED
 
 AIM: Final = 0.6
 """Greatest share of the time added by `bare` that Fairlead should add."""
@@ -58,7 +58,8 @@ class Part:
 
     def added(self, name: str) -> float:
         """Return how much longer the algorithm takes than with no extender, in milliseconds."""
-        return self.median(name) - self.median(NONE)
+        _, begin, percent = name.partition(GOGC)
+        return self.median(name) - self.median(f"{NONE}{begin}{percent}")
 
     def to_bare(self, name: str) -> float:
         """Return what an extender adds as a part of what `bare` adds; NaN if that is nothing."""

@@ -1,6 +1,7 @@
 """The programs that are compared: `fairlead serve`, and the peers, which are built from Go into the testbed's cache."""
 
 import json
+import os
 import ssl
 import subprocess
 import sys
@@ -107,9 +108,13 @@ def fairlead_running(
 
 
 @contextmanager
-def running(command: Sequence[object], log: Any = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: Sequence[object], log: Any = subprocess.DEVNULL, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that ends with the block."""
-    process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
+    process = subprocess.Popen(
+        [str(word) for word in command], stdout=log, stderr=log, env={**os.environ, **(environment or {})}
+    )
     try:
         yield process
     finally:

@@ -14,6 +14,7 @@ import yaml
 from bench import programs
 from bench.histogram import Totals, totals
 from bench.programs import Extender
+from fairlead.render.scheduler_settings import SchedulerDefaults
 from testbed import build
 from testbed.layout import free_ports
 from testbed.supervisor import answers
@@ -61,9 +62,14 @@ class Scheduler:
 
 @contextmanager
 def scheduler_running(
-    folder: Path, kubeconfig: Path, name: str, entries: Sequence[dict[str, Any]], many: int
+    folder: Path,
+    kubeconfig: Path,
+    name: str,
+    entries: Sequence[dict[str, Any]],
+    many: int,
+    gogc: int = SchedulerDefaults().gogc,
 ) -> Iterator[Scheduler]:
-    """Run a scheduler for that many nodes."""
+    """Run a scheduler for that many nodes, which collects garbage as rendered schedulers do."""
     (port,) = free_ports(1)
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -84,7 +90,7 @@ def scheduler_running(
         f"--cert-dir={folder}/scheduler-certificates",
         "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
     ]
-    with (folder / "scheduler.log").open("w") as log, programs.running(command, log) as process:
+    with (folder / "scheduler.log").open("w") as log, programs.running(command, log, {"GOGC": str(gogc)}) as process:
         end = time.monotonic() + _READY_S
         while not answers("127.0.0.1", port, "/healthz"):
             if process.poll() is not None or time.monotonic() > end:

@@ -18,6 +18,7 @@ from bench import cluster, programs
 from bench.programs import Extender
 from bench.scheduler import Wiring
 from bench.throughput_report import Target
+from fairlead.render.scheduler_settings import SchedulerDefaults
 from testbed import node_template, nodes
 from testbed.api import Api, Object, wait_for
 from testbed.node_template import Alternative, Pool, Template
@@ -31,6 +32,8 @@ OWN: Final = "fairlead"
 KEPT: Final = ", connection kept"
 OVER_TLS: Final = " over TLS"
 """Suffixes of the peer `limit`: variants that show what a new connection for each call costs, and TLS."""
+GOGC: Final = ", GOGC="
+"""Begin of the suffix of a variant whose scheduler collects garbage with another setting than the rendered one."""
 RECORDED: Final = "recorded replies"
 """The peer `limit` over TLS, which sends what Fairlead replied once: Fairlead without the time that it computes."""
 PODS: Final = f"/api/v1/namespaces/{NAME}/pods"
@@ -129,6 +132,12 @@ def pod(number: int) -> Object:
         "containers": [{"name": "main", "image": "main", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}],
     }
     return {"metadata": {"name": f"web-{number}", "labels": {"app": "web", "gpu": "a"}}, "spec": spec}
+
+
+def gogc_of(name: str) -> tuple[str, int]:
+    """Return the name without its setting of garbage collection, and that setting."""
+    plain, _, percent = name.partition(GOGC)
+    return plain, int(percent or SchedulerDefaults().gogc)
 
 
 def order(names: Sequence[str], number: int) -> list[str]:

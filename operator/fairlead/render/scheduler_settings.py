@@ -205,8 +205,8 @@ class SchedulerDefaults(Params):
     burst: Annotated[int, Field(ge=1, le=100_000)] = 1000
     """Requests to the API server at once, before `qps` limits them."""
     gogc: Annotated[int, Field(ge=25, le=10_000)] = 400
-    """By how many percent its heap may grow before garbage is collected (GOGC). The calls of any extender make garbage;
-    with Go's own 100 it is collected four times as often. Near the memory limit it is collected earlier (GOMEMLIMIT)."""
+    """Growth of its heap, in percent, after which it collects garbage (GOGC). The calls of any extender make garbage:
+    with Go's own 100 it collects four times as often. Near its memory limit it collects earlier (GOMEMLIMIT)."""
 
     @classmethod
     def checks(cls) -> tuple[FieldCheck, ...]:

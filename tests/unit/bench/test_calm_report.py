@@ -28,6 +28,12 @@ def test_what_is_added_is_the_difference_of_medians() -> None:
     assert part.to_bare(OWN) == 0.5
 
 
+def test_what_is_added_is_compared_with_the_scheduler_that_collects_garbage_in_the_same_way() -> None:
+    rounds = {NONE: _rounds(3.0), LIMIT: _rounds(5.0), f"{NONE}, GOGC=100": _rounds(4.0), "x, GOGC=100": _rounds(7.0)}
+    part = Part("a", "three filters reject no node", rounds)
+    assert [part.added(LIMIT), part.added("x, GOGC=100"), part.added(f"{NONE}, GOGC=100")] == [2.0, 3.0, 0.0]
+
+
 def test_the_aim_is_reached_up_to_its_value() -> None:
     assert [_part(3.0 + added).verdict for added in (2.0, 2.3, 2.5)] == ["ok", "ok", "short"]
 
