@@ -63,6 +63,10 @@ def test_nodes_fill_in_the_order_of_all_points(stage: Stage, serving: Serving, k
         stage.make_pod(f"web-{number}")
         seen.append(stage.placed(f"web-{number}"))
     assert seen == [nodes[index] for index in (1, 2, 4, 0, 3)]
+    # of the last pod the scheduler has one node left, and asks for no scores
+    ahead = sum(serving.metric("fairlead_webhook_rehearsals_total", result=one) for one in ("hit", "refreshed"))
+    assert ahead + serving.metric("fairlead_webhook_rehearsals_total", result="miss") == len(nodes) - 1
+    assert ahead > 0, "the calls are those that were expected"
 
 
 _INTREE = 200
