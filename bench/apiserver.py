@@ -7,7 +7,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -88,8 +88,9 @@ class ApiServer:
         await asyncio.gather(*left, return_exceptions=True)
 
     async def _tell(self, kind: str, events: bytes) -> None:
-        for watch in self._watches.get(kind, ()):
-            await watch.write(events)
+        for watch in [*self._watches.get(kind, ())]:
+            with suppress(ConnectionResetError):  # its client has ended
+                await watch.write(events)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         kind = request.path.rpartition("/")[2]
