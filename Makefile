@@ -23,7 +23,7 @@ TO ?= pypi
 OLDER ?= 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix test-kind bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 
 test-kind: setup ## a cluster of kind on a Docker engine of its own, as root on Linux; nothing is pulled
 	$(BIN)/pytest tests/engine --exitfirst
+
+test-cert-manager: setup ## the chart beside cert-manager's controllers, which take minutes to build
+	$(BIN)/python -m testbed build
+	$(BIN)/pytest tests/cert_manager
 
 bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
 	@$(BIN)/python -m bench $(ONLY)

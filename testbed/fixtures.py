@@ -16,6 +16,7 @@ import yaml
 
 from testbed import build, cache, node_template, nodes, process, prometheus, sandbox
 from testbed.api import Api, Object
+from testbed.cert_manager import CertManager
 from testbed.device_plugin import DevicePlugin
 from testbed.errors import ClusterError
 from testbed.layout import Layout, folder_of, free_ports, load
@@ -231,6 +232,18 @@ def metrics_server(cluster: Cluster) -> Iterator[MetricsServer]:
     if layout is None:
         pytest.skip("only beside a cluster of processes does metrics-server run on this machine")
     made = MetricsServer(layout, cluster.api)
+    made.up()
+    yield made
+    made.down()
+
+
+@pytest.fixture(scope="module")
+def cert_manager(cluster: Cluster) -> Iterator[CertManager]:
+    """cert-manager's controllers and its definitions; gone when the tests of the module end."""
+    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
+    if layout is None:
+        pytest.skip("only beside a cluster of processes do cert-manager's controllers run on this machine")
+    made = CertManager(layout, cluster.api)
     made.up()
     yield made
     made.down()

@@ -11,6 +11,7 @@ KUBERNETES = ("1.37.1", "1.36.3", "1.35.4")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 ACTIONLINT, COSIGN, CRANE, KREW = "1.7.12", "3.1.3", "0.22.1", "0.4.3"  # what checks and tries a release
+CERT_MANAGER = "1.21.2"
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 HELM_3 = "3.22.0"  # what many still have; the chart is rendered with it too
 CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
@@ -118,6 +119,7 @@ _OTHERS: dict[str, Program] = {
         Program("krew", KREW, MODULES / "krew", "sigs.k8s.io/krew/cmd/krew"),
         Program("pod", POD, MODULES / "pod", "."),
         Program("device-plugin", DEVICE_PLUGIN, MODULES / "device-plugin", "."),
+        Program("cert-manager", CERT_MANAGER, MODULES / "cert-manager", "."),
         kubernetes("kubeadm", KUBERNETES[0], MODULES / "kubeadm"),
         *map(_containerd, ("containerd", "ctr", "containerd-shim-runc-v2")),
         _cni_plugin("main", "ptp"),

@@ -84,7 +84,9 @@ def test_every_version_has_its_locked_module(version: str) -> None:
     assert dict(kubelet.variables)["k8s.io/component-base/version.gitVersion"] == f"v{version}"
 
 
-@pytest.mark.parametrize("name", ["etcd", "kwok", "helm", "kind", "metrics-server", "prometheus", "device-plugin"])
+@pytest.mark.parametrize(
+    "name", ["etcd", "kwok", "helm", "kind", "metrics-server", "prometheus", "device-plugin", "cert-manager"]
+)
 def test_what_is_not_of_kubernetes_is_the_same_for_each_version(name: str) -> None:
     assert program(name, versions.KUBERNETES[0]) == program(name, versions.KUBERNETES[-1])
 
