@@ -1,4 +1,7 @@
-"""An install without Helm, one that fails, one that is well, one after an uninstall: what remains, what is believed."""
+"""An install without Helm, one that fails, one that is well, one after an uninstall: what remains, what is believed.
+
+The first one that is well is of Helm 3, and Helm 3 and 4 take turns until Helm 3 uninstalls it.
+"""
 
 import json
 import logging
@@ -18,6 +21,7 @@ from testbed.api import wait_for
 from testbed.fixtures import Cluster
 
 LOG = logging.getLogger(__name__)
+_OPERATOR = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
 _URGENT = ("PriorityClass", "<none>", "urgent")  # of these tests
 _LEFT = {
     "schedulerextenderpolicies.fairlead.dev",
@@ -72,7 +76,7 @@ def test_an_install_whose_image_cannot_be_pulled_is_removed_and_made_again(relea
     release.helm("uninstall", "fairlead", f"--namespace={NAMESPACE}", "--wait", "--timeout=40s", *options)
     LOG.info("helm uninstall took %.0f s", time.monotonic() - begun)
     assert not _hooks(release) | _nothing_to_uninstall(release), "the hooks leave nothing"
-    release.install()
+    release.install(helm=release.helm_3)
     release.runs(2)
     wait_for("a leader to delete what keeps an uninstall from its job", lambda: not _nothing_to_uninstall(release))
     release.install(replicas=2)
@@ -90,12 +94,58 @@ def test_two_replicas_that_are_installed_warn_of_nothing(release: Release) -> No
     assert [one for one in lines if one["level"] not in ("DEBUG", "INFO")] == []
 
 
+def test_helm_3_and_helm_4_take_turns(release: Release, cluster: Cluster, namespace: str) -> None:
+    release.put("p", filters=_FILTERS)
+    release.ready("p", within="180s")
+    where = f"--namespace={NAMESPACE}"
+    again = ("upgrade", "fairlead", str(CHART), where, "--reset-then-reuse-values", "--wait", "--timeout=120s")
+
+    def by() -> str:
+        return str(cluster.api.get(_OPERATOR)["metadata"]["annotations"]["by"])
+
+    def by_hand() -> None:
+        release.kubectl("annotate", "--overwrite", "deployment/fairlead", where, "by=hand")
+
+    def revision() -> str:
+        return str(json.loads(release.helm("get", "metadata", "fairlead", where, "--output=json"))["revision"])
+
+    before = release.uids(OPERATOR)
+    release.helm_3(*again, "--set=podAnnotations.by=helm-3,deploymentAnnotations.by=helm-3")
+    release.runs(2, but=before)
+    stage = Stage(api=cluster.api, name=namespace, start_scheduler=lambda _: str)
+    stage.open()
+    stage.make_pods(["a"], scheduler="fairlead")
+    assert stage.placed("a") == release.nodes[0]
+    assert "2 of 2 replicas ready" in release.helm_3("test", "fairlead", where, "--timeout=120s", aside=True)
+
+    pods = release.uids(OPERATOR)
+    by_hand()
+    release.helm(*again, "--set=deploymentAnnotations.by=helm-4")
+    assert by() == "helm-4", "Helm 4 goes on as Helm 3 does, and there is no conflict"
+    of_helm_4 = revision()
+    by_hand()
+    server = (*again, "--server-side=true", "--set=deploymentAnnotations.by=server-side")
+    said = refused(lambda: release.helm(*server))
+    assert 'conflict with "kubectl-annotate" using apps/v1: .metadata.annotations.by' in said
+    release.helm(*server, "--force-conflicts")
+    assert by() == "server-side"
+    of_server = revision()
+    release.helm_3("rollback", "fairlead", of_helm_4, where, "--wait", "--timeout=120s")
+    assert by() == "helm-4"
+    release.helm("rollback", "fairlead", of_server, where, "--wait", "--timeout=120s")
+    assert by() == "server-side"
+    assert release.uids(OPERATOR) == pods, "what takes turns restarts nothing"
+    assert release.condition("p", "Ready")[0] == "True"
+    cluster.api.delete(stage.path)
+
+
 def test_after_an_uninstall_nothing_is_ready_until_pods_are_placed_again(
     release: Release, cluster: Cluster, namespace: str
 ) -> None:
     release.put("p", filters=_FILTERS)
     release.ready("p", within="180s")
-    release.uninstall()
+    release.uninstall(release.helm_3)
+    wait_for("what belongs to what has gone to go, too", lambda: _left(release) <= _LEFT)
     assert release.condition("p", "Ready")[:2] == ("False", "Uninstalled")
     assert "servingGeneration" not in cluster.api.get(f"{POLICIES}/p")["status"]
     assert "Uninstalled" in release.kubectl("get", "sep", "p")
@@ -147,8 +197,13 @@ def test_an_uninstall_whose_image_cannot_be_pulled_deletes_nothing_and_is_made_b
     assert "done; 1 policy and the CustomResourceDefinition remain" in capsys.readouterr().out
     release.helm("uninstall", "fairlead", where, "--no-hooks", "--wait", "--timeout=60s")
     assert release.condition("p", "Ready")[:2] == ("False", "Uninstalled")
-    left = {one[2] for one in release.everything() - release.before - {_URGENT}}
-    assert left == _LEFT
+    assert _left(release) == _LEFT
+
+
+def _left(release: Release) -> set[str]:
+    """Names of what there was not before, but in namespaces of pods of tests."""
+    found = release.everything() - release.before - {_URGENT}
+    return {one[2] for one in found if not any(part.startswith("test-") for part in one[1:])}
 
 
 def _hooks(release: Release) -> set[tuple[str, ...]]:

@@ -81,16 +81,23 @@ class Release:
         """Call it; what it printed."""
         return caller(build.build([program("helm")])["helm"], self.cluster.kubeconfig, inside=self.inside)
 
+    @cached_property
+    def helm_3(self) -> Kubectl:
+        """Call Helm 3; what it printed."""
+        return caller(build.build([program("helm-3")])["helm-3"], self.cluster.kubeconfig, inside=self.inside)
+
     @property
     def api(self) -> Api:
         """The cluster's."""
         return self.cluster.api
 
-    def install(self, *schedulers: Object, chart: Path | str = CHART, **more: object) -> None:
+    def install(
+        self, *schedulers: Object, chart: Path | str = CHART, helm: Kubectl | None = None, **more: object
+    ) -> None:
         """Have it, with these schedulers listed in its settings and with more values, from a folder or a registry."""
         where = (f"--namespace={NAMESPACE}", "--create-namespace", "--wait", "--timeout=120s")
         source = [str(chart), *(["--plain-http"] if str(chart).startswith("oci://127.0.0.1:") else [])]
-        self.helm("upgrade", "--install", "fairlead", *source, *where, *self.values(*schedulers, **more))
+        (helm or self.helm)("upgrade", "--install", "fairlead", *source, *where, *self.values(*schedulers, **more))
 
     def manifests(self) -> str:
         """Installed manifests, as they are kept in Git, without hooks."""
@@ -104,10 +111,10 @@ class Release:
         values = {"image": image, "drainSeconds": 2, "schedulers": [*schedulers], **self.own_values, **more}
         return [f"--set-json={key}={json.dumps(value)}" for key, value in values.items()]
 
-    def uninstall(self) -> str:
+    def uninstall(self, helm: Kubectl | None = None) -> str:
         """Have it no more; what helm said."""
         where = (f"--namespace={NAMESPACE}", "--wait", "--timeout=300s")
-        return self.helm("uninstall", "fairlead", *where, aside=True)
+        return (helm or self.helm)("uninstall", "fairlead", *where, aside=True)
 
     def delete_crd(self) -> None:
         """Delete the definition of policies, and with it all policies."""
