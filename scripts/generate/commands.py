@@ -15,7 +15,8 @@ The help of `fairlead` and of each command; `make crds` generates this page. Wit
 command also runs as `kubectl fairlead COMMAND`.
 
 `fairlead help COMMAND` prints the help of a command, `fairlead --version` the version. Where a command takes FILE as an
-argument, it also takes `-f FILE`, as kubectl does.
+argument, it also takes `-f FILE`, as kubectl does. An option with `...` takes several values, and may be repeated:
+`--policies a.yaml b.yaml` and `--policies a.yaml --policies b.yaml` are the same.
 
 An error is one line on standard error that says what to do. `-o json` and `-o yaml` print the same [object](json.md);
 later versions may add fields but remove none. Commands read a cluster with the permissions of the kubeconfig's user,
@@ -76,7 +77,7 @@ def _place(one: argparse.Action) -> str:
 
 
 def _option(one: argparse.Action) -> str:
-    return ", ".join(one.option_strings) + ("" if one.nargs == 0 else f" {_metavar(one)}")
+    return ", ".join(one.option_strings) + ("" if one.nargs == 0 else f" {_place(one)}")
 
 
 def _metavar(one: argparse.Action) -> str:

@@ -27,13 +27,20 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "--from",
         nargs="+",
+        action="extend",
         metavar="FILE|DIR|live",
         required=True,
         dest="before",
         help="the policies before the change; live: those of the cluster, to which the files of --to are applied",
     )
     parser.add_argument(
-        "--to", nargs="+", metavar="FILE|DIR", required=True, dest="after", help="the policies after the change"
+        "--to",
+        nargs="+",
+        action="extend",
+        metavar="FILE|DIR",
+        required=True,
+        dest="after",
+        help="the policies after the change",
     )
     add_pods(parser)
     add_cluster(parser)

@@ -42,6 +42,8 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument(
         "-f",
         "--filename",
+        action="append",
+        default=[],
         metavar="FILE|DIR|-",
         help="explain the pod in this file, or the template of a workload, as if it were in the cluster",
     )

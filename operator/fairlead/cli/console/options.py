@@ -55,8 +55,9 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshot",
         nargs="+",
+        action="extend",
         metavar="FILE|DIR|live",
-        default=["live"],
+        default=[],
         help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig (default: live)",
     )
     _add_data(parser)
@@ -72,16 +73,16 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 def repeated(options: argparse.Namespace) -> str:
     """Return the options of `add_policies` and `add_cluster` as they were given, for a command that is suggested."""
     words = ["--policies", *options.policies] if options.policies else []
-    if options.snapshot != ["live"]:
+    if options.snapshot not in ([], ["live"]):
         words += ["--snapshot", *options.snapshot]
     single = {
-        "--data": options.data,
         "--prometheus-token": options.prometheus_token,
         "--now": options.now,
         "--kubeconfig": options.kubeconfig,
         "--context": options.context,
     }
-    pairs = [*(("--prometheus", server) for server in options.prometheus), *single.items()]
+    several = {"--data": options.data, "--prometheus": options.prometheus}
+    pairs = [*((option, one) for option, given in several.items() for one in given), *single.items()]
     for option, value in pairs:
         if value:
             words += [option, str(value)]
@@ -94,6 +95,7 @@ def add_policies(parser: argparse.ArgumentParser, *, required: bool = False) -> 
     parser.add_argument(
         "--policies",
         nargs="+",
+        action="extend",
         metavar="FILE|DIR|live",
         default=[],
         required=required,
@@ -106,6 +108,7 @@ def add_pods(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pods",
         nargs="+",
+        action="extend",
         metavar="FILE|DIR|live",
         default=[],
         help="pods to simulate, and workloads, whose templates count as their replicas; live: those that wait for a "
@@ -117,8 +120,11 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives measured values."""
     parser.add_argument(
         "--data",
+        action="append",
         metavar="FILE",
-        help='values of nodes that policies read from elsewhere: {"POLICY": {"ENTRY": {"values": {"NODE": 0.4}}}}',
+        default=[],
+        help='values of nodes that policies read from elsewhere: {"POLICY": {"ENTRY": {"values": {"NODE": 0.4}}}}; '
+        "may be repeated",
     )
 
 
@@ -129,7 +135,7 @@ def _add_prometheus(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="NAME=URL",
         default=[],
-        help="ask this server for the values of entries that name it as server; may be given several times",
+        help="ask this server for the values of entries that name it as server; may be repeated",
     )
     parser.add_argument("--prometheus-token", metavar="FILE", help="file with your bearer token for these servers")
 

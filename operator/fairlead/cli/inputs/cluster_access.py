@@ -94,16 +94,21 @@ def cluster_access(arguments: argparse.Namespace, options: Sequence[PolicyOption
 
 def live_parts(arguments: argparse.Namespace, options: Sequence[PolicyOption]) -> tuple[bool, bool]:
     """Return whether the objects, and whether policies, are those of the cluster. Raises CommandError."""
-    objects, policies = is_live("--snapshot", arguments.snapshot), any(one.is_live for one in options)
+    objects, policies = objects_are_live(arguments), any(one.is_live for one in options)
     if not objects and any(not one.names for one in options):
         raise CommandError("--snapshot files hold no policies: also give --policies FILE, or --policies live")
     return objects, policies
+
+
+def objects_are_live(arguments: argparse.Namespace) -> bool:
+    """Return whether the objects are those of the cluster, as without --snapshot. Raises CommandError."""
+    return not arguments.snapshot or is_live("--snapshot", arguments.snapshot)
 
 
 def is_live(option: str, names: Sequence[str]) -> bool:
     """Return whether an option names the cluster instead of files. Raises CommandError if it names both."""
     if _LIVE not in names:
         return False
-    if [*names] != [_LIVE]:
+    if {*names} != {_LIVE}:
         raise CommandError(f"{option} {' '.join(names)}: give either files or {_LIVE}")
     return True

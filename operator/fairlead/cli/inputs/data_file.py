@@ -36,15 +36,15 @@ class FileValues:
     document: ValuesDocument
 
 
-def file_values(name: str | None, policies: Sequence[CompiledPolicy]) -> list[FileValues]:
-    """Return the values of a file; none without a file. Raises CommandError, which names the field."""
-    return [] if name is None else [*_file_values(name, policies)]
+def file_values(names: Iterable[str], policies: Sequence[CompiledPolicy]) -> list[FileValues]:
+    """Return the values of files. Raises CommandError, which names the field."""
+    return [one for name in names for one in _file_values(name, policies)]
 
 
 def read_data_file(
     values: Iterable[FileValues], nodes: Iterable[str], now: int, *, noted: Iterable[CompiledPolicy] | None = None
 ) -> MeasuredInput:
-    """Return the values of a file by their polls; those without a time are of now. Raises CommandError.
+    """Return the values of files by their polls; those without a time are of now. Raises CommandError.
 
     Only what values of these policies lack is `noted`; None: of all policies.
     """

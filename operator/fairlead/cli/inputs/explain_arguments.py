@@ -20,9 +20,11 @@ def named_object(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]
         return None, ""
     if options.all_namespaces:
         options.parser.error("-A is for --pending: to explain a pod, give its namespace as -n NAME")
+    if len(options.filename) > 1:
+        options.parser.error("argument -f/--filename: give one file, explain is for one pod")
     words: list[str] = options.pod
     if not words:
-        if options.filename is None:
+        if not options.filename:
             options.parser.error("the following arguments are required: pod/NAME, or -f FILE, or --pending")
         return None, ""
     *kinds, last = words
@@ -36,7 +38,7 @@ def named_object(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]
 
 
 def _check_pending(options: argparse.Namespace) -> None:
-    if options.pod or options.filename is not None:
+    if options.pod or options.filename:
         options.parser.error("--pending is for all pods that wait: leave out the pod")
     if options.node:
         options.parser.error("--node is for one pod: leave out --pending")

@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.api.closest_name import closest_name
 from fairlead.cli.console.exits import CommandError
-from fairlead.cli.inputs.cluster_access import ClusterAccess, is_live
+from fairlead.cli.inputs.cluster_access import ClusterAccess, objects_are_live
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
     pending_pods,
@@ -60,7 +60,7 @@ class ExplainTarget:
         return await self._of_workload(self.kind, snapshot, where)
 
     async def _of_workload(self, kind: WorkloadKind, snapshot: Snapshot, where: str) -> Sequence[Pod]:
-        if is_live("--snapshot", self.access.options.snapshot):
+        if objects_are_live(self.access.options):
             self.workload = await self._read(kind)
             self.ref = self.workload.ref
         else:
@@ -114,15 +114,15 @@ def target_of(access: ClusterAccess, kind: WorkloadKind | None, name: str) -> Ex
         return ExplainTarget(
             access, "" if options.all_namespaces else namespace or _default(options, access), pending=True
         )
-    if options.filename is None:
+    if not options.filename:
         return ExplainTarget(access, namespace or _default(options, access), name, kind)
-    pod = pod_in_file(options.filename, namespace or _default(options, access), name)
+    pod = pod_in_file(options.filename[0], namespace or _default(options, access), name)
     return ExplainTarget(access, pod.key[0], pod.key[1], in_file=pod)
 
 
 def _default(options: argparse.Namespace, access: ClusterAccess) -> str:
     """Return the namespace of the kubeconfig; "" for that of files, which are all in what was given."""
-    return access.login.namespace if is_live("--snapshot", options.snapshot) else ""
+    return access.login.namespace if objects_are_live(options) else ""
 
 
 def _missing(ref: WorkloadRef, where: str, names: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.console.output import with_progress
 from fairlead.cli.inputs import caveats
-from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption, is_live, live_parts
+from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption, is_live, live_parts, objects_are_live
 from fairlead.cli.inputs.cluster_reader import (
     HERE,
     LiveObjects,
@@ -226,9 +226,7 @@ def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], SelectPods]
                 return pods_of_schedulers(snapshot, policies)
             if not is_live("--pods", names):
                 return pods_of(snapshot_of(names), ", ".join(names))
-            read = (
-                snapshot if is_live("--snapshot", access.options.snapshot) else await read_pods(await access.client())
-            )
+            read = snapshot if objects_are_live(access.options) else await read_pods(await access.client())
             return waiting_pods(read, policies)
 
         return select

@@ -1,5 +1,6 @@
 """Habits from kubectl, Helm and Python programs: what people type without thinking does what they expect."""
 
+import argparse
 import json
 from itertools import count
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Final
 import pytest
 
 from fairlead import __version__
+from fairlead.cli.console.options import repeated
 from fairlead.cli.main import main, parser
 from support.policy.lint import GOOD
+from support.simulation.snapshot import listed, node, pod
 
 NOTHING: Final = "kind: List\nitems: []\n"
 CLUSTER: Final = str(Path(__file__).parents[4] / "examples" / "clusters" / "gpus.yaml")
@@ -208,3 +211,96 @@ def test_a_long_run_without_a_terminal_says_how_far_it_is(
         (here / f"{name}.test.yaml").write_text(f"policies: [{name}.yaml]\n{case}")
     assert main(asked) in (0, 1)
     assert want in capsys.readouterr().err
+
+
+def test_each_option_that_takes_several_values_may_be_repeated() -> None:
+    (commands,) = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    several = {
+        f"{name} {option.option_strings[-1]}": option
+        for name, command in commands.choices.items()
+        for option in command._actions
+        if option.option_strings and option.nargs == "+"
+    }
+    assert {"simulate --policies", "diff --from", "diff --to", "explain --snapshot"} <= {*several}
+    assert [name for name, one in several.items() if not isinstance(one, argparse._ExtendAction)] == []
+    assert [name for name, one in several.items() if one.default] == [], "values would be added to the default"
+
+
+PLACE: Final = """
+apiVersion: fairlead.dev/v1alpha1
+kind: SchedulerExtenderPolicy
+metadata: {name: NAME}
+spec:
+  filters: [{name: it, expression: "node.metadata.name != 'NODE'", reason: not NODE}]
+"""
+
+
+@pytest.fixture
+def halves(here: Path) -> Path:
+    """Write two policies, two halves of a cluster and two files of pods."""
+    for at, name in enumerate("ab"):
+        Path(f"{name}.yaml").write_text(PLACE.replace("NAME", name).replace("NODE", f"n-{name}"))
+        Path(f"none-{name}.yaml").write_text(PLACE.replace("NAME", name).replace("NODE", "none"))
+        Path(f"c-{name}.json").write_text(json.dumps(listed(node(f"n-{name}"), pod(f"on-{at}", on=f"n-{name}"))))
+        Path(f"q-{name}.json").write_text(json.dumps(listed(pod(f"q-{name}"))))
+    return here
+
+
+def _given(option: str, *names: str, repeated: bool) -> list[str]:
+    return [word for one in names for word in (option, one)] if repeated else [option, *names]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_files_in_one_option_or_in_several(halves: Path, capsys: pytest.CaptureFixture[str], *, repeated: bool) -> None:
+    rest = [
+        *_given("--snapshot", "c-a.json", "c-b.json", repeated=repeated),
+        *_given("--pods", "q-a.json", "q-b.json", repeated=repeated),
+        *("-o", "json"),
+    ]
+    assert main(["simulate", *_given("--policies", "a.yaml", "b.yaml", repeated=repeated), *rest]) == 0
+    pods = json.loads(capsys.readouterr().out)["pods"]
+    assert [(one["name"], one["policies"]) for one in pods] == [("q-a", ["a", "b"]), ("q-b", ["a", "b"])]
+    assert [each["reasons"] for each in pods[0]["nodes"]] == [["not n-a"], ["not n-b"]]
+    before = _given("--from", "a.yaml", "b.yaml", repeated=repeated)
+    after = _given("--to", "none-a.yaml", "none-b.yaml", repeated=repeated)
+    assert main(["diff", *before, *after, *rest]) == 1
+    changed = json.loads(capsys.readouterr().out)["pods"]
+    assert [[each["node"] for each in one["gained"]] for one in changed] == [["n-a", "n-b"], ["n-a", "n-b"]]
+
+
+def test_a_hint_repeats_options_that_were_repeated() -> None:
+    asked = ["--policies", "a.yaml", "--policies", "b.yaml", "--data", "v.json", "--data", "w.json"]
+    given = parser().parse_args(["explain", "pod/a", *asked, "--snapshot", "c.json", "--snapshot", "d.json"])
+    assert repeated(given) == "--policies a.yaml b.yaml --snapshot c.json d.json --data v.json --data w.json"
+    assert repeated(parser().parse_args(["explain", "pod/a", "--snapshot", "live"])) == ""
+
+
+@pytest.mark.parametrize(("more", "fault"), [(["a.yaml"], "give either files or live"), (["live"], "no.config: ")])
+def test_live_and_files_in_a_repeated_option(
+    halves: Path, capsys: pytest.CaptureFixture[str], more: list[str], fault: str
+) -> None:
+    asked = ["simulate", "--policies", "live", "--kubeconfig", "no.config"]
+    assert main([*asked, *_given("--policies", *more, repeated=True)]) == 2
+    assert fault in capsys.readouterr().err
+
+
+def test_values_of_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = "  data: [{name: load, prometheus: {query: up}, maxAge: 5m}]\nspec:\n"
+    Path("p.yaml").write_text(
+        PLACE.replace("NAME", "p")
+        .replace("spec:\n", f"spec:\n{data}".removesuffix("spec:\n"))
+        .replace("node.metadata.name != 'NODE'", "data.load < 0.5")
+    )
+    Path("c.json").write_text(json.dumps(listed(node("n1"), node("n2"), pod("a"))))
+    for name, value in ("n1", 0.1), ("n2", 0.9):
+        Path(f"{name}.json").write_text(json.dumps({"p": {"load": {"values": {name: value}}}}))
+    asked = ["simulate", "--policies", "p.yaml", "--snapshot", "c.json", "-o", "json"]
+    assert main([*asked, "--data", "n1.json", "--data", "n2.json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["pods"]
+    assert [each["passed"] for each in found["nodes"]] == [True, False]
+
+
+def test_explain_takes_one_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("later.yaml").write_text(LATER)
+    assert _ended(["explain", "-f", "later.yaml", "-f", "later.yaml", *FILES]) == 2
+    assert "give one file, explain is for one pod" in capsys.readouterr().err

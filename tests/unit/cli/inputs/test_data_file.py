@@ -21,7 +21,7 @@ POLL: Final = PrometheusPoll("default", "load", "instance", None, 15)
 def test_the_values_of_a_file_are_those_of_its_polls(tmp_path: Path) -> None:
     file = tmp_path / "d.yaml"
     file.write_text("p: {load: {at: '2027-01-15T12:00:00Z', values: {a: 0.4}}}")
-    values = file_values(str(file), [policy(data={"load": QUERY})])
+    values = file_values([str(file)], [policy(data={"load": QUERY})])
     found = read_data_file(values, ["a", "b"], NOW)
     assert found.readings[POLL].values == {"a": 0.4}
     assert found.readings[POLL].times == {"a": 1800014400 * 10**9}
@@ -31,7 +31,7 @@ def test_the_values_of_a_file_are_those_of_its_polls(tmp_path: Path) -> None:
         f"{file}: p.load has no value for A",
         f"{file}: p.load has values for a, and no node has such a name",
     ]
-    assert file_values(None, []) == []
+    assert file_values([], []) == []
 
 
 WRONG: Final = {
@@ -55,7 +55,7 @@ def test_an_error_names_the_field(tmp_path: Path, text: str, want: str) -> None:
     (file := tmp_path / "d.yaml").write_text(text)
     data: dict[str, Any] = {"load": QUERY, "own": {"nodeLabel": {"key": "example.com/own"}}}
     with pytest.raises(CommandError, match=r"d\.yaml: ") as raised:
-        file_values(str(file), [policy(data=data)])
+        file_values([str(file)], [policy(data=data)])
     assert want in str(raised.value)
 
 
