@@ -73,7 +73,7 @@ test-matrix: setup ## the tests that need a cluster, on the older versions of Ku
 test-kind: setup ## a cluster of kind on a Docker engine of its own, as root on Linux; nothing is pulled
 	$(BIN)/pytest tests/engine --exitfirst
 
-test-cert-manager: setup ## the chart beside cert-manager's controllers, which take minutes to build
+test-cert-manager: setup ## the chart beside cert-manager's controllers, which take minutes to build: certificates, a renewal
 	$(BIN)/python -m testbed build
 	$(BIN)/pytest tests/cert_manager
 

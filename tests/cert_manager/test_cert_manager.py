@@ -1,26 +1,31 @@
-"""The chart with `tls.mode` CertManager beside cert-manager's controllers: installed, and used.
+"""The chart with `tls.mode` CertManager beside cert-manager's controllers: installed, renewed under load, upgraded.
 
 `make test-cert-manager` runs this: cert-manager takes minutes to build, so that `make test` does not build it.
 """
 
 import base64
+import logging
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from cryptography import x509
 
 from fairlead.pki.identities import OPERATOR as LEADER
 from fairlead.pki.identities import scheduler_identity
+from fairlead.render.plan import TLS_FOLDER
 from support.chart.chart import NAMESPACE
-from support.chart.release import HOOKS, OPERATOR, PODS, Release, document, refused, released
+from support.chart.release import HOOKS, OPERATOR, PODS, SCHEDULER, Release, document, processes, refused, released
 from support.stream import Follow, Stream, table
 from testbed import tables
 from testbed.api import Api, wait_for
 from testbed.cert_manager import CERTIFICATES, ISSUER, CertManager, is_ready
 from testbed.fixtures import Cluster
 
+LOG = logging.getLogger(__name__)
 _STREAM = "stream"
 _LABEL = "node.metadata.labels[?'pool'].orValue('')"
 _FILTERS = [{"name": "pool", "expression": f"{_LABEL} == pod.metadata.labels['pool']", "reason": "another pool"}]
@@ -37,6 +42,9 @@ _NAMES = {
 _REFUSED = re.compile(r'^fairlead_webhook_refused_total\{(?!reason="admission: )(.*)\} (?!0\.0$)(\S+)$', re.MULTILINE)
 """Without those of the check of policies: the API server does not trust it before its authority is injected."""
 _SERVED = re.compile(r'^fairlead_webhook_request_duration_seconds_count\{.*verb="filter".*\} [1-9]', re.MULTILINE)
+_ENDS = re.compile(r'^fairlead_certificate_expiration_timestamp_seconds\{certificate="server"\} (\S+)$', re.MULTILINE)
+_SEEN_WITHIN_S = 180
+"""The kubelet looks for changed Secrets every minute or two."""
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +101,59 @@ def test_pods_are_placed_as_a_policy_says(release: Release, stream: Stream) -> N
     with stream.through("pods placed with certificates of cert-manager"):
         stream.flow(5)
     assert _refused_calls(release) == {}
+
+
+def test_certificates_are_renewed_without_a_failed_call(
+    release: Release, stream: Stream, cert_manager: CertManager
+) -> None:
+    rolled = release.rolled()
+    with stream.through("every certificate renewed by cert-manager"):
+        _renew(release, cert_manager)
+        stream.flow(5)
+    assert release.rolled() == rolled, "the same authority signs: no scheduler rolls"
+    release.ready("pools")
+    assert _refusal(release, _BAD), "the API server trusts the new certificate, too"
+    assert _refused_calls(release) == {}
+
+
+def test_an_upgrade_leaves_the_injected_authority(release: Release, stream: Stream) -> None:
+    rolled, old = release.rolled(), release.uids(OPERATOR)
+    with stream.through("an upgrade: every replica anew, called with the new certificates"):
+        release.install({"name": "fairlead"}, podAnnotations={"upgraded": "yes"})
+        release.runs(2, but=old)
+        release.ready("pools")
+        stream.flow(5)
+    assert release.rolled() == rolled
+    assert _bundles(release) == {_authority(release)}
+    assert _refusal(release, _BAD)
+    assert _refused_calls(release) == {}
+
+
+def _renew(release: Release, cert_manager: CertManager) -> None:
+    """Have all certificates issued anew, and wait until each side shows its new one."""
+    begun, before = time.monotonic(), {name: _pem(release, name) for name in _NAMES}
+    for name in _NAMES:
+        cert_manager.renew(NAMESPACE, name)
+    wait_for("new ones", lambda: all(_pem(release, name) != before[name] for name in _NAMES), timeout_s=60)
+    LOG.info("issued anew after %.1f s", time.monotonic() - begun)
+    pods = [*release.pods(OPERATOR), *release.pods(SCHEDULER)]
+    for pod in pods:  # the kubelet looks at pods that change at once, at others within a minute or two
+        release.api.patch(f"{PODS}/{pod['metadata']['name']}", {"metadata": {"annotations": {"look": "now"}}})
+    new = _pem(release, _SCHEDULER)
+    files = [
+        Path(f"/proc/{one.pid}/root{TLS_FOLDER}/tls.crt")
+        for pod in release.pods(SCHEDULER)
+        for one in processes(pod["status"]["podIP"], "POD_IP")
+    ]
+    wait_for("schedulers to have it", lambda: {one.read_bytes() for one in files} == {new}, timeout_s=_SEEN_WITHIN_S)
+    ends = _certificate(release, _SERVER).not_valid_after_utc.timestamp()
+    wait_for("replicas to use theirs", lambda: _ends(release) == {ends}, timeout_s=_SEEN_WITHIN_S)
+    LOG.info("in use after %.1f s", time.monotonic() - begun)
+
+
+def _ends(release: Release) -> set[float]:
+    """Times at which the certificates end that replicas show to callers."""
+    return {float(at) for page in _pages(release).values() for at in _ENDS.findall(page)}
 
 
 def _pem(release: Release, secret: str) -> bytes:
