@@ -22,11 +22,14 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     "matchConditions": "match.conditions",
     "labels": "podSelector.matchLabels",
 }
+_OTHER_NAMES_OF_EXPRESSION: Final = frozenset({"cel", "condition", "expr", "rule"})
 
 
 def for_field(path: FieldPath, model: type[Params], at: FieldPath) -> str:
     """Return a hint for a field that does not exist in its place, in the part of an object at a path."""
     name, fields = str(path[-1]), fields_at(path[:-1], model)
+    if name in _OTHER_NAMES_OF_EXPRESSION and "expression" in fields:
+        return "did you mean expression?"
     if places := [place for place in _places(model).get(name, ()) if place != path[:-1]]:
         above = tuple(segment for segment in at if isinstance(segment, str))
         return f"it belongs in {_listed([above + place for place in places])}"

@@ -1,7 +1,8 @@
 """Comparison of a case's expectations with the actual results: the differences and the rules that caused them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.policy.explain.explanation import NodeExplained, RuleExplained, Step
@@ -77,6 +78,7 @@ class Actual:
     """Outcomes of rules, for the coverage."""
 
 
+NO_MATCH: Final = "No policy matches this pod."
 _HUNDREDTH = 0.005 + 1e-9
 
 
@@ -100,7 +102,14 @@ class Difference:
 
 
 def differences(expect: Expect, answer: Actual) -> list[Difference]:
-    """Return all differences."""
+    """Return all differences; the first says so if no policy matches the pod, which is then behind all of them."""
+    found = _differences(expect, answer)
+    if found and not answer.policies:
+        found[0] = replace(found[0], notes=(*found[0].notes, NO_MATCH), others=found[0].others or answer.others)
+    return found
+
+
+def _differences(expect: Expect, answer: Actual) -> list[Difference]:
     return [
         *_policies(expect, answer),
         *_passed(expect, answer),

@@ -321,3 +321,10 @@ def test_a_status_is_not_looked_at() -> None:
 def test_errors_come_in_the_order_of_the_fields() -> None:
     numbers = [error.path[2] for error in errors_of(policy(filters=[{"name": "A", "expression": "true"}] * 20))]
     assert all(int(one) <= int(other) for one, other in pairwise(numbers))
+
+
+@pytest.mark.parametrize("name", ["expr", "cel", "rule", "condition"])
+@pytest.mark.parametrize("rules", ["filters", "scores"])
+def test_other_names_of_an_expression_lead_to_it(name: str, rules: str) -> None:
+    said = [str(one) for one in errors_of(policy(**{rules: [{"name": "a", name: "true"}]}))]
+    assert said == [f"spec.{rules}[0].{name}: there is no such field; did you mean expression?"]

@@ -19,12 +19,13 @@ _OPERATORS: Final = {
     **dict.fromkeys(("and", "AND", "&"), "&&"),
     **dict.fromkeys(("or", "OR", "|"), "||"),
     **dict.fromkeys(("not", "NOT"), "!"),
-    **dict.fromkeys(("=", "==="), "=="),
-    **dict.fromkeys(("!==", "<>"), "!="),
-    "=<": "<=",
+    **dict.fromkeys(("=", "===", "= =", ":="), "=="),
+    **dict.fromkeys(("!==", "<>", "=!", "=!=", "! ="), "!="),
+    **dict.fromkeys(("=<", "< ="), "<="),
+    "> =": ">=",
     "?.": ".?",
     "??": ".orValue(...)",
-    "=~": ".matches('...')",
+    **dict.fromkeys(("=~", "~="), ".matches('...')"),
     "!~": "!(... .matches('...'))",
     "not in": "!(... in ...)",
     "if": "condition ? one : other",
@@ -37,7 +38,7 @@ _SLIP: Final = re.compile(
     r"|(?P<comment>(?<!\w)\#)"
     r"|(?P<end>;)"
     r"|(?P<arrow>->|=>)"
-    r"|(?P<sign>===|!==|<>|=<|=~|!~|\?\?|(?<=[\w\])])\?\.|(?<![=!<>])=(?![=>])|(?<!&)&(?!&)|(?<!\|)\|(?!\|))"
+    r"|(?P<sign>===|!==|<>|:=|~=|(?<![=!<>])(?:=!=?|[=!<>]\s++=(?![=>]))|=<|=~|!~|\?\?|(?<=[\w\])])\?\.|(?<![=!<>])=(?![=>])|(?<!&)&(?!&)|(?<!\|)\|(?!\|))"
     r"|(?P<template>\{\{|\$[{(]?)"
     r"|(?P<character>[`\u2018-\u201e\xab\xbb\xa0\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff\u2010-\u2015\u2212])"
     r"|(?P<dot>(?<![\w.])\d++\.(?![\d.]))"
@@ -294,7 +295,6 @@ def _amount(text: str, before: str, part: tuple[int, int]) -> Hints:
         yield Rewriting(f"write `duration('{text}')`", f"duration('{text}')", part)
         return
     quantity = text.removesuffix("B")
-    number = to_float(quantity)
-    if number is not None:
+    if (number := to_float(quantity)) is not None:
         hint = f"write `{number}`, or `quantity('{quantity}')` beside a quantity"
         yield Rewriting(hint, repr(number), part)

@@ -20,7 +20,8 @@ def add_to(commands: "Commands") -> None:
         help="show which pods a change of policies affects",
         description="Compare two versions of policies: which pods lose nodes, gain nodes or prefer other nodes, and "
         "because of which rule. Each pod is simulated as by `fairlead simulate`. Nothing is changed anywhere. Exit "
-        "code: 0 if no pod is affected, 1 if a pod is affected or a policy has errors, 2 if an input cannot be read.",
+        "code: 0 if no pod is affected, also if there is none to compare, 1 if a pod is affected or a policy has "
+        "errors, 2 if an input cannot be read.",
         epilog="Examples: what an edit would change in this cluster: `fairlead diff --from live --to gpu.yaml`; two "
         "versions in a repository: `fairlead diff --from main/policies --to policies --snapshot now.json`.",
     )
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
     cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
     pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
-    others = notes_on_schedulers((pod.scheduler for pod in pods), cluster.concerned)
+    others = notes_on_schedulers(cluster.schedulers(), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]
     notes = [*cluster.notes(), *others, *dict.fromkeys(notes_on_skipped(skipped))]
     found = (diff_placement(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     cluster = read_cluster(access, [option], pods_to_check(options.pods))
     [version] = cluster.versions
     pods, simulation = cluster.pods, cluster.simulation()
-    others = notes_on_schedulers((pod.scheduler for pod in pods), version.policies.policies)
+    others = notes_on_schedulers(cluster.schedulers(), version.policies.policies)
     notes = [*cluster.notes(), *others, *notes_on_skipped(version.skipped)]
     out = output()
     of_rules, flat = RuleNotes(simulation), FlatScores(simulation)

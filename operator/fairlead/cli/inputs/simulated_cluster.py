@@ -31,6 +31,7 @@ from fairlead.cli.inputs.simulation_inputs import (
     pods_of,
     pods_of_schedulers,
     policies_of,
+    schedulers_of,
     snapshot_of,
     waiting_pods,
 )
@@ -85,6 +86,10 @@ class SimulatedCluster:
     def live_policies(self) -> Sequence[LivePolicy]:
         """The policies of the cluster, if they were read."""
         return self.live.policies
+
+    def schedulers(self) -> Iterator[str]:
+        """Return the scheduler of each pod; if there is none to simulate, of each pod of the snapshot."""
+        return (pod.scheduler for pod in self.pods) if self.pods else schedulers_of(self.snapshot)
 
     def simulation(self, version: int = 0) -> Simulation:
         """Return the simulation of a version."""

@@ -187,6 +187,11 @@ def pods_of_schedulers(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
     return [one for one in _live_pods(snapshot) if one.scheduler in schedulers]
 
 
+def schedulers_of(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the scheduler of each pod that has not ended."""
+    return (one.scheduler for one in _live_pods(snapshot))
+
+
 def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
     """Return the unplaced pods of schedulers that policies name."""
     return [one for one in pods_of_schedulers(snapshot, policies) if one.waits]

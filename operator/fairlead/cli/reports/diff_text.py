@@ -104,7 +104,7 @@ def _by_reason(moved: Sequence[LostOrGainedNode]) -> Iterator[tuple[str, list[st
 
 def _summary(changes: Sequence[PlacementChange], pods: int) -> str:
     if not pods:
-        return "No pod waits for a scheduler that these policies name."
+        return "Nothing is compared: none of these pods has a scheduler that the policies name."
     if not changes:
         return f"Nothing changes for {'the pod' if pods == 1 else f'any of {pods:,} pods'}."
     stranded = sum(1 for one in changes if one.before.left and not one.after.left)

@@ -97,7 +97,7 @@ def _cells(name: str, simulated: SimulateRow, nodes: int) -> tuple[str, ...]:
 def _summary(rows: Sequence[SimulateRow], nodes: int) -> str:
     none = sum(1 for one in rows if not one.left)
     if not rows:
-        return "No pod waits for a scheduler that these policies name."
+        return "Nothing is simulated: none of these pods has a scheduler that the policies name."
     said = f"{pluralize(len(rows), 'pod')} on {pluralize(nodes, 'node')}: "
     if is_open := sum(1 for one in rows if one.left and one.is_open):
         parts = {"can be placed": len(rows) - none - is_open, "cannot": none, "cannot be judged": is_open}

@@ -71,7 +71,7 @@ def lines_of(difference: Difference) -> list[str]:
 def _details(difference: Difference) -> Iterator[str]:
     """Yield what rules compared, and notes."""
     yield from difference.notes
-    yield from map(of_unmatched, difference.others)
+    yield from (f"No match: {of_unmatched(one)}" for one in difference.others)
     for one in difference.protections:
         yield f"{one.policy}/{one.rule}: {'protects' if one.protects else 'does not protect'}"
         yield from indent_rows([*map(of_step, one.steps)][:_ROWS_MAX])

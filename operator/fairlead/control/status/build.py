@@ -183,11 +183,12 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
             "its rules are too expensive for these pods",
         }
     if refused := max((one.rejected_pods for one in states), default=0):
+        pods, them = ("pod is", "it") if refused == 1 else ("pods are", "them")
         yield {
             "reason": "RejectedByThisPolicyOnly",
             "count": refused,
-            "message": "pods are pending because this policy, and no other, keeps them from every node; autoscalers do "
-            "not see that",
+            "message": f"{pods} pending because this policy, and no other, keeps {them} from every node (counted once "
+            "a minute); autoscalers do not see that",
         }
     if missed := sum(one.missed_samples for one in states):
         yield {

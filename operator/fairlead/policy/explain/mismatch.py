@@ -25,7 +25,8 @@ def explain_mismatch(policy: CompiledPolicy, pod: PodView, scheduler: str, now: 
     if not policy.enforced:
         return Unmatched(policy.name, f"its mode is {policy.mode}")
     if policy.scheduler_name != scheduler:
-        return Unmatched(policy.name, f"it applies to pods of the scheduler {policy.scheduler_name}")
+        which = f"it applies to pods of the scheduler {policy.scheduler_name}, and this pod names {scheduler}"
+        return Unmatched(policy.name, which)
     match = policy.match
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return Unmatched(policy.name, f"it applies to pods in {_listed(sorted(match.namespaces))}")

@@ -152,3 +152,21 @@ def test_a_mistake_in_either_is_one_line(run: Run) -> None:
     code, out, err = run("kind: Pod\n")
     assert (code, out) == (2, "")
     assert err == "fairlead diff: no SchedulerExtenderPolicy found in to.yaml; name the files that hold policies\n"
+
+
+@pytest.mark.parametrize("command", ["diff", "simulate"])
+def test_pods_that_all_name_another_scheduler_are_counted_and_not_called_unaffected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text(BEFORE)
+    others = [pod(f"web-{at}", schedulerName="default-scheduler") for at in range(3)]
+    Path("c.json").write_text(json.dumps(listed(*NODES, *others)))
+    policies = ["--from", "p.yaml", "--to", "p.yaml"] if command == "diff" else ["--policies", "p.yaml"]
+    assert main([command, *policies, "--snapshot", "c.json"]) == 0
+    out = capsys.readouterr().out
+    verb = "compared" if command == "diff" else "simulated"
+    assert f"Nothing is {verb}: none of these pods has a scheduler that the policies name.\n" in out
+    cure = "for which there is no policy here: to simulate them, set schedulerName to fairlead"
+    assert f"Note: 3 pods name default-scheduler, {cure}.\n" in out
+    assert "waits" not in out

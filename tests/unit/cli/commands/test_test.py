@@ -63,7 +63,8 @@ NOT_PROTECTED = """
 """
 NOT_MATCHED = """
   policies: expected ssd; got none
-      ssd: its podSelector does not match the pod's labels: it has none
+      No policy matches this pod.
+      No match: ssd: its podSelector does not match the pod's labels: it has none
 """
 
 
@@ -322,3 +323,16 @@ def _report(it: "subprocess.Popen[str]") -> dict[str, dict[str, int]]:
         lines.append(it.stdout.readline())
     found: dict[str, dict[str, int]] = json.loads("".join(lines))
     return found
+
+
+def test_a_pod_that_no_policy_matches_is_said_to_be_so_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = SUITE.replace("pod: {}", "pod: {spec: {schedulerName: default-scheduler}}")
+    assert run(written(tmp_path, other.replace("passed: [a]", "scores: {a: 7}"))) == 1
+    printed = capsys.readouterr().out
+    want = """
+  rejected: b: expected rejected: slow disk; got passed
+      No policy matches this pod.
+      No match: ssd: it applies to pods of the scheduler fairlead, and this pod names default-scheduler
+  scores: a:"""
+    assert want in printed
+    assert printed.count("No policy matches this pod.") == 1

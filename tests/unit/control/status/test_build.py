@@ -69,6 +69,25 @@ def test_accepted_warnings_stand_apart_with_their_reasons() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(1, "pod is pending because this policy, and no other, keeps it from"), (2, "pods are pending because this")],
+)
+def test_pods_that_one_policy_alone_keeps_from_every_node_are_counted_as_of_a_minute(count: int, said: str) -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+    served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", rejected_pods=count)
+    answers: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": served})}
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    made = build_status(
+        StatusInputs(policy=policy, states=answers, result=passed, paused=False),
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    (warning,) = made["warnings"]
+    assert (warning["reason"], warning["count"]) == ("RejectedByThisPolicyOnly", count)
+    assert warning["message"].startswith(said)
+    assert "(counted once a minute)" in warning["message"]
+
+
 def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_says_for_how_many_it_is_not() -> None:
     policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
     few = "its failurePolicy replaces its filters for 1 class of pods of one namespace"

@@ -20,7 +20,10 @@ IMPORTANT = {"important": "pod.spec.priority > 100"}
         "no match at all": ({}, None),
         "everything holds": ({"match": {"namespaces": ["ml"], "podSelector": {"matchLabels": {"tier": "gold"}}}}, None),
         "it is off": ({"mode": "Disabled"}, "its mode is Disabled"),
-        "another scheduler": ({"schedulerName": "gpu"}, "it applies to pods of the scheduler gpu"),
+        "another scheduler": (
+            {"schedulerName": "gpu"},
+            "it applies to pods of the scheduler gpu, and this pod names fairlead",
+        ),
         "another namespace": ({"match": {"namespaces": ["b"]}}, "it applies to pods in the namespace b"),
         "other namespaces": ({"match": {"namespaces": ["b", "a"]}}, "it applies to pods in the namespaces a, b"),
         "labels of the namespace": (

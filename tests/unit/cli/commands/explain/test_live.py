@@ -209,7 +209,7 @@ def test_pods_that_wait_in_a_cluster_are_simulated(
         assert main(["simulate", "--policies", "p.yaml", *live]) == 0
         assert json.loads(capsys.readouterr().out)["pods"] == []
         assert main(["simulate", "--policies", "p.yaml", *live[:-2]]) == 0
-        assert "No pod waits for a scheduler that these policies name." in capsys.readouterr().out
+        assert "none of these pods has a scheduler that the policies name." in capsys.readouterr().out
     with api_server({**there, PODS: 403}, tmp_path) as file:
         live[5] = str(file)
         assert main(["simulate", "--policies", "p.yaml", *live]) == 2
