@@ -4,15 +4,18 @@ import argparse
 import os
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from testbed import (
     build,
+    cache,
     cel_spec,
     control_plane,
     device_plugin,
+    images,
     metrics_server,
     node_template,
     node_template_file,
@@ -23,6 +26,7 @@ from testbed import (
     sandbox,
     versions,
 )
+from testbed import layout as layouts
 from testbed.errors import ClusterError
 from testbed.layout import folder_of
 from testbed.phases import say
@@ -93,6 +97,11 @@ def _parser() -> argparse.ArgumentParser:
     load.set_defaults(run=_load)
 
     image = commands.add_parser("image", help="build the operator's image; prints the archive to load")
+    image.add_argument(
+        "--scheduler",
+        action="store_true",
+        help="kube-scheduler's, which the real node cannot pull",
+    )
     image.set_defaults(run=_image)
 
     logs = commands.add_parser("logs", help="what a component wrote, or all of them")
@@ -157,7 +166,10 @@ def _nodes(options: argparse.Namespace) -> None:
 def _load(options: argparse.Namespace) -> None:
     if not options.archive.is_file():
         raise ClusterError(f"{options.archive} is no file", cure="name what `docker save` wrote")
+    megabytes, began = options.archive.stat().st_size / 1e6, time.monotonic()
+    say(f"loading {options.archive} ({megabytes:,.0f} MB) into the cluster {options.name}")
     _provider(options).load(options.archive)
+    say(f"loaded in {time.monotonic() - began:.0f} s")
 
 
 def _logs(options: argparse.Namespace) -> None:
@@ -184,7 +196,18 @@ def _build(options: argparse.Namespace) -> None:
         print(operator_image.build().archive)
 
 
-def _image(_: argparse.Namespace) -> None:
+def _image(options: argparse.Namespace) -> None:
+    if options.scheduler:
+        layout = layouts.load(options.name)
+        version = layout.kubernetes if layout else versions.KUBERNETES[0]
+        tag = f"registry.k8s.io/kube-scheduler:v{version}"
+        made = build.build([versions.program("kube-scheduler", version)])["kube-scheduler"]
+        archive = cache.root() / "images" / f"kube-scheduler-{version}.tar"
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        archive.write_bytes(images.of_kubernetes(tag, made))
+        say(f"its tag is {tag}")
+        print(archive)
+        return
     image = operator_image.build()
     say(f"its tag is {image.tag}")
     print(image.archive)

@@ -21,6 +21,22 @@ from testbed.supervisor import Supervisor
 _MANIFESTS = Path(__file__).parent / "manifests"
 
 
+def serves_cri(plugins: str, log: Path) -> bool:
+    """Tell from containerd's list of plugins whether it serves the kubelet; an error says why it never will."""
+    states = [line.split()[-1] for line in plugins.splitlines() if line.startswith("io.containerd.grpc.v1 ")]
+    if states == ["ok"]:
+        return True
+    if states:
+        own = log.read_text(errors="replace").rpartition("starting containerd")[2] if log.exists() else ""
+        if "too many open files" in own:
+            raise ClusterError(
+                "its CRI plugin did not start, because all inotify instances of this machine are used;"
+                " `sysctl fs.inotify.max_user_instances=1024`, as root, allows more"
+            )
+        raise ClusterError("its CRI plugin did not start")
+    return False
+
+
 class RealNode:
     """The node of a local cluster."""
 
@@ -44,7 +60,7 @@ class RealNode:
         with phases.phase("container runtime"):
             self._configure()
             containerd = Component("containerd", ["containerd", "--config", f"{self._folder}/containerd.toml"])
-            self._supervisor.ensure(containerd, lambda: self._ctr("version").returncode == 0)
+            self._supervisor.ensure(containerd, self._serves_pods)
             self._load_own_images()
         with phases.phase("real node"):
             self._supervisor.ensure(self._kubelet(), lambda: self._is_ready(api), within_s=60)
@@ -127,6 +143,12 @@ class RealNode:
                 cache.write(file, images.archive(tag, self._programs[program], command=command))
                 self.load(file)
                 file.unlink()
+
+    def _serves_pods(self) -> bool:
+        """Tell whether containerd serves the kubelet. It goes on without its CRI plugin where that did not start."""
+        listed = self._ctr("plugins", "list", "id==cri")
+        log = process.log_of(self._layout.folder, "containerd")
+        return listed.returncode == 0 and serves_cri(listed.stdout.decode(), log)
 
     def _kubelet(self) -> Component:
         return Component(

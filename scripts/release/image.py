@@ -114,6 +114,8 @@ def make(*, engine: str = "", platforms: Sequence[str] = (), push: str = "", tag
     engine = choose(engine)
     if len(platforms) > 1 and not push and engine != "testbed":
         raise ReleaseError("an image of several platforms is in a registry: say which with PUSH=REGISTRY/PATH")
+    if engine == "docker" and shutil.which("docker") and not _succeeds(("docker", "buildx", "version")):
+        raise ReleaseError("this Docker has no buildx: install it, or set ENGINE=docker-classic, which needs none")
     say(f"building {reference} for {' and '.join(platforms)} with {engine}")
     if engine == "testbed":
         archives = {one: operator_image.build(architecture=one, labels=labels(), name=reference) for one in platforms}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from release import chart
-from release.project import DIST, ROOT, ReleaseError, say
+from release.project import DIST, IMAGE, ROOT, ReleaseError, say
 
 NAMESPACE = "fairlead-system"
 _HEAD = f"""# Fairlead without Helm. Apply it with `kubectl apply --server-side -f install.yaml`.
@@ -42,6 +42,12 @@ def render(values: Sequence[str] = ()) -> dict[str, str]:
 def main(values: Sequence[str], folder: Path = DIST) -> None:
     """Write the files."""
     folder.mkdir(exist_ok=True)
-    for name, text in render(values).items():
+    files = render(values)
+    if f"image: {IMAGE}" in files["install.yaml"].replace('"', ""):
+        say(
+            f"warning: no image is published under {IMAGE} yet: name yours in SET, such as"
+            ' SET="image.registry=registry.example.com image.repository=platform/fairlead image.tag=TAG"'
+        )
+    for name, text in files.items():
         (folder / name).write_text(text)
         say(f"{(folder / name).relative_to(ROOT)}: {len(text.encode()):,} bytes")

@@ -155,6 +155,15 @@ def test_what_is_printed_can_be_pasted(
     assert any("build" in call.split()[:2] for call in calls.read_text().splitlines())
 
 
+def test_docker_without_buildx_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "docker"
+    program.write_text('#!/bin/sh\n[ "$1" != buildx ]\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ReleaseError, match="has no buildx: install it, or set ENGINE=docker-classic"):
+        image.make(engine="docker")
+
+
 def test_a_failure_of_the_engine_names_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "podman"
     program.write_text("#!/bin/sh\nexit 3\n")
