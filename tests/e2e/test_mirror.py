@@ -87,6 +87,7 @@ def guarded(cluster: Cluster) -> Iterator[None]:
     finally:
         for plural in specs:
             cluster.api.delete(f"{_ADMISSION}/{plural}/{_GUARD}")
+        wait_for("writes to be allowed again", lambda: not refused(lambda: _write(cluster)))
 
 
 def _write(cluster: Cluster) -> None:
