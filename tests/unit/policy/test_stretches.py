@@ -25,6 +25,7 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.policy.lint.inspection import Inspected, inspect, inspect_steps
+from fairlead.policy.lint.policy_checks import warnings_steps
 from support.policy import MODEL, hostile
 from support.policy.building import INSTALLED, obj
 
@@ -45,7 +46,7 @@ def stretches(obj: Any) -> tuple[Inspected, int]:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    steps = inspect_steps(obj, MODEL, RULES)
+    steps = inspect_steps(obj, MODEL, RULES, warnings_steps)
     while True:
         calls = 0
         sys.setprofile(count)
@@ -62,7 +63,7 @@ def stretches(obj: Any) -> tuple[Inspected, int]:
 def warm() -> None:
     """Do what a replica does before it serves."""
     read_field_docs(Params)
-    inspect(hostile.of("true"), MODEL, RULES)
+    inspect(hostile.of("true"), MODEL, RULES, warnings_steps)
 
 
 @pytest.mark.parametrize("text", hostile.EXPRESSIONS.values(), ids=hostile.EXPRESSIONS)
@@ -92,7 +93,7 @@ def test_a_stretch_evaluates_one_constant_that_costs_and_no_more(text: str, monk
         begin(meter)
 
     monkeypatch.setattr(Meter, "begin", counted)
-    begun.extend(0 for _ in inspect_steps(hostile.of(text), MODEL, RULES))
+    begun.extend(0 for _ in inspect_steps(hostile.of(text), MODEL, RULES, warnings_steps))
     assert max(begun) <= 1
     assert sum(begun) <= 200
 
@@ -107,7 +108,7 @@ def test_what_is_known_of_sizes_is_looked_at_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(estimate._Tree, "visit", counted)
     for text in hostile.EXPRESSIONS.values():
-        visits.extend(0 for _ in inspect_steps(hostile.of(text), MODEL, RULES))
+        visits.extend(0 for _ in inspect_steps(hostile.of(text), MODEL, RULES, warnings_steps))
     assert max(visits) <= 2 * PARTS_MAX
 
 
@@ -124,7 +125,7 @@ def test_a_whole_policy_goes_as_it_came_in_short_stretches(
 
     monkeypatch.setattr(expression_compiler, "CompiledExpression", Counted)
     rules = CompileOptions(INSTALLED, clock=Clock(step_s))
-    steps = inspect_steps(hostile.everywhere(hostile.EXPRESSIONS[name]), MODEL, rules)
+    steps = inspect_steps(hostile.everywhere(hostile.EXPRESSIONS[name]), MODEL, rules, warnings_steps)
     calls = longest = 0
     found: Inspected | None = None
 
@@ -159,31 +160,31 @@ def test_so_are_objects_of_whatever_shape(whole: Any) -> None:
 
 
 def test_unknown_fields_are_counted_and_not_told_one_by_one() -> None:
-    [fault] = inspect(hostile.policy({f"x{at}": 1 for at in range(60_000)}), MODEL, RULES).faults
+    [fault] = inspect(hostile.policy({f"x{at}": 1 for at in range(60_000)}), MODEL, RULES, warnings_steps).faults
     assert str(fault).startswith("spec: has 60,000 fields, no part of a policy has 100")
 
 
 def test_what_the_engine_would_write_out_without_end_is_not_given_to_it() -> None:
-    found = inspect(hostile.of(hostile.EXPRESSIONS["200 optMap"]), MODEL, RULES)
+    found = inspect(hostile.of(hostile.EXPRESSIONS["200 optMap"]), MODEL, RULES, warnings_steps)
     assert f"optMap and optFlatMap more than {COPIES_MAX} times" in str(found.faults[0])
 
 
 def test_an_expression_has_so_many_parts_with_its_variables_and_no_more() -> None:
-    found = inspect(hostile.of(hostile.EXPRESSIONS["numbers in a list"]), MODEL, RULES)
+    found = inspect(hostile.of(hostile.EXPRESSIONS["numbers in a list"]), MODEL, RULES, warnings_steps)
     assert f"has 2,047 parts, {PARTS_MAX:,} are allowed" in str(found.faults[0])
-    found = inspect(hostile.of(hostile.EXPRESSIONS["a variable, often"]), MODEL, RULES)
+    found = inspect(hostile.of(hostile.EXPRESSIONS["a variable, often"]), MODEL, RULES, warnings_steps)
     assert f"with its variables written out, {PARTS_MAX:,} are allowed" in str(found.faults[0])
 
 
 @pytest.mark.parametrize("pattern", [r"(a{1,100}){1,10}" * 20, r"\pL{1,99}" * 300, r"[\pL\pN]{1000}"])
 def test_a_pattern_that_is_long_to_compile_is_none(pattern: str) -> None:
-    found = inspect(hostile.of(f"node.metadata.name.matches(r'{pattern}')"), MODEL, RULES)
+    found = inspect(hostile.of(f"node.metadata.name.matches(r'{pattern}')"), MODEL, RULES, warnings_steps)
     assert "this always raises an error: regular expression too large" in str(found.faults[0])
 
 
 def test_patterns_are_few_and_not_compiled_again() -> None:
     patterns = " || ".join(f"''.matches('a{at}b')" for at in range(PATTERNS_MAX + 1))
-    found = inspect(hostile.of(patterns), MODEL, RULES)
+    found = inspect(hostile.of(patterns), MODEL, RULES, warnings_steps)
     assert f"has {PATTERNS_MAX + 1} regular expressions with those of its variables" in str(found.faults[0])
     assert compile_pattern("a1b") is compile_pattern("a1b")
 
@@ -194,6 +195,7 @@ def test_a_policy_has_so_many_patterns_and_no_more() -> None:
         hostile.policy({"filters": [{"name": f"f{at}", "expression": text} for at, text in enumerate(of_each)]}),
         MODEL,
         RULES,
+        warnings_steps,
     )
     [said] = map(str, found.faults)
     assert said.startswith(
@@ -214,7 +216,7 @@ class Clock:
 
 def test_a_policy_that_takes_too_long_is_given_up_with_the_field_that_took_most() -> None:
     slow = hostile.policy({"filters": [{"name": "f", "expression": "true"}, {"name": "g", "expression": "false"}]})
-    found = inspect(slow, MODEL, CompileOptions(INSTALLED, clock=Clock(0.15)))
+    found = inspect(slow, MODEL, CompileOptions(INSTALLED, clock=Clock(0.15)), warnings_steps)
     [said] = map(str, found.faults)
     assert said.startswith(
         "spec.filters[0].expression: takes too long to compile: a policy may take 2 s of a processor"
@@ -224,7 +226,7 @@ def test_a_policy_that_takes_too_long_is_given_up_with_the_field_that_took_most(
     with pytest.raises(PolicyError) as refused:
         compile_policy(parse_policy(slow, MODEL), CompileOptions(INSTALLED, clock=Clock(0.5)))
     assert refused.value.is_too_long
-    assert inspect(slow, MODEL, CompileOptions(INSTALLED, clock=Clock(0.0001))).faults == ()
+    assert inspect(slow, MODEL, CompileOptions(INSTALLED, clock=Clock(0.0001)), warnings_steps).faults == ()
 
 
 def test_time_is_counted_for_the_field_that_a_pause_tells() -> None:
@@ -253,11 +255,11 @@ def test_whatever_goes_wrong_is_a_fault_of_the_policy(
         yield
 
     monkeypatch.setattr("fairlead.cel.check.decode_steps", fails)
-    found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
+    found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES, warnings_steps)
     assert f"internal error: {type(error).__name__}" in str(found.faults[0])
     monkeypatch.undo()
     monkeypatch.setattr("fairlead.policy.lint.policy_checks.gather_items", fails)
-    found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES)
+    found = inspect(obj("p", filters={"f": "true"}), MODEL, RULES, warnings_steps)
     assert (found.faults, found.warnings) == ((), ())
     assert len(caplog.records) == 2
 

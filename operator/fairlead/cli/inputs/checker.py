@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.errors import FieldPath, render_path
 from fairlead.api.names import KIND
@@ -21,12 +21,14 @@ from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.compile.share_compiler import FILTER_PREFIX
 from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
 from fairlead.policy.lint.codes import LintCode
-from fairlead.policy.lint.inspection import inspect
+from fairlead.policy.lint.inspection import Warnings, inspect
 from fairlead.policy.lint.policy_set_checks import policy_set_conflicts
 from fairlead.policy.lint.rule_checks import why_on_engine
-from fairlead.render.operator_settings import OperatorSettings
 from fairlead.strategies.contract import Strategy
 from fairlead.strategies.registry import installed, policy_with
+
+if TYPE_CHECKING:
+    from fairlead.render.operator_settings import OperatorSettings
 
 Object = dict[str, Any]
 _GROUP: Final = "fairlead.dev/"
@@ -104,7 +106,9 @@ class Checker:
     """Clock for the time that a policy takes to compile."""
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies."""
-    settings: OperatorSettings | None = None
+    errors_only: bool = False
+    """Whether warnings of single policies are left out, for callers who do not show them."""
+    settings: "OperatorSettings | None" = None
     """The operator's settings, if they are known: they say which Prometheus servers and annotations may be named."""
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)
     _acceptances: list[tuple[PolicyLocation, Acceptance]] = field(default_factory=list)
@@ -112,8 +116,13 @@ class Checker:
     _files: dict[str, int] = field(default_factory=dict)
     _rules: CompileOptions = field(init=False)
     _model: type[SchedulerExtenderPolicy] = field(init=False)
+    _warnings: Warnings | None = None
 
     def __post_init__(self) -> None:
+        if not self.errors_only:
+            from fairlead.policy.lint.policy_checks import warnings_steps
+
+            self._warnings = warnings_steps
         strategies = {strategy.name: strategy for strategy in installed()}
         self._rules = CompileOptions(strategies, custom=self.custom, expression_cache={}, clock=self.clock)
         if (known := self.settings) is not None:
@@ -178,7 +187,7 @@ class Checker:
             at = place.source.place(fault.index)
             report.findings.append(place.finding(fault.path, fault.message, fault.hint, at=at))
         if not misread:
-            inspected = inspect(data, self._model, self._rules)
+            inspected = inspect(data, self._model, self._rules, self._warnings)
             report.findings += [_fault(place, found) for found in inspected.faults]
             report.findings += [place.warning(found) for found in inspected.warnings]
             across = (each for each in inspected.acceptances if each.reason in ACROSS_POLICIES)

@@ -43,7 +43,7 @@ def policies_of(names: Sequence[str]) -> PolicySet:
     """Return the compiled policies of files and directories. Raises CommandError with the first error of lint."""
     from fairlead.cli.inputs.checker import Checker
 
-    checker = Checker(custom=custom_strategies())
+    checker = Checker(custom=custom_strategies(), errors_only=True)
     for file in files(names):
         if not file.empty:
             checker.check(file.name, _data(file, BYTES_MAX))

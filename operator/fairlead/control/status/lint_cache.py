@@ -19,6 +19,7 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.acceptances import ACCEPT
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import inspect_steps
+from fairlead.policy.lint.policy_checks import warnings_steps
 
 LOG: Final = logging.getLogger(__name__)
 PART: Final = 1 / 10
@@ -81,7 +82,9 @@ class LintCache:
     def _pauses(self, run: _LintRun, policy: Mapping[str, Any]) -> Generator[float, None, None]:
         """Run lint; yield after each piece for how long to pause."""
         try:
-            inspected = yield from run_within_share(inspect_steps(policy, self.model, run.rules), self.share)
+            inspected = yield from run_within_share(
+                inspect_steps(policy, self.model, run.rules, warnings_steps), self.share
+            )
         except Exception:  # it has no warnings then, and is not linted again
             LOG.exception("lint.fault", extra={"policy": policy["metadata"].get("name", "")})
             run.warnings = []

@@ -19,8 +19,9 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
 from fairlead.policy.lint.acceptances import Acceptance, accepted, read_acceptances
 from fairlead.policy.lint.codes import LintCode, LintWarning
-from fairlead.policy.lint.policy_checks import warnings_steps
 
+Warnings = Callable[[CompiledPolicy, SchedulerExtenderPolicy], Steps[list[LintWarning]]]
+"""Returns the warnings of a policy that compiles, as `policy_checks.warnings_steps` does."""
 LOG: Final = logging.getLogger(__name__)
 _MESSAGE_MAX: Final = 1024
 _MANY: Final = 100
@@ -37,16 +38,23 @@ class Inspected:
     acceptances: tuple[Acceptance, ...] = ()
 
 
-def inspect(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Inspected:
-    """Read, compile and lint an object that was parsed from YAML or JSON. Raises nothing."""
-    return finish(inspect_steps(obj, model, rules))
+def inspect(
+    obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions, warnings: Warnings | None
+) -> Inspected:
+    """Read, compile and lint an object that was parsed from YAML or JSON. Raises nothing.
+
+    Without `warnings` only its faults are found, for callers who ask for nothing else.
+    """
+    return finish(inspect_steps(obj, model, rules, warnings))
 
 
-def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions) -> Steps[Inspected]:
+def inspect_steps(
+    obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions, warnings: Warnings | None
+) -> Steps[Inspected]:
     """Do what `inspect` does, but pause often, so that calls are served meanwhile."""
     made = list[CompiledExpression]()
     try:
-        return (yield from within(_inspected(obj, model, rules, made), rules.clock))
+        return (yield from within(_inspected(obj, model, rules, warnings, made), rules.clock))
     except TooLongError as error:
         fault = too_long(error)
     yield from drop_references(made)
@@ -54,7 +62,11 @@ def inspect_steps(obj: object, model: type[SchedulerExtenderPolicy], rules: Comp
 
 
 def _inspected(
-    obj: object, model: type[SchedulerExtenderPolicy], rules: CompileOptions, expressions: list[CompiledExpression]
+    obj: object,
+    model: type[SchedulerExtenderPolicy],
+    rules: CompileOptions,
+    warnings: Warnings | None,
+    expressions: list[CompiledExpression],
 ) -> Steps[Inspected]:
     try:
         policy = parse_policy(obj, model)
@@ -71,9 +83,11 @@ def _inspected(
     except Exception as error:
         LOG.exception("lint.fault")
         return Inspected(policy, None, (_internal(error),))
+    if warnings is None:
+        return Inspected(policy, compiled, ())
     warned = list[LintWarning]()
     try:
-        warned = yield from warnings_steps(compiled, policy)
+        warned = yield from warnings(compiled, policy)
     except Exception:
         LOG.exception("lint.fault", extra={"policy": compiled.name})
     acceptances, wrong = read_acceptances(obj)

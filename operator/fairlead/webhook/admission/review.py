@@ -21,6 +21,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.acceptances import ACCEPT, ACROSS_POLICIES, LENGTH_MAX
 from fairlead.policy.lint.codes import LintCode, LintWarning
 from fairlead.policy.lint.inspection import Inspected, inspect_steps
+from fairlead.policy.lint.policy_checks import warnings_steps
 from fairlead.policy.lint.policy_set_checks import conflicts_with
 from fairlead.webhook.admission.received import ReceivedReviews
 
@@ -138,7 +139,7 @@ def review_steps(
     except (msgspec.MsgspecError, RecursionError):
         return _answer(request.uid, "spec: is nested too deeply")
     yield
-    found = yield from inspect_steps(plain, model, rules)
+    found = yield from inspect_steps(plain, model, rules, warnings_steps)
     yield
     if found.faults and mode_of(plain) == "Disabled" and before is not None and _enforces(before):
         pieces = [piece for fault in found.faults for piece in textwrap.wrap(str(fault), PIECE)]

@@ -156,7 +156,7 @@ def test_data_of_a_score_must_be_declared() -> None:
 
 def test_faults_of_parameters_are_said_beside_those_of_the_schema() -> None:
     wrong = obj(filters=[{"name": "f", "custom": {"name": "spread", "params": {"max": 0}}}, {"name": "g"}])
-    said = [str(one) for one in inspect(wrong, MODEL, RULES).faults]
+    said = [str(one) for one in inspect(wrong, MODEL, RULES, None).faults]
     assert said == [
         f"spec.filters[1]: give exactly one of {', '.join(deciding_fields(MODEL)['filters'])}; found none",
         f"{P}.max: must be at least 1, not 0",

@@ -8,6 +8,7 @@ from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.acceptances import ACCEPT, LENGTH_MAX
 from fairlead.policy.lint.codes import LintWarning
 from fairlead.policy.lint.inspection import inspect
+from fairlead.policy.lint.policy_checks import warnings_steps
 from support.policy import MODEL, obj
 from support.policy.building import INSTALLED
 
@@ -18,7 +19,7 @@ _RULES = CompileOptions(INSTALLED)
 def found(accepts: Any, **spec: Any) -> list[LintWarning]:
     policy = obj("p", **(spec or {"filters": {"few": _FEW, "fewer": "pods.size() < 2"}}))
     policy["metadata"]["annotations"] = {ACCEPT: accepts}
-    return [one for one in inspect(policy, MODEL, _RULES).warnings if one.severity != "note"]
+    return [one for one in inspect(policy, MODEL, _RULES, warnings_steps).warnings if one.severity != "note"]
 
 
 def shown(warnings: list[LintWarning]) -> list[tuple[str, str, str]]:

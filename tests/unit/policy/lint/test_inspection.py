@@ -8,6 +8,7 @@ from generate.crds import installed_policy
 from fairlead import strategies
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.lint.inspection import inspect
+from fairlead.policy.lint.policy_checks import warnings_steps
 from policies.bad import BAD
 from policies.good import GOOD
 
@@ -18,7 +19,9 @@ RULES = CompileOptions({one.name: one for one in strategies.installed()})
 def faults_of(spec: Any) -> list[str]:
     """Return the faults of a spec."""
     header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "policy"}}
-    return [str(fault).split(";")[0] for fault in inspect({**header, "spec": spec}, MODEL, RULES).faults]
+    return [
+        str(fault).split(";")[0] for fault in inspect({**header, "spec": spec}, MODEL, RULES, warnings_steps).faults
+    ]
 
 
 SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -88,12 +91,12 @@ def test_absurd_objects_have_faults(spec: object) -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_good_policy_is_read(name: str) -> None:
-    assert inspect(GOOD[name], MODEL, RULES).policy is not None
+    assert inspect(GOOD[name], MODEL, RULES, warnings_steps).policy is not None
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_policy_has_faults(name: str) -> None:
-    found = inspect(BAD[name].policy, MODEL, RULES)
+    found = inspect(BAD[name].policy, MODEL, RULES, warnings_steps)
     assert found.policy is None
     assert found.faults
 
@@ -124,6 +127,6 @@ def test_a_policy_knows_which_annotations_of_placed_pods_it_reads() -> None:
         "preemption": {"protect": [{"name": "b", "expression": "'two' in victim.metadata.annotations"}]},
     }
     header = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "policy"}}
-    compiled = inspect({**header, "spec": spec}, MODEL, RULES).compiled
+    compiled = inspect({**header, "spec": spec}, MODEL, RULES, warnings_steps).compiled
     assert compiled is not None
     assert compiled.pod_annotations == {"a/one", "two"}
