@@ -21,7 +21,7 @@ import psutil
 from bench import page
 from bench.calm_report import Measured, Part, lines, section
 from bench.histogram import Totals, totals
-from bench.programs import Extender
+from bench.programs import Extender, processor_s
 from bench.scheduler import Scheduler, scheduler_running
 from bench.stage import (
     CASES,
@@ -155,8 +155,8 @@ def _look(scheduler: Scheduler, extender: Extender | None) -> _Look:
     return _Look(
         scheduler.algorithm(),
         _calls(extender),
-        _processor_s(scheduler.pid),
-        0.0 if extender is None else _processor_s(extender.pid),
+        processor_s(scheduler.pid),
+        0.0 if extender is None else processor_s(extender.pid),
         tuple((times.idle + times.iowait, sum(times)) for times in psutil.cpu_times(percpu=True)),
     )
 
@@ -167,11 +167,6 @@ def _calls(extender: Extender | None) -> Totals:
         return Totals()
     with urllib.request.urlopen(f"{extender.probes}/metrics") as answer:  # noqa: S310  our own
         return totals(answer.read().decode(), _CALLS)
-
-
-def _processor_s(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -20,13 +20,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-import psutil
-
 from bench import cluster, programs
 from bench.apiserver import ApiServer
 from bench.histogram import Totals, totals
 from bench.programs import Extender
-from bench.stage import CASES, OWN, RECORDED, Case, pod, policy_of, template_of_nodes
+from bench.stage import CASES, OWN, RECORDED, Case, pod, policy_of, template_of_nodes, verbs_of
 from testbed import node_template
 from testbed.api import Object
 
@@ -173,13 +171,7 @@ def _peer(name: str, own: Extender, case: Case, names: list[str], folder: Path) 
             yield peer
         return
     folder.mkdir()
-    for verb in _VERBS if case.scores else _VERBS[:1]:
-        asked = {"Pod": _pod_object("recorded", "1"), "Nodes": None, "NodeNames": names}
-        reply = programs.ask(own, verb, json.dumps(asked).encode())
-        (folder / verb).write_bytes(reply)
-        if verb == "filter":
-            names = json.loads(reply)["NodeNames"]
-    (folder / "prioritize").touch()
+    programs.record(own, _pod_object("recorded", "1"), names, verbs_of(case), folder)
     with programs.peer_running_over_tls("limit", folder, f"-replies={folder}") as peer:
         yield peer
 
@@ -194,13 +186,13 @@ class _Look:
     @classmethod
     def at(cls, extender: Extender) -> "_Look":
         """Read them."""
-        used = psutil.Process(extender.pid).cpu_times()
+        used = programs.processor_s(extender.pid)
         if not extender.probes:
-            return cls(used.user + used.system, {})
+            return cls(used, {})
         with urllib.request.urlopen(f"{extender.probes}/metrics") as answer:  # noqa: S310  our own
             lines = answer.read().decode().splitlines()
         verbs = {verb: "\n".join(line for line in lines if f'verb="{verb}"' in line) for verb in _VERBS}
-        return cls(used.user + used.system, {verb: totals(text, _DURATION) for verb, text in verbs.items()})
+        return cls(used, {verb: totals(text, _DURATION) for verb, text in verbs.items()})
 
 
 def _measured(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import yaml
 
 from testbed import build
@@ -145,6 +146,22 @@ def ask(extender: Extender, verb: str, body: bytes) -> bytes:
     with urllib.request.urlopen(request, context=client_context(extender.certificates)) as answer:  # noqa: S310
         reply: bytes = answer.read()
     return reply
+
+
+def record(own: Extender, pod: Mapping[str, Any], names: Sequence[str], verbs: Sequence[str], folder: Path) -> None:
+    """Ask Fairlead about nodes, once; its replies come into the folder, a file for each verb."""
+    for verb in verbs:
+        reply = ask(own, verb, json.dumps({"Pod": pod, "Nodes": None, "NodeNames": names}).encode())
+        (folder / verb).write_bytes(reply)
+        if verb == "filter":
+            names = json.loads(reply)["NodeNames"]
+    (folder / "prioritize").touch()
+
+
+def processor_s(pid: int) -> float:
+    """Return the seconds of processor time of a program."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def client_context(certificates: Path) -> ssl.SSLContext:

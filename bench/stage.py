@@ -4,7 +4,6 @@
 compare the same extenders in the same cases, so that their figures can be read together.
 """
 
-import json
 import random
 import signal
 import sys
@@ -165,14 +164,13 @@ def _record(case: Case, stage: Stage, folder: Path) -> Path:
     asked |= {"metadata": {**asked["metadata"], "namespace": NAME}, "spec": {**asked["spec"], "priority": 0}}
     folder.mkdir()
     with programs.fairlead_running(folder, [policy_of(case)], stage.kubeconfig) as own:
-        for verb in ("filter", "prioritize") if case.scores else ("filter",):
-            body = {"Pod": asked, "Nodes": None, "NodeNames": names}
-            reply = programs.ask(own, verb, json.dumps(body).encode())
-            (folder / verb).write_bytes(reply)
-            if verb == "filter":
-                names = json.loads(reply)["NodeNames"]
-    (folder / "prioritize").touch()
+        programs.record(own, asked, names, verbs_of(case), folder)
     return folder
+
+
+def verbs_of(case: Case) -> Sequence[str]:
+    """Return the verbs that the scheduler calls."""
+    return ("filter", "prioritize") if case.scores else ("filter",)
 
 
 def policy_of(case: Case) -> dict[str, Any]:

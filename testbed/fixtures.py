@@ -225,13 +225,18 @@ def kwok_nodes(ground: Cluster) -> Iterator[MakeNodes]:
     nodes.ensure(ground.folder, ground.kubeconfig, [])
 
 
+def _layout(cluster: Cluster, otherwise: str) -> Layout:
+    """Return where the processes of a cluster are; a cluster of another kind skips the test, and says why."""
+    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
+    if layout is None:
+        pytest.skip(otherwise)
+    return layout
+
+
 @pytest.fixture(scope="module")
 def metrics_server(cluster: Cluster) -> Iterator[MetricsServer]:
     """A metrics-server that measures the real node; it takes half a minute until it serves the first values."""
-    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
-    if layout is None:
-        pytest.skip("only beside a cluster of processes does metrics-server run on this machine")
-    made = MetricsServer(layout, cluster.api)
+    made = MetricsServer(_layout(cluster, "metrics-server runs beside a cluster of processes only"), cluster.api)
     made.up()
     yield made
     made.down()
@@ -240,10 +245,10 @@ def metrics_server(cluster: Cluster) -> Iterator[MetricsServer]:
 @pytest.fixture(scope="module")
 def cert_manager(cluster: Cluster) -> Iterator[CertManager]:
     """cert-manager's controllers and its definitions; gone when the tests of the module end."""
-    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
-    if layout is None:
-        pytest.skip("only beside a cluster of processes do cert-manager's controllers run on this machine")
-    made = CertManager(layout, cluster.api)
+    made = CertManager(
+        _layout(cluster, "cert-manager's controllers run beside a cluster of processes only"),
+        cluster.api,
+    )
     made.up()
     yield made
     made.down()
@@ -252,10 +257,7 @@ def cert_manager(cluster: Cluster) -> Iterator[CertManager]:
 @pytest.fixture
 def device_plugin(cluster: Cluster) -> Iterator[DevicePlugin]:
     """A device plugin of the real node, which a test starts; its cards are well, and it is gone when the test ends."""
-    layout = load(cluster.provider.cluster) if isinstance(cluster.provider, Local) else None
-    if layout is None:
-        pytest.skip("only the kubelet that is a process here can be given a device plugin")
-    made = DevicePlugin(layout, cluster.api)
+    made = DevicePlugin(_layout(cluster, "a kubelet that is a process here is needed for a device plugin"), cluster.api)
     yield made
     made.down()
 

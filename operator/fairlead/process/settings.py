@@ -57,7 +57,7 @@ class ServingSettings:
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies by name."""
     prioritize_ahead: bool = True
-    """Whether scores are computed after the reply of filter, before they are asked for."""
+    """True: scores are computed after the reply of filter, before they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ class Checker:
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies."""
     errors_only: bool = False
-    """Whether warnings of single policies are left out, for callers who do not show them."""
+    """True: warnings of single policies are left out, for callers who do not show them."""
     settings: "OperatorSettings | None" = None
     """The operator's settings, if they are known: they say which Prometheus servers and annotations may be named."""
     _across: CrossPolicyChecks = field(default_factory=CrossPolicyChecks)

@@ -24,12 +24,12 @@ from fairlead.webhook.extender.verbs import MatchedPod, VerbCall
 
 LOG: Final = logging.getLogger(__name__)
 KEPT_S: Final = 1.0
-"""How long a rehearsal is kept: a scheduler that asks at all asks within milliseconds."""
+"""Time for which a rehearsal is kept: a scheduler that asks at all asks within milliseconds."""
 WORK_NS: Final = 2_000_000
-"""How long a rehearsal may take: calls wait for it."""
+"""Time that a rehearsal may take: calls wait for it."""
 _BEFORE_PASSED: Final = b'{"Nodes":null,"NodeNames":['
 RehearsalResult = Literal["hit", "refreshed", "miss", "late", "unused"]
-"""What became of a rehearsal: its reply was sent, or its scores were summed up again because nodes had changed, or
+"""Outcome of a rehearsal: its reply was sent, or its scores were summed up again because nodes had changed, or
 another call came than the expected one; it took too long, or no call came.
 """
 
@@ -153,7 +153,7 @@ class Rehearsals:
     now: Callable[[], int]
     clock: Clock
     count: Callable[[RehearsalResult], None]
-    """Counts what became of a rehearsal, or of a call without one."""
+    """Counts the outcome of a rehearsal, or of a call without one."""
     soon: Callable[[Callable[[], None]], None]
     """Calls a function once the replies that are ready are sent, and the calls that wait are answered."""
     later: Callable[[float, Callable[[], None]], Timer]

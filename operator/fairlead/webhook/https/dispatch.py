@@ -61,7 +61,7 @@ class Dispatcher:
     clock: Callable[[], int] = perf_counter_ns
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     prioritize_ahead: bool = True
-    """Whether the reply of prioritize is computed before the call comes."""
+    """True: the reply of prioritize is computed before the call comes."""
 
     def __post_init__(self) -> None:
         metrics = self.metrics

@@ -1,4 +1,4 @@
-"""When prioritize is computed ahead: after the reply of filter, after the calls that wait, and once."""
+"""The turn in which prioritize is computed ahead: after the reply of filter, after the calls that wait, and once."""
 
 import asyncio
 import socket
