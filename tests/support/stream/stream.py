@@ -28,6 +28,8 @@ _MAKERS = 4
 """One alone waits for the API server between two pods, and on a busy machine would make fewer."""
 _KEPT = 10
 """For so many seconds: nodes must never be full."""
+_WAITING = 10 * RATE
+"""So many may wait for a node, until fewer are made: more would only tell how much this machine can do."""
 _BINDING = '"subresource":"binding"'
 
 Failures = Callable[[], Mapping[str, int]]
@@ -50,8 +52,11 @@ class Stream:
     """Extended resources of each pod."""
     pods: dict[str, StreamedPod] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    _bound: int = 0
     _counted: set[str] = field(default_factory=set)
     _said: set[str] = field(default_factory=set)
+    _notes: dict[str, str] = field(default_factory=dict)
+    """The last of the notes about each pod."""
     _end: threading.Event = field(default_factory=threading.Event)
     _faults: list[str] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -119,7 +124,10 @@ class Stream:
         self.rows.append(row)
         LOG.info("%s", table([row]))
         self._check()
-        assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), f"{what}: {'; '.join(found)}"
+        notes = [f"{name}: {self._notes[name]}" for name in row.lost if name in self._notes]
+        assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), "; ".join(
+            [what, *found, *notes[:3]]
+        )
 
     def total(self) -> Row:
         """Of all pods, with what was learnt since they were counted; who was lost stands in the rows."""
@@ -149,6 +157,7 @@ class Stream:
         found = Counter[str]()
         for one in self.api.items(path, fieldSelector="reason=FailedScheduling"):
             found[one["regarding"]["name"]] += (one.get("series") or {}).get("count", 1)
+            self._notes[one["regarding"]["name"]] = one["note"]
             if one["metadata"]["uid"] not in self._said:
                 self._said.add(one["metadata"]["uid"])
                 LOG.info("%s: %s", one["regarding"]["name"], one["note"])
@@ -156,6 +165,10 @@ class Stream:
 
     def _make(self, begun: float, first: int) -> None:
         for number in itertools.count(first, _MAKERS):
+            while len(self.pods) - self._bound >= _WAITING:
+                if self._end.wait(0.1):
+                    return
+                begun += 0.1
             if self._end.wait(max(0.0, begun + number / RATE - time.monotonic())):
                 return
             schedulers = [*self.schedulers]
@@ -167,20 +180,30 @@ class Stream:
             self.api.create(self.path, _pod(name, scheduler, labels, self.asks))
 
     def _sweep(self) -> None:
-        """Take away whole seconds of pods, once all of them have a node and have had it for a while."""
-        left, following = dict[int, list[str]](), itertools.count()
+        """Take away the pods of a second that have a node, once they have had it for a while; others of it wait on.
+
+        If those on nodes waited for the others, nodes could be full of pods that wait for pods that need their room.
+        """
+        left, following = dict[int, set[str]](), itertools.count()
         batch, names = _batch(next(following))
         while not self._end.wait(0.2):
             while all(name in self.pods for name in names):
-                left[batch] = names
+                left[batch] = {*names}
                 batch, names = _batch(next(following))
-            over = [one for one, pods in left.items() if all(_is_over(self.pods[name]) for name in pods)]
+            over = {one: placed for one, pods in left.items() if (placed := self._over(pods))}
             with ThreadPoolExecutor(_MAKERS) as pool:
-                for one, _ in zip(over, pool.map(self._take_away, over), strict=True):
-                    del left[one]
+                for (one, placed), _ in zip(over.items(), pool.map(self._take_away, over), strict=True):
+                    left[one] -= placed
+                    if not left[one]:
+                        del left[one]
+
+    def _over(self, names: set[str]) -> set[str]:
+        """Return those on nodes, once all of these have been there for long enough."""
+        placed = {name for name in names if self.pods[name].bound is not None}
+        return placed if all(_is_over(self.pods[name]) for name in placed) else set()
 
     def _take_away(self, batch: int) -> None:
-        self.api.delete(self.path, labelSelector=f"batch={batch}")
+        self.api.delete(self.path, labelSelector=f"batch={batch}", fieldSelector="spec.nodeName!=")
 
     def _watch(self, version: str) -> None:
         while not self._end.is_set():
@@ -194,6 +217,7 @@ class Stream:
                 node = event["object"]["spec"].get("nodeName")
                 if pod is not None and node and pod.bound is None:
                     pod.node_pool, pod.bound = self.nodes.get(node, "none"), time.monotonic()
+                    self._bound += 1
 
     def _all(self) -> list[StreamedPod]:
         return [*self.pods.copy().values()]

@@ -1,12 +1,15 @@
 """What is counted of a stream of pods, and what is read of a log that moves on."""
 
-from collections.abc import Sequence
+import json
+import queue
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from support.stream import Follow, StreamedPod, table, tally, wrong
+from support.stream import Follow, Stream, StreamedPod, stream, table, tally, wrong
+from testbed.api import Api, Object, wait_for
 
 
 def pod(name: str = "p", *codes: int, created: float = 10.0, took: float | None = 0.1, failed: int = 0) -> StreamedPod:
@@ -92,3 +95,50 @@ def test_a_log_is_read_from_where_it_was_and_goes_on_in_a_new_file(tmp_path: Pat
         with log.open("a") as file:
             file.write("ur\n")
         assert [*follow.lines()] == ["four\n"]
+
+
+class _Server(Api):
+    """Binds each pod at once, but the first of each second's."""
+
+    def __init__(self) -> None:
+        self.left: dict[str, str] = {}
+        self._bound = queue.SimpleQueue[str]()
+
+    def get(self, path: str, **query: str) -> Object:
+        return {"metadata": {"resourceVersion": "1"}}
+
+    def create(self, path: str, obj: Object) -> Object:
+        name = obj["metadata"]["name"]
+        self.left[name] = obj["metadata"]["labels"]["batch"]
+        if int(name.removeprefix("s-")) % stream.RATE:
+            self._bound.put(name)
+        return obj
+
+    def delete(self, path: str, **query: str) -> None:
+        assert query.pop("fieldSelector") == "spec.nodeName!="
+        for name, batch in list(self.left.items()):
+            if query == {"labelSelector": f"batch={batch}"} and int(name.removeprefix("s-")) % stream.RATE:
+                del self.left[name]
+
+    def lines(self, path: str, **query: str) -> Generator[bytes, None, None]:
+        try:
+            name = self._bound.get(timeout=0.5)
+        except queue.Empty:
+            return
+        pod = {"metadata": {"name": name, "resourceVersion": "1"}, "spec": {"nodeName": "n"}}
+        yield json.dumps({"type": "MODIFIED", "object": pod}).encode()
+
+
+def test_a_pod_that_waits_keeps_no_other_on_its_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_KEPT", 0.1)
+    (log := tmp_path / "log").touch()
+    server = _Server()
+    with closing(Follow(log)) as follow:
+        made = Stream(api=server, namespace="x", log=follow, nodes={"n": "a"}, schedulers={"s": {"a": "a", "b": "a"}})
+        made.begin()
+        try:
+            wait_for("all of a second to be made", lambda: len(made.pods) > stream.RATE)
+            wait_for("those on nodes to be gone", lambda: [*server.left.values()].count("0") == 1, timeout_s=30)
+        finally:
+            made.end()
+    assert "s-000000" in server.left
