@@ -91,7 +91,8 @@ def environment(of: Interpreter) -> Path:
     folder = ROOT / "build" / "pythons" / of.version
     shutil.rmtree(folder, ignore_errors=True)
     uv, python = tool("uv"), folder / "bin" / "python"
-    run(of.command(uv, "venv", "--quiet", "--no-project", f"--python={of.path}", folder))
+    # With pip, by which tests fetch a Go toolchain where the system has none.
+    run(of.command(uv, "venv", "--quiet", "--seed", "--no-project", f"--python={of.path}", folder))
     install: Sequence[str | Path] = [uv, "pip", "install", "--quiet", f"--python={python}"]
     run(of.command(*install, "--require-hashes", f"--requirement={ROOT / 'requirements-dev.lock'}"))
     run(of.command(*install, "--no-deps", "--no-build-isolation", "--editable", ROOT))

@@ -62,6 +62,8 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
     """All code that does not run on import: bodies of classes do."""
     for one in code.co_consts:
         if isinstance(one, CodeType):
+            if one.co_name == "__annotate__":
+                continue  # since 3.14, and called by those that ask for annotations alone
             if "__qualname__" not in one.co_names or "__module__" not in one.co_names:
                 yield one
             yield from _functions(one)
