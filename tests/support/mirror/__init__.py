@@ -8,7 +8,7 @@ from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.policy.views.node_view import NodeView
-from fairlead.strategies.reads import NodeChange
+from fairlead.strategies.reads import NodeChange, Reads
 
 CREATED: Final = "2026-01-01T00:00:00Z"
 CREATED_NS: Final = 1_767_225_600 * 10**9
@@ -72,6 +72,7 @@ class FedMirror:
     def __init__(self, *, annotations: Collection[str] = (), schedulers: Collection[str] = ("fairlead",)) -> None:
         self.now = FOUND
         self.mirror = Mirror(lambda: self.now, schedulers)
+        self.mirror.nodes.note_reads([Reads(node=frozenset({()}))])  # every change of a node is in the journal
         self.placed = decode.PlacedDecoder(annotations)
 
     def node(self, *args: Any, **fields: Any) -> list[JournalEntry]:

@@ -70,6 +70,7 @@ class RuleCache(Generic[B]):
         for rule in self.rules:
             rule.grow(size)
         if entries is None:
+            self.nodes.note_reads(rule.reads for rule in self.rules)
             for rule in self.rules:
                 rule.wait_for(self.nodes.slots.values())
         else:

@@ -1,7 +1,8 @@
 """The nodes as rules see them, and a journal of their changes.
 
 Owned by one thread. A cache of results that were computed from nodes stores its position in the journal, and so learns
-later what has changed since. What is measured of all nodes changes at once: that is one entry, with a mask by slot.
+later what has changed since. A change that none of them was computed from, such as most heartbeats, is no entry. What
+is measured of all nodes changes at once: that is one entry, with a mask by slot.
 """
 
 from array import array
@@ -17,9 +18,11 @@ from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
-from fairlead.strategies.reads import EVERY, NodeChange, Reads
+from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
+_READ_MAX: Final = 4096
+"""Paths that are known to be read; beyond them any change is noted."""
 _NO_DATA: Final = Data()
 
 
@@ -46,6 +49,10 @@ class Nodes:
     _created: "array[int]" = field(default_factory=lambda: array("q"))
     _joined: set[str] = field(default_factory=set)
     _unused: list[int] = field(default_factory=list)
+    _read: set[Path] = field(default_factory=set)
+    """Fields of nodes that any cached result was computed from; one that is read no longer stays."""
+    _above_read: set[Path] = field(default_factory=set)
+    """Fields that include one of these."""
     _with_data: "WeakValueDictionary[tuple[object, ...], NodesWithData]" = field(default_factory=WeakValueDictionary)
     """Views that some rule uses, by the policy, its entries and their tables."""
 
@@ -68,7 +75,14 @@ class Nodes:
             self._created[slot] = NO_TIME if view.created is None else bounded(view.created)
             self._forget_measured(slot, view.name)
         self.views[slot] = view
-        self._note(JournalEntry(slot, change))
+        if change is None or self._is_read(change):
+            self._note(JournalEntry(slot, change))
+
+    def note_reads(self, reads: Iterable[Reads]) -> None:
+        """Note what results will be computed from, before they are: from now on its changes are in the journal."""
+        for path in {path for one in reads for path in one.node} - self._read:
+            self._read.add(path)
+            self._above_read.update(path[:size] for size in range(len(path)))
 
     def remove(self, name: str) -> None:
         """Remove a node, if it is known."""
@@ -176,6 +190,15 @@ class Nodes:
         if position < self.start:
             return None
         return iter(self.journal[position - self.start :])
+
+    def _is_read(self, change: NodeChange) -> bool:
+        """Return whether a cached result may have been computed from what changed."""
+        read, above = self._read, self._above_read
+        return (
+            len(read) > _READ_MAX
+            or change != NodeChange(node=change.node)
+            or any(path in above or any(path[:size] in read for size in range(len(path) + 1)) for path in change.node)
+        )
 
     def _forget_measured(self, slot: int, name: str) -> None:
         """Forget what was measured of a slot, which has another node now."""

@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.policy.evaluate import columns
 from fairlead.policy.evaluate.columns import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
-from fairlead.strategies.reads import NodeChange
+from fairlead.policy.nodes.node_table import JOURNAL, Nodes
+from fairlead.strategies.reads import NodeChange, Path, Reads
 from support.policy import NOW, SECOND, Clock, Evaluation, node, placed, pod, policy
 
 GPU = NodeChange(node=frozenset({("metadata", "labels", "gpu")}))
@@ -100,6 +103,54 @@ def test_a_change_touches_the_rules_that_read_it(name: str) -> None:
     with evaluations(cluster) as asked:
         cluster.filter(pod())
     assert asked == dict.fromkeys(want, 1)
+
+
+_HEARTBEAT = NodeChange(node=frozenset({("status", "conditions", "lastHeartbeatTime")}))
+_READERS = {
+    "the labels": ("node.metadata.labels[?'gpu'].orValue('') != 'z'", 0),
+    "one condition": ("node.status.conditions.exists(c, c.type == 'Ready')", 1),
+}
+
+
+@pytest.mark.parametrize("name", _READERS)
+def test_a_change_is_in_the_journal_if_results_were_computed_from_it(name: str) -> None:
+    expression, want = _READERS[name]
+    cluster = Evaluation([policy("p", filters={"only": expression})], [node("n1")])
+    before = cluster.nodes.head
+    cluster.nodes.put(node("n1"), _HEARTBEAT)
+    assert cluster.nodes.head == before  # nothing was asked about yet
+    cluster.filter(pod())
+    for _ in range(3):
+        cluster.nodes.put(node("n1"), _HEARTBEAT)
+    assert cluster.nodes.head == before + 3 * want
+
+
+def test_a_class_stays_in_step_while_nodes_send_heartbeats_that_no_rule_reads() -> None:
+    cluster = _cluster()
+    cluster.filter(pod())
+    beating = node("n3", labels={"gpu": "a"})
+    for _ in range(2 * JOURNAL):
+        cluster.nodes.put(beating, _HEARTBEAT)
+    with evaluations(cluster) as asked:
+        cluster.filter(pod())
+    assert asked == {}
+
+
+_STEPS = st.sampled_from(["metadata", "labels", "a", "b", "status", "conditions"])
+_SOME_PATHS = st.frozensets(st.lists(_STEPS, max_size=3).map(tuple), max_size=3)
+
+
+@given(read=st.lists(_SOME_PATHS, max_size=3), changed=_SOME_PATHS, requested=st.frozensets(st.just("cpu")))
+def test_what_affects_a_rule_that_was_asked_is_in_the_journal(
+    read: list[frozenset[Path]], changed: frozenset[Path], requested: frozenset[str]
+) -> None:
+    nodes = Nodes()
+    nodes.put(node("n1"))
+    reads, change = [Reads(node=paths) for paths in read], NodeChange(node=changed, requested=requested)
+    nodes.note_reads(reads)
+    before = nodes.head
+    nodes.put(node("n1"), change)
+    assert (nodes.head > before) is (bool(requested) or any(one.affected_by(change) for one in reads))
 
 
 def test_rules_that_read_a_pods_identity_are_not_kept() -> None:
