@@ -109,7 +109,7 @@ class _Process:
         self.clock = clock
         self.mirror = Mirror(self.time)
         for text in objects.nodes(nodes):
-            self.mirror.node_sink.put(wire.node(text))
+            self.mirror.node_sink.put(wire.watched_node(text))
         self.breaker = CircuitBreaker()
         strategies = {one.name: one for one in installed()}
         policy = parse_policy(_policy(), policy_with(strategies.values()))

@@ -5,12 +5,15 @@ others.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
 from msgspec.structs import force_setattr
 
 from fairlead.cel.values.structs import NO_TEXT, struct
+from fairlead.mirror import decode
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -68,16 +71,30 @@ def intern_conditions(conditions: list[Any]) -> tuple[Any, ...]:
     return tuple(conditions)
 
 
-def intern_node(node: Any) -> Any:
-    """Return the node with interned conditions and images."""
+def intern_node(node: Any, before: Any = None, digest: bytes = b"") -> bytes:
+    """Intern the conditions and images of a node; return a digest of its images if they were left undecoded.
+
+    `before` is the node's state before, for which `digest` was returned. Images are most of a node, and a heartbeat
+    repeats them: those of an equal digest are not decoded again.
+    """
     status = node.status
     if status.conditions:
         force_setattr(status, "conditions", intern_conditions(status.conditions))
-    if status.images:
-        images = [_images((tuple(image.names), image.sizeBytes)) for image in status.images]
-        force_setattr(status, "images", tuple(images))
-    return node
+    images = status.images
+    if images.__class__ is not msgspec.Raw:
+        if images:
+            force_setattr(status, "images", _shared_images(images))
+        return b""
+    found = blake2b(images, digest_size=_DIGEST_BYTES).digest()
+    is_known = before is not None and found == digest
+    force_setattr(status, "images", before.status.images if is_known else _shared_images(decode.node_images(images)))
+    return found
 
 
+def _shared_images(images: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple([_images((tuple(image.names), image.sizeBytes)) for image in images])
+
+
+_DIGEST_BYTES: Final = 16
 _Image: Final = struct("ContainerImage")
 _images: Final = Pool[tuple[tuple[str, ...], int], Any](lambda key: _Image(names=key[0], sizeBytes=key[1]), 16_384)

@@ -122,9 +122,11 @@ class NodeSink(_Sink):
         if entry is None:
             entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
         try:
-            change = entry.update_node(intern_node(node), self._clock())
+            digest = intern_node(node, entry.node, entry.images_digest)
+            change = entry.update_node(node, self._clock())
         except _UNREADABLE as error:
             raise msgspec.ValidationError(str(error)) from error
+        entry.images_digest = digest
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
 

@@ -1,6 +1,8 @@
 """Entry of a node in the mirror with its placed pods; each update returns exactly what changed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from fairlead.cel.values.schema import NODE, element, messages
@@ -23,25 +25,57 @@ def node_changes(before: Any, after: Any) -> frozenset[Path]:
     return frozenset(found)
 
 
+_MAP, _MESSAGE, _PLAIN = range(3)
+
+
+class _Field(NamedTuple):
+    name: str
+    type_: str
+    kind: int
+
+
+class _Fields(NamedTuple):
+    """Fields of a message, and a function that gets the values of all at once."""
+
+    fields: tuple[_Field, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+
+
+@cache
+def _fields_of(message: str) -> _Fields:
+    fields = tuple(_Field(name, type_, _kind(type_)) for name, type_ in messages()[message].items())
+    names = [field.name for field in fields]
+    if len(names) > 1:
+        return _Fields(fields, attrgetter(*names))
+    return _Fields(fields, lambda value: tuple(getattr(value, name) for name in names))
+
+
+def _kind(type_: str) -> int:
+    if type_.startswith("map"):
+        return _MAP
+    return _PLAIN if element(type_) is not None or type_ not in messages() else _MESSAGE
+
+
 def _compare(message: str, before: Any, after: Any, path: Path, paths: set[Path]) -> None:
-    for field, type_ in messages()[message].items():
-        one, other = getattr(before, field), getattr(after, field)
+    fields, values = _fields_of(message)
+    for (field, type_, kind), one, other in zip(fields, values(before), values(after), strict=True):
         if one is other:
             continue
-        here = (*path, field)
-        if here == CONDITIONS:
+        if kind is _MAP:
+            if one != other:
+                paths.update((*path, field, key) for key in one.keys() | other.keys() if one.get(key) != other.get(key))
+        elif kind is _MESSAGE:
+            if one is empty(type_) or other is empty(type_):
+                paths.add((*path, field))
+            else:
+                _compare(type_, one, other, (*path, field), paths)
+        elif path == _STATUS and field == CONDITIONS[-1]:
             _compare_conditions(one, other, paths)
-        elif type_.startswith("map"):
-            paths.update((*here, key) for key in one.keys() | other.keys() if one.get(key) != other.get(key))
-        elif element(type_) is not None or type_ not in messages():
-            if one != other or is_present(one, type_) is not is_present(other, type_):
-                paths.add(here)
-        elif one is empty(type_) or other is empty(type_):
-            paths.add(here)
-        else:
-            _compare(type_, one, other, here, paths)
+        elif one != other or is_present(one, type_) is not is_present(other, type_):
+            paths.add((*path, field))
 
 
+_STATUS: Final = CONDITIONS[:-1]
 _CONDITION: Final = "NodeCondition"
 _HEARTBEAT: Final = "lastHeartbeatTime"
 
@@ -125,24 +159,40 @@ class FullNode(NamedTuple):
 class NodeEntry:
     """A node with its placed pods; `node` is None while only its pods are known."""
 
-    __slots__ = ("_allocatable", "_change_times", "_newest_placed", "_requested", "_totals", "devices", "node", "pods")
+    __slots__ = (
+        "_allocatable",
+        "_change_times",
+        "_listed",
+        "_newest_placed",
+        "_requested",
+        "_totals",
+        "devices",
+        "images_digest",
+        "node",
+        "pods",
+    )
 
     def __init__(self, devices: NodeDevices = NO_DEVICES) -> None:
         self.node: Any = None
         self.devices = devices
+        self.images_digest = b""
         self.pods: dict[Key, PodEntry] = {}
         self._totals: dict[str, int] = {}
         self._newest_placed = 0
         self._allocatable = _NOTHING
         self._requested = _NOTHING
         self._change_times = ChangeTimes(None)
+        self._listed: tuple[list[Any], list[PodEntry]] | None = None
+        """Pods and their entries, as the views since the last change of the pods have them."""
 
     def update_node(self, node: Any, now: int) -> NodeChange | None:
         """Set the node; return what changed, or None if the node is new.
 
         Raises ValueError, and then changes nothing.
         """
-        before, allocatable = self.node, as_amounts(allocatable_of(node))
+        before = self.node
+        has_same = before is not None and before.status.allocatable == node.status.allocatable
+        allocatable = self._allocatable if has_same else as_amounts(allocatable_of(node))
         self.node = node
         if before is None or before.metadata.uid != node.metadata.uid:
             self._change_times = ChangeTimes(node)
@@ -156,7 +206,7 @@ class NodeEntry:
             node=paths,
             allocatable=_differing(old, self._allocatable),
             capacity=frozenset(path[2] for path in paths if path[:2] == _CAPACITY),
-            requested=self._recount(),
+            requested=frozenset() if has_same else self._recount(),
         )
 
     def clear_node(self) -> None:
@@ -167,6 +217,7 @@ class NodeEntry:
 
     def replace_pod(self, before: PodEntry | None, after: PodEntry | None) -> NodeChange:
         """Add, replace or remove a pod, and return what changed."""
+        self._listed = None
         for pod, sign in ((before, -1), (after, 1)):
             if pod is not None:
                 self._add(pod, sign)
@@ -183,10 +234,11 @@ class NodeEntry:
 
     def view(self) -> NodeView:
         """Return the view of the node for rules."""
+        pods, entries = self._pods_and_entries()
         return NodeView(
             self.node,
-            pods=[entry.pod for entry in self.pods.values()],
-            entries=[*self.pods.values()],
+            pods=pods,
+            entries=entries,
             allocatable=self._allocatable,
             requested=self._requested,
             since=self._change_times,
@@ -198,16 +250,23 @@ class NodeEntry:
         """Return the view with a node from a request in place of this one; nothing is stored."""
         node, allocatable = full_node
         known = self.node is not None and self.node.metadata.uid == node.metadata.uid
+        pods, entries = self._pods_and_entries()
         return NodeView(
             node,
-            pods=[entry.pod for entry in self.pods.values()],
-            entries=[*self.pods.values()],
+            pods=pods,
+            entries=entries,
             allocatable=allocatable,
             requested=_requested(allocatable, self._totals),
             since=self._change_times.after(node, node_changes(self.node, node), now) if known else ChangeTimes(node),
             newest_placed=self._newest_placed,
             devices=self.devices,
         )
+
+    def _pods_and_entries(self) -> tuple[list[Any], list[PodEntry]]:
+        if self._listed is None:
+            entries = [*self.pods.values()]
+            self._listed = [entry.pod for entry in entries], entries
+        return self._listed
 
     def _add(self, pod: PodEntry, sign: int) -> None:
         totals = self._totals

@@ -77,7 +77,7 @@ class FedMirror:
 
     def node(self, *args: Any, **fields: Any) -> list[JournalEntry]:
         """Return the node that came of it."""
-        return self._noted(lambda: self.mirror.node_sink.put(decode.node(written(node(*args, **fields)))))
+        return self._noted(lambda: self.mirror.node_sink.put(decode.watched_node(written(node(*args, **fields)))))
 
     def pod(self, *args: Any, **fields: Any) -> list[JournalEntry]:
         return self._noted(lambda: self.mirror.placed_sink.put(self.placed(written(pod(*args, **fields)))))

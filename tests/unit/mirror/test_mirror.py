@@ -1,10 +1,12 @@
 """Objects in, nodes and exact changes out."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
+from fairlead.mirror import decode
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.nodes.node_table import JournalEntry
 from fairlead.strategies.reads import NodeChange
@@ -301,6 +303,56 @@ def test_a_node_that_a_caller_brings_along_may_come_without_its_images() -> None
     whole, lean = (told.bring(brought, images=images) for images in (True, False))
     assert ([one.sizeBytes for one in whole.node.status.images], [*lean.node.status.images]) == ([7], [])
     assert (lean.labels, lean.allocatable, lean.node.metadata) == (whole.labels, whole.allocatable, whole.node.metadata)
+
+
+_APP = {"names": ["app", "app@sha256:1"], "sizeBytes": 7}
+_IMAGES: dict[str, tuple[object, list[int]]] = {
+    "the same": ([_APP], [7]),
+    "another size": ([{**_APP, "sizeBytes": 8}], [8]),
+    "one more": ([_APP, {"names": None, "sizeBytes": 9}], [7, 9]),
+    "none": ([], []),
+    "null, as Go writes none": (None, []),
+}
+
+
+@pytest.mark.parametrize("case", _IMAGES)
+def test_images_are_those_of_the_last_state(case: str) -> None:
+    written_images, want = _IMAGES[case]
+    mirror = FedMirror().mirror
+    for version, images in enumerate(([_APP], [_APP], written_images, written_images)):
+        told = node(version=version)
+        told["status"]["images"] = images
+        mirror.node_sink.put(decode.watched_node(written(told)))
+    found = mirror.nodes.view_of("n1")
+    assert found is not None
+    assert [one.sizeBytes for one in found.node.status.images] == want
+    assert all(isinstance(one.names, tuple) for one in found.node.status.images)
+
+
+def test_images_that_a_heartbeat_repeats_are_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror, decoded, real = FedMirror().mirror, list[msgspec.Raw](), decode.node_images
+
+    def decode_images(raw: msgspec.Raw) -> Iterable[Any]:
+        decoded.append(raw)
+        return real(raw)
+
+    monkeypatch.setattr(decode, "node_images", decode_images)
+    told = node()
+    told["status"]["images"] = [_APP]
+    for version in range(5):
+        told["metadata"]["resourceVersion"] = str(version)
+        mirror.node_sink.put(decode.watched_node(written(told)))
+    assert len(decoded) == 1
+
+
+def test_a_node_whose_images_cannot_be_read_stays_as_it_was() -> None:
+    told = FedMirror()
+    told.node()
+    before, wrong = told.view(), node(version=2)
+    wrong["status"]["images"] = [{"sizeBytes": "x"}]
+    with pytest.raises(msgspec.DecodeError):
+        told.mirror.node_sink.put(decode.watched_node(written(wrong)))
+    assert told.view() is before
 
 
 def test_a_node_that_nobody_knows_is_empty() -> None:

@@ -22,7 +22,7 @@ class MirrorFeed:
         self._is_synced = False
         self._annotations: frozenset[str] = frozenset()
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
-            "nodes": Reflector(client, NODES, decode=decode.node, sink=mirror.node_sink),
+            "nodes": Reflector(client, NODES, decode=decode.watched_node, sink=mirror.node_sink),
             "pods": Reflector(
                 client, PODS, decode=self._placed, sink=mirror.placed_sink, query={"fieldSelector": PLACED}
             ),
