@@ -125,14 +125,28 @@ class Client:
         accept: str = JSON,
         limit: int = PAGE,
     ) -> AsyncGenerator[Page[T], None]:
-        """Yield a list page by page, all of one resource version. Raises GoneError if it took too long."""
+        """Yield a list page by page, all of one resource version. Raises GoneError if it took too long.
+
+        The next page is requested before one is yielded: the API server makes it while its receiver works.
+        """
         page_query = {**query, "limit": str(limit)}
-        while True:
-            page = await self._decoded(Request("list", where, page_query, accept=accept), decode)
-            yield page
-            if not page.metadata.more:
-                return
-            page_query = {**page_query, "continue": page.metadata.more}
+
+        def request(more: str = "") -> asyncio.Task[Page[T]]:
+            asked = {**page_query, "continue": more} if more else page_query
+            return asyncio.ensure_future(self._decoded(Request("list", where, asked, accept=accept), decode))
+
+        requested = request()
+        try:
+            while True:
+                page = await requested
+                if not page.metadata.more:
+                    yield page
+                    return
+                requested = request(page.metadata.more)
+                yield page
+        finally:
+            requested.cancel()
+            await asyncio.gather(requested, return_exceptions=True)
 
     async def watch(
         self, where: ObjectRef, query: Mapping[str, str], *, line_bytes_max: int = LINE_BYTES_MAX

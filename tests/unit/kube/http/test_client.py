@@ -290,6 +290,36 @@ async def test_a_list_comes_in_pages_of_one_version() -> None:
 
 
 @in_loop
+async def test_the_next_page_is_requested_before_one_is_read() -> None:
+    script = page(thing("a", 1), version=7, more="x"), page(thing("b", 2), version=7, more="y")
+    async with Server(script=[*script]) as server, Client(server.login()) as client:
+        async with aclosing(client.pages(PODS, things, limit=1)) as found, asyncio.timeout(30):
+            await anext(found)
+            while len(server.seen) < 2:
+                await asyncio.sleep(0)
+        assert [seen.query.get("continue") for seen in server.seen] == [None, "x"]
+
+
+@in_loop
+async def test_a_list_that_is_read_no_further_gives_up_its_next_page() -> None:
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        asked.set()
+        try:
+            return await watch(then="hold")(request)
+        finally:
+            gone.set()
+
+    script = page(thing("a", 1), version=7, more="x"), step
+    async with Server(script=[*script]) as server, Client(server.login()) as client, asyncio.timeout(30):
+        async with aclosing(client.pages(PODS, things, limit=1)) as found:
+            await anext(found)
+            await asked.wait()
+        await gone.wait()
+
+
+@in_loop
 async def test_an_empty_list_of_go_is_a_list() -> None:
     async with Server(answer({"metadata": {}, "items": None})) as server, Client(server.login()) as client:
         assert [one.items async for one in client.pages(PODS, things)] == [None]
