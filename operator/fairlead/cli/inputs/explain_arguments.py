@@ -1,6 +1,7 @@
 """Arguments of `fairlead explain`, checked before anything is read."""
 
 import argparse
+from pathlib import Path
 from typing import Final
 
 from fairlead.cli.console.exits import CommandError
@@ -22,7 +23,7 @@ def named_object(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]
         options.parser.error("-A is for --pending: to explain a pod, give its namespace as -n NAME")
     if len(options.filename) > 1:
         options.parser.error("argument -f/--filename: give one file, explain is for one pod")
-    words: list[str] = options.pod
+    words: list[str] = options.pod or _after_files(options)
     if not words:
         if not options.filename:
             options.parser.error("the following arguments are required: pod/NAME, or -f FILE, or --pending")
@@ -35,6 +36,16 @@ def named_object(options: argparse.Namespace) -> tuple[WorkloadKind | None, str]
     if len(kinds) > 1 or not is_known or not name:
         raise CommandError(f"{' '.join(words)!r} is neither a pod nor a workload: {_FORMS}")
     return (found[0] if found else None), name
+
+
+def _after_files(options: argparse.Namespace) -> list[str]:
+    """Take pod/NAME from the end of an option's files: such an option takes each word up to the next option."""
+    for files in (options.policies, options.snapshot):
+        if len(files) > 1 and not Path(files[-1]).exists():
+            kind, _, name = files[-1].partition("/")
+            if name and (kind in POD_KINDS or kind_spelt(kind)):
+                return [files.pop()]
+    return []
 
 
 def _check_pending(options: argparse.Namespace) -> None:

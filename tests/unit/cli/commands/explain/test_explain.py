@@ -351,3 +351,18 @@ def test_files_need_policies_and_ended_pods_are_not_explained(run: Run) -> None:
     Path("c.json").write_text(json.dumps(listed(*NODES, pod("x", status={"phase": "Failed"}))))
     code, _, err = run("x", *FILES)
     assert (code, err) == (2, "fairlead explain: the pod ml/x has ended (Failed) and is not placed any more\n")
+
+
+@pytest.mark.parametrize("asked", [("--policies", "p.yaml", "pod/train"), ("--snapshot", "c.json", "po/train")])
+def test_a_pod_may_stand_after_the_files_of_an_option(run: Run, asked: tuple[str, ...]) -> None:
+    code, out, err = run("-n", "ml", *FILES, *asked)
+    assert (code, err) == (0, "")
+    assert out.startswith("pod ml/train, ")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("last", ["q.yaml", "node/x"])
+def test_what_is_no_pod_after_files_is_a_file(last: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "-n", "ml", "--snapshot", "c.json", "--policies", "p.yaml", last])
+    assert "the following arguments are required: pod/NAME, or -f FILE, or --pending" in capsys.readouterr().err
