@@ -45,9 +45,11 @@ class StrategyGuard:
         return {name: self._guarded(one) for name, one in strategies.items()}
 
     def interrupt(self) -> None:
-        """End what a strategy does at this moment. Call it in the thread that runs the strategy: it raises there."""
+        """End what a strategy does at this moment. Call it in the thread that runs the strategy: it raises there.
+
+        Call it again while the strategy runs: it may catch every exception, and an interpreter may lose one.
+        """
         if self.running:
-            self.running = ""  # once a run: whatever comes after it is not the strategy's
             raise _Interrupt
 
     def _guarded(self, strategy: Strategy) -> Strategy:
@@ -92,6 +94,7 @@ class _Runs:
             guard.running = self.name
             return function(*given)
         except _Interrupt as interrupt:
+            guard.running = ""  # first: nothing after it is the strategy's
             self.ended = (
                 f"the strategy {self.name} did not return within {LIMIT_S:g} s,"
                 " and is left out until its policy is edited or this replica restarts"

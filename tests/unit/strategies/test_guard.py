@@ -96,10 +96,18 @@ def forever(*_: object) -> Any:
             int("no number")
 
 
+def stubborn(*_: object) -> Any:
+    """Catch all that interrupts it, several times."""
+    for _again in range(3):
+        with suppress(BaseException):
+            forever()
+    forever()
+
+
 @pytest.mark.parametrize(
     "compile",
-    [forever, lambda _: replace(MADE, for_pod=forever), lambda _: with_node_function(forever)],
-    ids=["while it is compiled", "for a pod", "for a node"],
+    [stubborn, forever, lambda _: replace(MADE, for_pod=forever), lambda _: with_node_function(forever)],
+    ids=["although it catches that", "while it is compiled", "for a pod", "for a node"],
 )
 def test_an_endless_loop_is_interrupted(compile: Callable[[Any], Any]) -> None:  # noqa: A002 - as of Use
     guard = StrategyGuard()
