@@ -17,7 +17,7 @@ from testbed.errors import ClusterError
 
 _PACKAGES = ("ca-certificates", "libstdc++6", "python3")
 _TO_BUILD = ("python3-pip",)
-_TO_TEST = (*_PACKAGES, "git", "make", "openssl", "procps")
+_TO_TEST = (*_PACKAGES, "git", "make", "openssl", "procps", "prometheus")
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
 _KEPT = ("/usr/share/doc/*/copyright",)  # under which the packages may be passed on
 _SOURCES = (
@@ -83,6 +83,7 @@ def pack(
 
 def suite(name: str, folder: Path, log: Path) -> Path:
     """Folder with another suite of Debian and its Python, made on the first call."""
+    folder /= hashlib.sha256(" ".join(_TO_TEST).encode()).hexdigest()[:10]
     target = folder / name
     if not target.exists():
         answer = subprocess.run(_SOURCES, capture_output=True, text=True, check=False)

@@ -20,7 +20,6 @@ _MISSING = "Python {0} is not on this machine: install it, for example with `.ve
 _ENTER = """
 set -e
 root=$1; shift
-mount --bind "$root" "$root"  # its root is a mount point, which `unshare` of a test expects
 for one in /proc /sys /dev /tmp "$CHECKOUT" "$HISTORY" "$CACHE" "$HOME/.cache/uv"; do
   mkdir -p "$one" "$root$one"
   mount --rbind "$one" "$root$one"
