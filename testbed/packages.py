@@ -70,11 +70,16 @@ def ensure(need: Need) -> None:
 
 def unpacked(package: str) -> Path:
     """The files of a package, fetched into the cache on the first call; nothing is installed."""
-    home = cache.root() / "packages" / package
+    home = home_of(package)
     with cache.locked(f"package-{package}", doing=f"fetching the package {package}"):
         if not home.exists():
             _fetch(package, home)
     return home
+
+
+def home_of(package: str) -> Path:
+    """The folder of an unpacked package, which may not be there yet."""
+    return cache.root() / "packages" / package
 
 
 def find_missing(need: Need, find: Callable[[str], object]) -> list[str]:
