@@ -25,6 +25,7 @@ from bench.apiserver import ApiServer
 from bench.histogram import Totals, totals
 from bench.programs import Extender
 from bench.stage import CASES, OWN, RECORDED, Case, pod, policy_of, template_of_nodes, verbs_of
+from bench.throughput_report import ratio
 from testbed import node_template
 from testbed.api import Object
 
@@ -198,7 +199,7 @@ class _Look:
 def _measured(
     extenders: Mapping[str, Extender], case: Case, around: _Cluster, folder: Path, calls: int, pause_ms: int
 ) -> Iterator[str]:
-    """Call all in turn; a line for each: medians in ms, and as a part of the first one's."""
+    """Call all in turn; a line for each: medians in ms, and as a part of the first one's, with an interval (95 %)."""
     (folder / "pod").write_text(json.dumps(_pod_object(f"web-{_NUMBER}", "1")))
     (folder / "names").write_text(json.dumps(around.names))
     before = {name: _Look.at(one) for name, one in extenders.items()}
@@ -209,18 +210,19 @@ def _measured(
     command = [str(programs.peer("pacer")), f"-calls={calls}", f"-pause={pause_ms}ms", f"-event={around.url}"]
     command += [f"-pod={folder / 'pod'}", f"-names={folder / 'names'}", *targets]
     took = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    first = 0.0
+    first = list[float]()
     for (name, one), pairs in zip(extenders.items(), took, strict=True):
         both = [sum(pair) / 1e6 for pair in pairs]
         parts = [median(pair[at] for pair in pairs) / 1e6 for at in range(2)]
-        first = first or median(both)
+        first = first or both
+        part = ratio(both, first)
         after, was = _Look.at(one), before[name]
         means = {verb: after.verbs[verb].since(was.verbs[verb]).mean_ms for verb in after.verbs}
         server = ", ".join(f"{verb} {mean:.3f}" for verb, mean in means.items() if mean == mean)
         used = 1000 * (after.processor_s - was.processor_s) / len(pairs)
         yield (
             f"  {name:16} filter {parts[0]:6.3f}, prioritize {parts[1]:6.3f}, both {median(both):6.3f} ms "
-            f"({median(both) / first:.2f}, least {min(both):.3f}); processor {used:.2f} ms"
+            f"({part.value:.3f}, {part.low:.3f} to {part.high:.3f}; least {min(both):.3f}); processor {used:.2f} ms"
             f"{f'; server, mean: {server} ms' if server else ''}"
         )
 
