@@ -32,9 +32,9 @@ from bench.stage import (
     PODS,
     RECORDED,
     Stage,
+    Variant,
     entries,
     extender_running,
-    gogc_of,
     order,
     pod,
     stage_running,
@@ -71,7 +71,7 @@ def main() -> int:
     """Measure, print and write the page."""
     given = _parser().parse_args()
     pace = Pace(given.pace, given.seconds)
-    names = [*NAMES, *given.also]
+    names = [*dict.fromkeys((*NAMES, *(Variant(name).without_extender for name in given.also), *given.also))]
     parts: dict[str, dict[str, list[Measured]]] = {
         letter: {name: [] for name in names} for letter in given.cases.split(",")
     }
@@ -105,10 +105,20 @@ def _run(stage: Stage, letter: str, name: str, pace: Pace) -> Measured:
     with tempfile.TemporaryDirectory() as text, ExitStack() as stack:
         folder = Path(text)
         stage.delete_pods()
-        plain, gogc = gogc_of(name)
-        extender = stack.enter_context(extender_running(plain, case, stage, folder))
-        wired = entries(plain, case, extender)
-        scheduler = stack.enter_context(scheduler_running(folder, stage.kubeconfig, NAME, wired, stage.nodes, gogc))
+        variant = Variant(name)
+        extender = stack.enter_context(extender_running(variant.extender, case, stage, folder))
+        wired = entries(variant.extender, case, extender)
+        scheduler = stack.enter_context(
+            scheduler_running(
+                folder,
+                stage.kubeconfig,
+                NAME,
+                wired,
+                stage.nodes,
+                gogc=variant.gogc,
+                node_sample=variant.node_sample,
+            )
+        )
         warm, many = pace.pods(_WARM_S), pace.pods(pace.seconds)
         _place(stage, scheduler, range(warm), pace)
         before = _look(scheduler, extender)
@@ -177,7 +187,12 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=int, default=3)
     made.add_argument("--cases", default="a,b", help="(%(default)s)")
     made.add_argument(
-        "--also", action="append", default=[], metavar="NAME", help="such as 'limit over TLS' or 'bare, GOGC=100'"
+        "--also",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="such as 'limit over TLS', 'bare, GOGC=100' or 'fairlead, nodeSample=42%%'; with the same settings of the "
+        "scheduler no extender is measured, too",
     )
     made.add_argument("--no-page", dest="page", action="store_false", help="print the section, do not write the page")
     return made

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
 
-from bench.stage import GOGC, KEPT, NONE, OWN, RECORDED
+from bench.stage import KEPT, NONE, OWN, RECORDED, Variant
 
 AIM: Final = 0.6
 """Greatest share of the time added by `bare` that Fairlead should add."""
@@ -58,8 +58,7 @@ class Part:
 
     def added(self, name: str) -> float:
         """Return how much longer the algorithm takes than with no extender, in milliseconds."""
-        _, begin, percent = name.partition(GOGC)
-        return self.median(name) - self.median(f"{NONE}{begin}{percent}")
+        return self.median(name) - self.median(Variant(name).without_extender)
 
     def to_bare(self, name: str) -> float:
         """Return what an extender adds as a part of what `bare` adds; NaN if that is nothing."""
@@ -75,7 +74,7 @@ def lines(part: Part) -> Iterator[str]:
     """Yield the lines of the report: `name value unit target ok|short`."""
     yield f"calm-{part.letter}-to-bare {part.to_bare(OWN):.3f} ratio <={AIM:g} {part.verdict}"
     for name in part.rounds:
-        if name != NONE:
+        if Variant(name).extender != NONE:
             yield f"calm-{part.letter}-added-{name.replace(',', '').replace(' ', '-')} {part.added(name):.3f} ms - -"
 
 
@@ -86,7 +85,8 @@ def section(part: Part) -> Iterator[str]:
     yield f"| {' | '.join('---' for _ in _COLUMNS)} |"
     for name, rounds in part.rounds.items():
         each = ", ".join(f"{one.algorithm_ms:.2f}" for one in rounds)
-        added, ratio = ("", "") if name == NONE else (f"{part.added(name):+.2f}", f"{part.to_bare(name):.2f}")
+        is_alone = Variant(name).extender == NONE
+        added, ratio = ("", "") if is_alone else (f"{part.added(name):+.2f}", f"{part.to_bare(name):.2f}")
         processor = (f"{part.median(name, field):.2f}" for field in ("scheduler_ms", "extender_ms"))
         cells = (name, each, f"{part.median(name):.2f}", added, ratio, *processor, f"{part.median(name, 'busy'):.0f}")
         yield f"| {' | '.join(cells)} |"

@@ -14,14 +14,13 @@ import yaml
 from bench import programs
 from bench.histogram import Totals, totals
 from bench.programs import Extender
+from fairlead.render.cluster_facts import percentage
 from fairlead.render.scheduler_settings import SchedulerDefaults
 from testbed import build
 from testbed.layout import free_ports
 from testbed.supervisor import answers
 from testbed.versions import program
 
-ALL_NODES: Final = 1000
-"""Up to this number the scheduler asks about all nodes; above, about a sample of its own size."""
 _DURATION: Final = "scheduler_scheduling_algorithm_duration_seconds"
 _READY_S: Final = 60.0
 
@@ -67,16 +66,18 @@ def scheduler_running(
     name: str,
     entries: Sequence[dict[str, Any]],
     many: int,
+    *,
     gogc: int = SchedulerDefaults().gogc,
+    node_sample: str = SchedulerDefaults().node_sample,
 ) -> Iterator[Scheduler]:
-    """Run a scheduler for that many nodes, which collects garbage as rendered schedulers do."""
+    """Run a scheduler for that many nodes, with settings that rendered schedulers have."""
     (port,) = free_ports(1)
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 2000, "burst": 4000},
         "leaderElection": {"leaderElect": False},
-        "percentageOfNodesToScore": 100 if many <= ALL_NODES else 0,
+        "percentageOfNodesToScore": percentage(node_sample, many, None),
         "profiles": [{"schedulerName": name}],
         "extenders": list(entries),
     }

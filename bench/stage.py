@@ -5,6 +5,7 @@ compare the same extenders in the same cases, so that their figures can be read 
 """
 
 import random
+import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +32,6 @@ OWN: Final = "fairlead"
 KEPT: Final = ", connection kept"
 OVER_TLS: Final = " over TLS"
 """Suffixes of the peer `limit`: variants that show what a new connection for each call costs, and TLS."""
-GOGC: Final = ", GOGC="
-"""Begin of the suffix of a variant whose scheduler collects garbage with another setting than the rendered one."""
 RECORDED: Final = "recorded replies"
 """The peer `limit` over TLS, which sends what Fairlead replied once: Fairlead without the time that it computes."""
 PODS: Final = f"/api/v1/namespaces/{NAME}/pods"
@@ -72,6 +71,43 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "c": Case("as a, but the peer gets whole nodes", PASSING, targets={"bare": None}, whole_nodes=True),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """An extender, and settings of the scheduler that differ from the rendered ones, from a name as `--also` has it.
+
+    Such as `limit, connection kept, GOGC=100, nodeSample=42%`; the settings come last.
+    """
+
+    name: str
+
+    @property
+    def extender(self) -> str:
+        """Name of the extender."""
+        return _SETTING.split(self.name, maxsplit=1)[0]
+
+    @property
+    def without_extender(self) -> str:
+        """Name of the variant with the same settings and no extender."""
+        return NONE + self.name.removeprefix(self.extender)
+
+    @property
+    def gogc(self) -> int:
+        """Setting of the scheduler's garbage collection."""
+        return int(self._settings.get("GOGC", SchedulerDefaults().gogc))
+
+    @property
+    def node_sample(self) -> str:
+        """Share of the nodes that the scheduler asks about, or Auto."""
+        return self._settings.get("nodeSample", SchedulerDefaults().node_sample)
+
+    @property
+    def _settings(self) -> Mapping[str, str]:
+        return dict(setting.split("=") for setting in _SETTING.split(self.name)[1:])
+
+
+_SETTING: Final = re.compile(r", (?=(?:GOGC|nodeSample)=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +167,6 @@ def pod(number: int) -> Object:
         "containers": [{"name": "main", "image": "main", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}],
     }
     return {"metadata": {"name": f"web-{number}", "labels": {"app": "web", "gpu": "a"}}, "spec": spec}
-
-
-def gogc_of(name: str) -> tuple[str, int]:
-    """Return the name without its setting of garbage collection, and that setting."""
-    plain, _, percent = name.partition(GOGC)
-    return plain, int(percent or SchedulerDefaults().gogc)
 
 
 def order(names: Sequence[str], number: int) -> list[str]:

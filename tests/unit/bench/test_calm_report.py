@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from bench import page
 from bench.calm_report import BARE, FULL, LIMIT, Measured, Part, lines, section
-from bench.stage import NONE, OWN, RECORDED
+from bench.stage import NONE, OWN, RECORDED, Variant
 
 
 def _rounds(*algorithm: float, calls: float = 0.0, busy: float = 50.0) -> Sequence[Measured]:
@@ -32,6 +34,29 @@ def test_what_is_added_is_compared_with_the_scheduler_that_collects_garbage_in_t
     rounds = {NONE: _rounds(3.0), LIMIT: _rounds(5.0), f"{NONE}, GOGC=100": _rounds(4.0), "x, GOGC=100": _rounds(7.0)}
     part = Part("a", "three filters reject no node", rounds)
     assert [part.added(LIMIT), part.added("x, GOGC=100"), part.added(f"{NONE}, GOGC=100")] == [2.0, 3.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "extender", "gogc", "node_sample", "without"),
+    [
+        ("limit, connection kept", "limit, connection kept", 400, "Auto", "no extender"),
+        ("bare, GOGC=100", "bare", 100, "Auto", "no extender, GOGC=100"),
+        ("no extender, nodeSample=42%", "no extender", 400, "42%", "no extender, nodeSample=42%"),
+        (
+            "limit, connection kept, GOGC=50, nodeSample=20%",
+            "limit, connection kept",
+            50,
+            "20%",
+            "no extender, GOGC=50, nodeSample=20%",
+        ),
+    ],
+)
+def test_a_name_says_the_extender_and_what_is_set_in_its_scheduler(
+    name: str, extender: str, gogc: int, node_sample: str, without: str
+) -> None:
+    found = Variant(name)
+    assert (found.extender, found.gogc, found.node_sample) == (extender, gogc, node_sample)
+    assert found.without_extender == without
 
 
 def test_the_aim_is_reached_up_to_its_value() -> None:
