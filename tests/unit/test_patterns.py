@@ -67,7 +67,7 @@ def test_no_hard_text_is_found_where_there_is_none(pattern: str, how: str) -> No
 def test_patterns_of_all_kinds_are_found() -> None:
     places = {one.where.removeprefix("fairlead.") for one in _FOUND}
     assert {
-        "cel.hints.syntax_hints._SLIP",
+        "cel.hints.slips._SLIP",
         "cel.hints.engine_messages.NO_OVERLOAD",
         "cel.functions.conversions._DECIMAL",
     } <= places
