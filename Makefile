@@ -7,7 +7,8 @@ CASES ?= 1000000
 SEED ?= 1
 KUBERNETES ?=
 ONLY ?=
-LASTS ?= 300
+LASTS ?=
+FIX ?=
 ENGINE ?=
 PLATFORMS ?=
 PUSH ?=
@@ -23,7 +24,7 @@ TO ?= pypi
 OLDER ?= 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,16 +38,13 @@ demo-down: setup ## take that cluster down
 setup: ## make .venv what the lock file says
 	@scripts/setup
 
-check: setup ## lint, types, import contracts
+check: setup ## lint, types, import contracts (FIX=yes mends first what the linter can)
+	$(if $(FIX),$(BIN)/ruff check --fix . && $(BIN)/ruff format .)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	@$(RELEASE) lint
-
-format: setup ## mend what the linter can mend
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
@@ -96,7 +94,11 @@ grants-cases: setup ## interleavings of replicas that grant devices: CASES of th
 
 drills: setup ## a flood of the ports, an author of hostile policies, and pods all the while: LASTS (300) seconds each
 	$(BIN)/python -m testbed build
-	FAIRLEAD_DRILL_S=$(LASTS) $(BIN)/pytest tests/e2e/test_drills.py
+	FAIRLEAD_DRILL_S=$(or $(LASTS),300) $(BIN)/pytest tests/e2e/test_drills.py
+
+soak: setup ## an hour of pods, edits, kills, rotations and restarts, in which nothing may grow: LASTS (3600) seconds
+	$(BIN)/python -m testbed build
+	FAIRLEAD_SOAK_S=$(or $(LASTS),3600) $(BIN)/pytest tests/soak --log-cli-level=INFO --log-cli-format="%(message)s" -o faulthandler_timeout=0
 
 image: setup ## the image, with Docker, Podman, buildah or without (ENGINE=one PLATFORMS="amd64 arm64" PUSH=REGISTRY/PATH TAG=one)
 	@$(RELEASE) image --engine "$(ENGINE)" --platforms $(PLATFORMS) --push "$(PUSH)" --tag "$(TAG)"

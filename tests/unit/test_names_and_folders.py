@@ -35,7 +35,18 @@ TESTS: Final = Path(__file__).parents[1]
 SUPPORT: Final = TESTS / "support"
 BESIDE: Final = {
     "unit": {"bench", "chart", "demo", "docs", "release", "support", "testbed"},
-    "support": {"chart", "docs", "engine", "drills", "faults", "hostile_sources", "patterns", "spread", "stream"},
+    "support": {
+        "chart",
+        "docs",
+        "engine",
+        "drills",
+        "faults",
+        "hostile_sources",
+        "patterns",
+        "soak",
+        "spread",
+        "stream",
+    },
 }
 SAME_IN_EACH_COMMAND: Final = {"add_to", "run"}
 DEFINED_TWICE: Final = {

@@ -59,7 +59,7 @@ def look(release: Release) -> Figures:
     for one in release.api.items(PODS, labelSelector=OPERATOR):
         name = one["metadata"]["name"]
         page = release.api.text(f"{PODS}/{name}:8080/proxy/metrics")
-        filters.update(_buckets(_BUCKET.findall(page)))
+        filters.update(filter_calls(page))
         away.update({reason: int(float(count)) for reason, count in _AWAY.findall(page)})
         slow.update({policy: int(float(count)) for policy, count in _TOO_SLOW.findall(page)})
         rss[name] = sum(process.memory_info().rss for process in processes(name))
@@ -67,6 +67,11 @@ def look(release: Release) -> Figures:
     for one in release.pods(_SCHEDULERS):
         placing.update(_buckets(_PLACING.findall(_metrics_of(release, one["status"]["podIP"]))))
     return Figures(filters, placing, away, slow, rss, restarts)
+
+
+def filter_calls(page: str) -> Counter[float]:
+    """Return the calls of filter that a replica's page tells of, by their buckets."""
+    return _buckets(_BUCKET.findall(page))
 
 
 def _buckets(lines: Iterable[tuple[str, str]]) -> Counter[float]:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Self
 
+from support.kube.lasting_watch import RELISTED, LastingWatch
 from testbed.api import Api, Object
 
 _COPY = "fairlead.dev/devices"
@@ -48,18 +49,14 @@ class CardWatch:
         return int(self._version) >= int(version)
 
     def _watch(self) -> None:
-        while not self._end.is_set():
-            query = {
-                "watch": "true",
-                "resourceVersion": self._version,
-                "timeoutSeconds": "3",
-                "allowWatchBookmarks": "true",
-            }
-            for line in self.api.lines(self.path, **query):
-                event: Object = json.loads(line)
-                self._version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    self._take(event)
+        watch = LastingWatch(self.api, self.path, self._version, self._end.is_set)
+        for event in watch.events(timeoutSeconds="3", allowWatchBookmarks="true"):
+            if event["type"] == RELISTED:
+                left = {item["metadata"]["uid"] for item in event["object"]["items"]}
+                self._held = {uid: grant for uid, grant in self._held.items() if uid in left}
+            elif event["type"] != "BOOKMARK":
+                self._take(event)
+            self._version = watch.version
 
     def _take(self, event: Object) -> None:
         pod: Object = event["object"]

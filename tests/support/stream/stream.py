@@ -1,7 +1,6 @@
 """Makes pods, watches where they come to, and takes them away again, in threads of its own."""
 
 import itertools
-import json
 import logging
 import threading
 import time
@@ -14,9 +13,10 @@ from functools import partial
 from http import HTTPStatus
 
 from support.kube import audit
+from support.kube.lasting_watch import RELISTED, LastingWatch
 from support.stream.follow import Follow
 from support.stream.tally import CUT_OFF, Row, StreamedPod, table, tally, wrong
-from testbed.api import Api, Object, wait_for
+from testbed.api import Api, ApiError, Object, wait_for
 from testbed.errors import ClusterError
 
 LOG = logging.getLogger(__name__)
@@ -30,6 +30,8 @@ _KEPT = 10
 """For so many seconds: nodes must never be full."""
 _WAITING = 10 * RATE
 """So many may wait for a node, until fewer are made: more would only tell how much this machine can do."""
+_AGAIN_S = 0.5
+"""Until an API server that has gone is asked again."""
 _BINDING = '"subresource":"binding"'
 
 Failures = Callable[[], Mapping[str, int]]
@@ -53,10 +55,15 @@ class Stream:
     pods: dict[str, StreamedPod] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     _bound: int = 0
+    _forgotten: int = 0
+    """Of those that came to a node."""
     _counted: set[str] = field(default_factory=set)
+    _swept: set[str] = field(default_factory=set)
     _said: set[str] = field(default_factory=set)
     _notes: dict[str, str] = field(default_factory=dict)
     """The last of the notes about each pod."""
+    _no_more: threading.Event = field(default_factory=threading.Event)
+    """Set: no pods are made any more."""
     _end: threading.Event = field(default_factory=threading.Event)
     _faults: list[str] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -77,6 +84,7 @@ class Stream:
 
     def end(self) -> None:
         """No more pods."""
+        self._no_more.set()
         self._end.set()
         for thread in self._threads:
             thread.join()
@@ -129,6 +137,38 @@ class Stream:
             [what, *found, *notes[:3]]
         )
 
+    def settled(self) -> list[StreamedPod]:
+        """Return the pods whose outcome is known, or that are lost, and that were not counted before.
+
+        They are forgotten once they were taken away: so a stream may last.
+        """
+        self._check()
+        self._read_log()
+        lost = time.monotonic() - 2 * LOST_S
+        pods = [
+            pod
+            for pod in self._all()
+            if pod.name not in self._counted and ((pod.bound is not None and pod.is_told) or pod.created < lost)
+        ]
+        self._counted.update(pod.name for pod in pods)
+        for name in self._counted & self._swept:
+            del self.pods[name]
+            self._forgotten += 1
+            self._counted.discard(name)
+            self._swept.discard(name)
+        return pods
+
+    def end_settled(self) -> list[StreamedPod]:
+        """No more pods; return those of which `settled` did not tell, once all have a node or are lost."""
+        self._no_more.set()
+        pods = self.settled()
+        end = time.monotonic() + 2 * LOST_S
+        while self.pods.keys() - self._counted and time.monotonic() < end + 1:
+            time.sleep(0.1)
+            pods += self.settled()
+        self.end()
+        return pods
+
     def total(self) -> Row:
         """Of all pods, with what was learnt since they were counted; who was lost stands in the rows."""
         self._read([])
@@ -136,15 +176,18 @@ class Stream:
         begun, ended = (pick(pod.created for pod in pods) for pick in (min, max))
         return tally("all of it", pods, begun, ended, due=begun)
 
+    def _read_log(self) -> None:
+        for one in audit.answered_requests(line for line in self.log.lines() if _BINDING in line):
+            if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
+                self.pods[one.name].codes.append(one.code)
+                if HTTPStatus.BAD_REQUEST <= one.code < CUT_OFF:
+                    self.pods[one.name].refusals.append(str(one))
+
     def _read(self, pods: list[StreamedPod]) -> None:
         """Read the audit log, which may be a moment behind the watch."""
 
         def all_told() -> bool:
-            for one in audit.answered_requests(line for line in self.log.lines() if _BINDING in line):
-                if one.namespace == self.namespace and one.verb == "create" and one.name in self.pods:
-                    self.pods[one.name].codes.append(one.code)
-                    if HTTPStatus.BAD_REQUEST <= one.code < CUT_OFF:
-                        self.pods[one.name].refusals.append(str(one))
+            self._read_log()
             return all(pod.is_told for pod in pods if pod.bound is not None)
 
         try:
@@ -165,11 +208,11 @@ class Stream:
 
     def _make(self, begun: float, first: int) -> None:
         for number in itertools.count(first, _MAKERS):
-            while len(self.pods) - self._bound >= _WAITING:
-                if self._end.wait(0.1):
+            while len(self.pods) + self._forgotten - self._bound >= _WAITING:
+                if self._no_more.wait(0.1):
                     return
                 begun += 0.1
-            if self._end.wait(max(0.0, begun + number / RATE - time.monotonic())):
+            if self._no_more.wait(max(0.0, begun + number / RATE - time.monotonic())):
                 return
             schedulers = [*self.schedulers]
             turn, of = divmod(number, len(schedulers))
@@ -177,7 +220,30 @@ class Stream:
             name, wanted = f"s-{number:06}", self.schedulers[scheduler][pool]
             self.pods[name] = StreamedPod(name=name, scheduler=scheduler, pool=wanted, created=time.monotonic())
             labels = {"pool": pool, "batch": str(number // RATE)}
-            self.api.create(self.path, _pod(name, scheduler, labels, self.asks))
+            begun += self._create(self.pods[name], _pod(name, scheduler, labels, self.asks))
+
+    def _create(self, pod: StreamedPod, body: Object) -> float:
+        """Create a pod, again until the API server has answered; return for how long it did not.
+
+        What comes after it is later by that, so that no flood follows.
+        """
+        asked = time.monotonic()
+        for attempt in itertools.count():
+            try:
+                self.api.create(self.path, body)
+            except ClusterError as error:
+                if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT and attempt:
+                    break  # it was created, and the answer was lost
+                if _is_answer(error):
+                    raise
+            else:
+                break
+            if self._no_more.wait(_AGAIN_S):
+                del self.pods[pod.name]
+                break
+            if pod.bound is None:
+                pod.created = time.monotonic()
+        return pod.created - asked if attempt else 0.0
 
     def _sweep(self) -> None:
         """Take away the pods of a second that have a node, once they have had it for a while; others of it wait on.
@@ -192,7 +258,10 @@ class Stream:
                 batch, names = _batch(next(following))
             over = {one: placed for one, pods in left.items() if (placed := self._over(pods))}
             with ThreadPoolExecutor(_MAKERS) as pool:
-                for (one, placed), _ in zip(over.items(), pool.map(self._take_away, over), strict=True):
+                for (one, placed), is_done in zip(over.items(), pool.map(self._take_away, over), strict=True):
+                    if not is_done:
+                        continue
+                    self._swept |= placed
                     left[one] -= placed
                     if not left[one]:
                         del left[one]
@@ -202,22 +271,24 @@ class Stream:
         placed = {name for name in names if self.pods[name].bound is not None}
         return placed if all(_is_over(self.pods[name]) for name in placed) else set()
 
-    def _take_away(self, batch: int) -> None:
-        self.api.delete(self.path, labelSelector=f"batch={batch}", fieldSelector="spec.nodeName!=")
+    def _take_away(self, batch: int) -> bool:
+        try:
+            self.api.delete(self.path, labelSelector=f"batch={batch}", fieldSelector="spec.nodeName!=")
+        except ClusterError as error:
+            if _is_answer(error):
+                raise
+            return False
+        return True
 
     def _watch(self, version: str) -> None:
-        while not self._end.is_set():
-            query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "5"}
-            for line in self.api.lines(self.path, **query):
-                event: Object = json.loads(line)
-                if event["type"] == "ERROR":
-                    raise ClusterError(f"the watch of pods: {event['object']}")
-                version = event["object"]["metadata"]["resourceVersion"]
-                pod = self.pods.get(event["object"]["metadata"]["name"])
-                node = event["object"]["spec"].get("nodeName")
-                if pod is not None and node and pod.bound is None:
-                    pod.node_pool, pod.bound = self.nodes.get(node, "none"), time.monotonic()
-                    self._bound += 1
+        for event in LastingWatch(self.api, self.path, version, self._end.is_set).events(timeoutSeconds="5"):
+            if event["type"] == RELISTED:
+                continue
+            pod = self.pods.get(event["object"]["metadata"]["name"])
+            node = event["object"]["spec"].get("nodeName")
+            if pod is not None and node and pod.bound is None:
+                pod.node_pool, pod.bound = self.nodes.get(node, "none"), time.monotonic()
+                self._bound += 1
 
     def _all(self) -> list[StreamedPod]:
         return [*self.pods.copy().values()]
@@ -231,6 +302,13 @@ class Stream:
     def _check(self) -> None:
         if self._faults:
             raise AssertionError(f"the stream itself has failed: {'; '.join(self._faults)}")
+
+
+def _is_answer(error: ClusterError) -> bool:
+    """Return whether an API server answered, and another attempt would get the same answer."""
+    if not isinstance(error, ApiError) or error.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return False
+    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and "not yet ready" not in error.message
 
 
 def _batch(number: int) -> tuple[int, list[str]]:

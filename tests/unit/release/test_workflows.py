@@ -32,6 +32,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "publish": "needs a registry and its password; tests/integration/test_published.py publishes to a local one",
     "sbom": "tests/integration/test_published.py writes the same of the same image",
     "sign": "needs the identity of a workflow and a public log",
+    "soak": "takes an hour, and its figures are of a machine on which nothing else runs",
     "test-pythons": "takes as long as the unit tests, for each Python",
     "test-release": "takes minutes for programs that change seldom",
     "test-cert-manager": "builds cert-manager, which takes minutes, for one way to have certificates",

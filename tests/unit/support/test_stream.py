@@ -2,14 +2,20 @@
 
 import json
 import queue
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
+from urllib3.exceptions import ProtocolError
 
+from support.kube.lasting_watch import LastingWatch
 from support.stream import Follow, Stream, StreamedPod, stream, table, tally, wrong
 from testbed.api import Api, Object, wait_for
+from testbed.errors import ClusterError
 
 
 def pod(name: str = "p", *codes: int, created: float = 10.0, took: float | None = 0.1, failed: int = 0) -> StreamedPod:
@@ -142,3 +148,75 @@ def test_a_pod_that_waits_keeps_no_other_on_its_node(tmp_path: Path, monkeypatch
         finally:
             made.end()
     assert "s-000000" in server.left
+
+
+@dataclass
+class ScriptedApi:
+    """Watches in turn, each a list of events that ends with an error or without, and lists for those that break."""
+
+    watches: list[list[Object | Exception]]
+    lists: list[Object | Exception]
+    asked: list[str] = field(default_factory=list)
+
+    def lines(self, path: str, **query: str) -> Iterator[bytes]:
+        self.asked.append(query["resourceVersion"])
+        for event in self.watches.pop(0):
+            if isinstance(event, Exception):
+                raise event
+            yield json.dumps(event).encode()
+
+    def get(self, path: str) -> Object:
+        answer = self.lists.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _object(name: str, version: str) -> Object:
+    return {"metadata": {"name": name, "resourceVersion": version}}
+
+
+def _added(name: str, version: str) -> Object:
+    return {"type": "ADDED", "object": _object(name, version)}
+
+
+_LISTED: Object = {"metadata": {"resourceVersion": "7"}, "items": [_object("b", "6")]}
+_TOO_OLD: Object = {"type": "ERROR", "object": {"code": 410}}
+_NOT_READY: Object = {"kind": "Status", "code": 503}
+
+
+@pytest.mark.parametrize("end", [ProtocolError("reset"), ClusterError("refused"), _TOO_OLD, _NOT_READY])
+def test_a_watch_outlives_its_api_server(end: Object | Exception) -> None:
+    api = ScriptedApi([[_added("a", "5"), end], [_added("c", "8")]], [ClusterError("not there yet"), _LISTED])
+    watch = LastingWatch(cast("Api", api), "/pods", "4", lambda: not api.watches)
+    seen = [(event["type"], event["object"]["metadata"].get("name")) for event in watch.events()]
+    assert seen == [("ADDED", "a"), ("RELISTED", None), ("ADDED", "b"), ("ADDED", "c")]
+    assert (api.asked, watch.version) == (["4", "7"], "8")
+
+
+def test_a_watch_that_ends_goes_on_where_it_was() -> None:
+    api = ScriptedApi([[_added("a", "5")], [_added("c", "8")]], [])
+    watch = LastingWatch(cast("Api", api), "/pods", "4", lambda: not api.watches)
+    assert [event["object"]["metadata"]["name"] for event in watch.events()] == ["a", "c"]
+    assert api.asked == ["4", "5"]
+
+
+def test_pods_are_settled_once_and_forgotten_when_they_are_taken_away(tmp_path: Path) -> None:
+    """A stream that lasts keeps only those that live, or may still be placed."""
+    file = tmp_path / "audit.log"
+    file.touch()
+    now = time.monotonic()
+    with closing(Follow(file)) as log:
+        made = Stream(api=cast("Api", None), namespace="x", log=log, nodes={}, schedulers={})
+        waits, placed, lost = (pod(name, created=now) for name in ("waits", "placed", "lost"))
+        waits.bound = lost.bound = None
+        lost.created = now - 2 * stream.LOST_S - 1
+        made.pods = {one.name: one for one in (waits, placed, lost)}
+        assert made.settled() == [lost], "of the placed one the log does not tell yet"
+        placed.codes.append(201)
+        assert made.settled() == [placed]
+        assert made.settled() == []
+        assert [*made.pods] == ["waits", "placed", "lost"]
+        made._swept.update(["placed", "waits"])
+        assert made.settled() == []
+        assert [*made.pods] == ["waits", "lost"], "it was not counted yet"

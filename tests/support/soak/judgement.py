@@ -1,0 +1,130 @@
+"""Judgement of a soak: pure. Each finding is what was measured, its bound, and whether it keeps to it."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from support.soak.processes import Life, typical
+
+MEMORY_MAX: Final = 1.05
+"""Resident memory at the end, as a part of that after ten minutes."""
+P99_MAX: Final = 1.1
+"""Slowest of a hundred calls of filter in the last ten minutes, as a part of the first ten."""
+PASSING: Final = ("events", "masterleases")
+"""Objects that their own age ends."""
+_MIB: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    what: str
+    first: float
+    last: float
+    limit: str
+    """The bound, for people."""
+    is_kept: bool
+    unit: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Last as a part of first."""
+        return self.last / self.first if self.first else math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """All that was seen."""
+
+    settled_s: float
+    """Age at which a process is looked at first."""
+    roles: Sequence[str]
+    """Of each, at least one process must have lived long enough."""
+    lives: Sequence[Life]
+    p99_first_ms: float
+    p99_last_ms: float
+    keys_before: Mapping[str, int]
+    """Objects in etcd, by kind, before the first pod came."""
+    keys_after: Mapping[str, int]
+    """The same after the last pod has gone."""
+    living: Mapping[str, int]
+    """Objects of these that belong to something that lives, and were not there before."""
+    grants: int
+    """Entries of the longest ledger, after the last pod has gone: the next grant on a node removes what is over."""
+    grants_max: int
+    """Pods that fit on the devices of a node at a time."""
+    pods: Mapping[str, int]
+    """Number of pods with which something is wrong, by what it is."""
+    late: Sequence[str] = ()
+    """What was waited for in vain after the end."""
+    steps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """How often each thing was to happen, and how often it has."""
+
+
+def judge(seen: Observed) -> list[Finding]:
+    """Return all findings."""
+    return [*_of_processes(seen), *_of_calls(seen), *_of_etcd(seen), *_of_pods(seen), *_of_steps(seen)]
+
+
+def _of_processes(seen: Observed) -> Iterator[Finding]:
+    judged = [one for one in seen.lives if one.is_long(seen.settled_s)]
+    for life in judged:
+        early, late = life.early(seen.settled_s), life.late(seen.settled_s)
+        yield _memory(life.name, typical(one.rss for one in early), typical(one.rss for one in late))
+        yield _no_growth(f"{life.name}: files", [one.files for one in early], [one.files for one in late])
+        yield _no_growth(f"{life.name}: connections", [one.sockets for one in early], [one.sockets for one in late])
+    for role in seen.roles:
+        count = sum(one.role == role for one in judged)
+        yield Finding(f"{role}: processes that lived long enough", math.nan, count, ">= 1", count >= 1)
+
+
+def _memory(name: str, first: float, last: float) -> Finding:
+    is_kept = last <= MEMORY_MAX * first
+    return Finding(f"{name}: resident", first / _MIB, last / _MIB, f"<= {MEMORY_MAX:g} times", is_kept, "MiB")
+
+
+def _no_growth(what: str, early: Sequence[int], late: Sequence[int]) -> Finding:
+    """Compare the fewest of the end with the most of before: what is lost for good is there all the time."""
+    first, last = max(early), min(late)
+    return Finding(what, first, last, "no more", last <= first)
+
+
+def _of_calls(seen: Observed) -> Iterator[Finding]:
+    is_kept = seen.p99_last_ms <= P99_MAX * seen.p99_first_ms  # of no calls at all, nothing is kept to
+    yield Finding("filter, p99", seen.p99_first_ms, seen.p99_last_ms, f"<= {P99_MAX:g} times", is_kept, "ms")
+
+
+def _of_etcd(seen: Observed) -> Iterator[Finding]:
+    for kind in sorted(seen.keys_before.keys() | seen.keys_after.keys()):
+        before, after = seen.keys_before.get(kind, 0), seen.keys_after.get(kind, 0)
+        most = before + seen.living.get(kind, 0)
+        if kind in PASSING:
+            yield Finding(f"etcd: {kind}", before, after, "-", is_kept=True)
+        elif after != before:
+            yield Finding(f"etcd: {kind}", before, after, f"<= {most}", after <= most)
+    first, last = (sum(count for kind, count in keys.items() if kind not in PASSING) for keys in _keys(seen))
+    most = first + sum(seen.living.values())
+    yield Finding("etcd: all that do not pass", first, last, f"<= {most}, with those of the living", last <= most)
+    limit = f"<= {seen.grants_max}, what fits on a node"
+    yield Finding("entries of the longest ledger", math.nan, seen.grants, limit, seen.grants <= seen.grants_max)
+
+
+def _keys(seen: Observed) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    return seen.keys_before, seen.keys_after
+
+
+def _of_pods(seen: Observed) -> Iterator[Finding]:
+    for what, count in seen.pods.items():
+        yield _none(f"pods {what}", count)
+
+
+def _of_steps(seen: Observed) -> Iterator[Finding]:
+    for what, (planned, done) in seen.steps.items():
+        yield Finding(f"{what}: as planned, and done", planned, done, f"{planned}", done == planned)
+    yield from (_none(what, 1) for what in seen.late)
+
+
+def _none(what: str, count: int) -> Finding:
+    return Finding(what, math.nan, count, "0", count == 0)
