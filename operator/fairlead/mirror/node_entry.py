@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, Final, NamedTuple
 
 from fairlead.cel.values.schema import NODE, element, messages
@@ -81,6 +81,10 @@ _HEARTBEAT: Final = "lastHeartbeatTime"
 
 
 def _compare_conditions(before: Any, after: Any, paths: set[Path]) -> None:
+    if len(before) == len(after) and all(map(_differ_at_most_in_heartbeat, before, after)):
+        if any(one.lastHeartbeatTime != other.lastHeartbeatTime for one, other in zip(before, after, strict=True)):
+            paths.add((*CONDITIONS, _HEARTBEAT))
+        return
     one, other = ({condition.type: condition for condition in conditions} for conditions in (before, after))
     inner: set[Path] = set()
     for kind in one.keys() | other.keys():
@@ -93,6 +97,14 @@ def _compare_conditions(before: Any, after: Any, paths: set[Path]) -> None:
     paths.update((*CONDITIONS, _HEARTBEAT) if path[-1] == _HEARTBEAT else path for path in inner)
     if [*one] != [*other] or len(before) != len(one) or len(after) != len(other):
         paths.add(CONDITIONS)
+
+
+def _differ_at_most_in_heartbeat(before: Any, after: Any) -> bool:
+    """Return whether two conditions are certainly equal but for the heartbeat: interned, the rest is identical."""
+    return all(map(is_, _settled(before), _settled(after)))
+
+
+_settled: Final = attrgetter(*(field for field in messages()[_CONDITION] if field != _HEARTBEAT))
 
 
 class _Stamp(NamedTuple):
