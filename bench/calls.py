@@ -1,11 +1,13 @@
 """Calls of the extender to the engine of policies: filter and prioritize, with nothing and with everything kept."""
 
+from dataclasses import replace
 from itertools import count
 from time import perf_counter_ns
 from typing import Final
 
 from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
+from bench.mirror import LARGEST
 from bench.report import main
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.evaluate.evaluator import Evaluator
@@ -25,6 +27,11 @@ def cold(size: Size) -> list[float]:
     return timed(
         lambda asked: cluster.ask(Evaluator(policies, held), pod, asked), size.rounds, lambda: cluster.names(size.nodes)
     )
+
+
+def cold_at_scale(size: Size) -> list[float]:
+    """The same in the largest clusters, asked about all nodes."""
+    return cold(replace(size, nodes=LARGEST * size.nodes))
 
 
 def kept(size: Size) -> list[float]:
@@ -96,6 +103,7 @@ def _asking(size: Size) -> Evaluator:
 
 BENCHMARKS: Final[Benchmarks] = {
     "filter-nothing-kept": Benchmark("ms", cold),
+    "filter-nothing-kept-15000-nodes": Benchmark("ms", cold_at_scale),
     "filter-all-kept": Benchmark("ms", kept),
     "filter-all-kept-names-seen": Benchmark("ms", kept_seen),
     "filter-one-node-changed": Benchmark("ms", changed),

@@ -1,10 +1,17 @@
 """Time until the whole cluster is there, the memory that it needs, and what one event costs."""
 
+import asyncio
 import gc
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import Manager, get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
 from time import thread_time, time_ns
 from typing import Any, Final, NamedTuple
 
@@ -12,12 +19,22 @@ import msgspec
 import psutil
 
 from bench import objects
+from bench.apiserver import ApiServer
 from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady
 from bench.report import main
+from fairlead.kube.access.login import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.kube.resources import NODES
+from fairlead.kube.watch.reflector import Reflector
 from fairlead.mirror import decode as wire
 from fairlead.mirror.mirror import Mirror, NodeSink, PlacedSink
 
 PODS_OF_A_NODE: Final = 30
+SMALL: Final = 0.2
+LARGEST: Final = 3
+"""Sizes by that of the other benchmarks: 1000 nodes and 30,000 pods, and 15,000 and 450,000, the largest there are."""
+HEARTBEATS_S: Final = 1500
+"""Heartbeats of 15,000 nodes, each of which sends one in ten seconds."""
 _LARGE: Final = 20 << 10
 _EVENTS: Final = 1000
 _MIB: Final = 1 / (1 << 20)
@@ -42,7 +59,7 @@ _page: Final = msgspec.json.Decoder(_Page)
 def sync(size: Size, annotation: int) -> Synced:
     """Have all nodes and pods, from the bodies of lists; of the processor's time, only what that takes."""
     mirror = Mirror(time_ns)
-    nodes = [_put(body, wire.node, mirror.node_sink) for body in objects.pages(objects.nodes(size.nodes))]
+    nodes = [_put(body, wire.watched_node, mirror.node_sink) for body in objects.pages(objects.nodes(size.nodes))]
     pods = objects.pods(size.nodes * PODS_OF_A_NODE, size.nodes, annotation)
     took = [_put(body, wire.PlacedDecoder(), mirror.placed_sink) for body in objects.pages(pods)]
     resident = psutil.Process().memory_info().rss * _MIB
@@ -65,8 +82,8 @@ def _synced(size: Size, annotation: int) -> Synced:
         return alone.submit(sync, size, annotation).result()
 
 
-def _of_sync(field: str, annotation: int = 0) -> Callable[[Size], list[float]]:
-    return lambda size: [getattr(_synced(size, annotation), field)]
+def _of_sync(field: str, annotation: int = 0, times: float = 1) -> Callable[[Size], list[float]]:
+    return lambda size: [getattr(_synced(replace(size, nodes=round(times * size.nodes)), annotation), field)]
 
 
 def pod_events(size: Size) -> list[float]:
@@ -80,7 +97,61 @@ def pod_events(size: Size) -> list[float]:
 def node_events(size: Size) -> list[float]:
     """A node sends a heartbeat."""
     mirror = _filled(size)
-    return _each(_some(objects.nodes(size.nodes, version=2)), lambda text: mirror.node_sink.put(wire.node(text)))
+    return _each(
+        _some(objects.nodes(size.nodes, version=2)), lambda text: mirror.node_sink.put(wire.watched_node(text))
+    )
+
+
+def heartbeats(size: Size) -> list[float]:
+    """Heartbeats come one by one, over a connection to another process."""
+    with TemporaryDirectory() as folder, ProcessPoolExecutor(1, get_context("spawn")) as other, Manager() as manager:
+        is_listed, is_heard = manager.Event(), manager.Event()
+        file = Path(folder, "kubeconfig")
+        told = other.submit(_tell_heartbeats, size, file, is_listed, is_heard)
+        try:
+            spent = asyncio.run(_heard(file, is_listed, min(size.nodes, _EVENTS)))
+        finally:
+            is_listed.set()
+            is_heard.set()
+        told.result()
+    return [100 * HEARTBEATS_S * spent]
+
+
+def _tell_heartbeats(size: Size, kubeconfig: Path, is_listed: Event, is_heard: Event) -> None:
+    """Be an API server that sends them as soon as its nodes are listed."""
+    api = ApiServer()
+    api.have("nodes", objects.nodes(size.nodes))
+    lines = [b'{"type":"MODIFIED","object":%b}\n' % text for text in _some(objects.nodes(size.nodes, version=2))]
+    with api.serving():
+        api.kubeconfig(kubeconfig.with_suffix(".new")).rename(kubeconfig)
+        is_listed.wait()
+        due = time.monotonic()
+        for line in lines:
+            time.sleep(max(0.0, due - time.monotonic()))
+            due += 1 / HEARTBEATS_S
+            api.tell("nodes", line)
+        is_heard.wait()
+
+
+async def _heard(kubeconfig: Path, is_listed: Event, many: int) -> float:
+    """Return the seconds of this thread's processor time that a reflector takes for each of so many events."""
+    while not kubeconfig.exists():
+        await asyncio.sleep(0.01)
+    async with Client(from_kubeconfig([kubeconfig])) as client:
+        one = Reflector(client, NODES, decode=wire.watched_node, sink=Mirror(time_ns).node_sink)
+        following = asyncio.create_task(one.run())
+        while not one.state.events["BOOKMARK"]:
+            await asyncio.sleep(0.01)
+        with steady():
+            is_listed.set()
+            begun = thread_time()
+            while one.state.events["MODIFIED"] < many:
+                await asyncio.sleep(0.05)
+            spent = thread_time() - begun
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+    return spent / many
 
 
 def _some(texts: Iterable[bytes]) -> list[bytes]:
@@ -101,7 +172,7 @@ def _each(texts: list[bytes], put: Callable[[bytes], object]) -> list[float]:
 def _filled(size: Size) -> Mirror:
     mirror = Mirror(time_ns)
     for body in objects.pages(objects.nodes(size.nodes)):
-        _put(body, wire.node, mirror.node_sink)
+        _put(body, wire.watched_node, mirror.node_sink)
     for body in objects.pages(objects.pods(size.nodes * PODS_OF_A_NODE, size.nodes)):
         _put(body, wire.PlacedDecoder(), mirror.placed_sink)
     return mirror
@@ -114,8 +185,14 @@ BENCHMARKS: Final[Benchmarks] = {
     "mirror-sync-20k-annotations": Benchmark("s", _of_sync("seconds", _LARGE)),
     "mirror-resident-20k-annotations": Benchmark("MiB", _of_sync("mebibytes", _LARGE)),
     "mirror-longest-page-20k-annotations": Benchmark("ms", _of_sync("longest_page", _LARGE)),
+    "mirror-sync-1000-nodes": Benchmark("s", _of_sync("seconds", times=SMALL)),
+    "mirror-resident-1000-nodes": Benchmark("MiB", _of_sync("mebibytes", times=SMALL)),
+    "mirror-sync-15000-nodes": Benchmark("s", _of_sync("seconds", times=LARGEST)),
+    "mirror-resident-15000-nodes": Benchmark("MiB", _of_sync("mebibytes", times=LARGEST)),
+    "mirror-longest-page-15000-nodes": Benchmark("ms", _of_sync("longest_page", times=LARGEST)),
     "mirror-pod-event": Benchmark("us", pod_events),
     "mirror-node-event": Benchmark("us", node_events),
+    "mirror-heartbeats": Benchmark("%", heartbeats),
 }
 
 if __name__ == "__main__":

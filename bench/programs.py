@@ -22,7 +22,7 @@ from testbed.layout import free_ports
 from testbed.versions import Program
 
 PEERS: Final = Path(__file__).with_name("peers")
-_READY_S: Final = 120.0
+_READY_S: Final = 600.0
 _END_S: Final = 20.0
 
 
