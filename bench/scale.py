@@ -177,7 +177,7 @@ def _scheduler(
     at.mkdir()
     wired = Wiring(scores=True).entries(own)
     with (
-        scheduler_running(at, large.kubeconfig, NAME, wired, large.nodes, gogc) as scheduler,
+        scheduler_running(at, large.kubeconfig, NAME, wired, large.nodes, gogc=gogc) as scheduler,
         _peak(scheduler.pid) as peak,
     ):
         large.api.create(PODS, pod(0))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.cel.values.structs import from_json
-from fairlead.mirror.node_entry import node_changes
+from fairlead.mirror.node_changes import node_changes
 from support.mirror import node
 
 _READY = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-05-01T10:00:00Z"}
