@@ -8,6 +8,7 @@ SEED ?= 1
 KUBERNETES ?=
 ONLY ?=
 LASTS ?=
+FIX ?=
 ENGINE ?=
 PLATFORMS ?=
 PUSH ?=
@@ -23,7 +24,7 @@ TO ?= pypi
 OLDER ?= 1.36.3 1.35.4
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check format test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,16 +38,13 @@ demo-down: setup ## take that cluster down
 setup: ## make .venv what the lock file says
 	@scripts/setup
 
-check: setup ## lint, types, import contracts
+check: setup ## lint, types, import contracts (FIX=yes mends first what the linter can)
+	$(if $(FIX),$(BIN)/ruff check --fix . && $(BIN)/ruff format .)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	@$(RELEASE) lint
-
-format: setup ## mend what the linter can mend
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
