@@ -11,6 +11,8 @@ MEMORY_MAX: Final = 1.05
 """Resident memory at the end, as a part of that after ten minutes."""
 P99_MAX: Final = 1.1
 """Slowest of a hundred calls of filter in the last ten minutes, as a part of the first ten."""
+FULL_S: Final = 510.0
+"""Age at which what a replica keeps of pods is full: it grows up to 10,000 of them, and no further."""
 PASSING: Final = ("events", "masterleases")
 """Objects that their own age ends."""
 _MIB: Final = 2**20
@@ -72,7 +74,7 @@ def _of_processes(seen: Observed) -> Iterator[Finding]:
     judged = [one for one in seen.lives if one.is_long(seen.settled_s)]
     for life in judged:
         early, late = life.early(seen.settled_s), life.late(seen.settled_s)
-        yield _memory(life.name, typical(one.rss for one in early), typical(one.rss for one in late))
+        yield _memory(life, seen.settled_s)
         yield _no_growth(f"{life.name}: files", [one.files for one in early], [one.files for one in late])
         yield _no_growth(f"{life.name}: connections", [one.sockets for one in early], [one.sockets for one in late])
     for role in seen.roles:
@@ -80,9 +82,17 @@ def _of_processes(seen: Observed) -> Iterator[Finding]:
         yield Finding(f"{role}: processes that lived long enough", math.nan, count, ">= 1", count >= 1)
 
 
-def _memory(name: str, first: float, last: float) -> Finding:
-    is_kept = last <= MEMORY_MAX * first
-    return Finding(f"{name}: resident", first / _MIB, last / _MIB, f"<= {MEMORY_MAX:g} times", is_kept, "MiB")
+def _memory(life: Life, settled_s: float) -> Finding:
+    """Compare its memory with that of when it was full; a life that was too short for that is only told of."""
+    full_s = max(settled_s, FULL_S)
+    is_judged = life.is_long(full_s)
+    first, last = (
+        typical(one.rss for one in part)
+        for part in (life.early(full_s if is_judged else settled_s), life.late(settled_s))
+    )
+    limit = f"<= {MEMORY_MAX:g} times" if is_judged else "told only: not full for long"
+    is_kept = not is_judged or last <= MEMORY_MAX * first
+    return Finding(f"{life.name}: resident", first / _MIB, last / _MIB, limit, is_kept, "MiB")
 
 
 def _no_growth(what: str, early: Sequence[int], late: Sequence[int]) -> Finding:

@@ -121,6 +121,14 @@ def test_a_process_that_lived_for_less_than_a_quarter_of_an_hour_is_not_judged()
     assert wrong(observed(lives=[*observed().lives, *lives(short)])) == []
 
 
+def test_memory_is_judged_from_when_what_is_kept_of_pods_is_full() -> None:
+    """In ten minutes it is not, and growth until then says nothing."""
+    leaks = [sample for role in ROLES for sample in life(role, until_s=600.0, growth={"rss": 50 * _MIB})]
+    assert wrong(observed(settled_s=100.0, lives=lives(leaks))) == []
+    leaks = [sample for role in ROLES for sample in life(role, until_s=800.0, growth={"rss": 50 * _MIB})]
+    assert len(wrong(observed(settled_s=100.0, lives=lives(leaks)))) == len(ROLES)
+
+
 def test_the_end_and_the_age_of_ten_minutes_are_what_is_compared() -> None:
     (one,) = lives(life(since_s=100.0, until_s=3600.0))
     assert [(each[0].at_s, each[-1].at_s) for each in (one.early(SETTLED_S), one.late(SETTLED_S))] == [
