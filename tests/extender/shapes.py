@@ -23,7 +23,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
 """The keys of each body in their order, and what is in them. A key that holds nothing is there, and null."""
 
 
-_WITH_MANAGED_FIELDS = ("1.34.", "1.35.")
+_WITH_MANAGED_FIELDS = ("1.33.", "1.34.", "1.35.")
 """The scheduler drops them from its pods, but the client library of these minors takes that wish away again
 (client-go v0.35.4, informers/factory.go: `InformerFor` sets its own transform, which is none). Nodes have them."""
 

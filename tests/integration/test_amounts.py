@@ -82,7 +82,7 @@ class Ground:
 
     def __init__(self, api: Api, namespace: str, version: str) -> None:
         self.api, self.namespace = api, namespace
-        self.counts_otherwise = version.startswith(("1.34.", "1.35.", "1.36."))
+        self.counts_otherwise = version.startswith(("1.33.", "1.34.", "1.35.", "1.36."))
         self.random = random.Random(1)  # noqa: S311
         self.pods = f"/api/v1/namespaces/{namespace}/pods"
         self.mirror = Mirror(lambda: 0)

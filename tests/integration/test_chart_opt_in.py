@@ -15,7 +15,9 @@ from testbed.fixtures import Cluster, Kubectl
 _OPT_IN = 'optIn=[{"schedulerName":"gpu","namespaceSelector":{"matchLabels":{"a":"b"}}}]'
 
 
-@pytest.mark.parametrize("version", ["1.34.11", "1.35.4", "v1.35.9-eks-0123456", "v1.36.0", "v1.36.0-gke.1", "1.37.1"])
+@pytest.mark.parametrize(
+    "version", ["1.33.13", "1.34.11", "1.35.4", "v1.35.9-eks-0123456", "v1.36.0", "v1.36.0-gke.1", "1.37.1"]
+)
 def test_a_cluster_that_cannot_opt_in_pods_is_told_why(version: str) -> None:
     asked = ("template", "fairlead", str(CHART), f"--kube-version={version}", f"--set-json={_OPT_IN}")
     if can_opt_in(version):

@@ -58,11 +58,14 @@ def test_an_example_is_taken(api: Api, example: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=sentence) for sentence, bad in BAD.items()])
-def test_a_bad_policy_is_refused_with_what_its_owner_must_read(api: Api, bad: Bad) -> None:
+def test_a_bad_policy_is_refused_with_what_its_owner_must_read(api: Api, kubernetes_version: str, bad: Bad) -> None:
     with pytest.raises(ApiError) as refused:
         api.create(_TRY, bad.policy)
     assert refused.value.status in (400, 422)
-    assert bad.want_server in refused.value.message
+    want = bad.want_server
+    if kubernetes_version.startswith("1.33."):  # it writes a value as Go does
+        want = want.replace("Duplicate value: {", "Duplicate value: map[string]interface {}{")
+    assert want in refused.value.message
     assert f"{bad.want_field}: " in refused.value.message or f'unknown field "{bad.want_field}' in refused.value.message
 
 

@@ -140,8 +140,11 @@ def _counted(message: str) -> Counter[str]:
     """Of `0/18 nodes are available: 3 Insufficient cpu, 2 Too many pods. preemption: ...` what there is to count."""
     found = re.match(r"0/\d+ nodes are available: (.*?)\.( |$)", message)
     assert found is not None, message
-    parts = [one.partition(" ") for one in found[1].split(", ")]
-    return Counter({reason: int(count) for count, _, reason in parts})
+    reasons = re.sub(r"untolerated taint {[^}]*}", "untolerated taint(s)", found[1])  # named one by one before 1.34
+    counted = Counter[str]()
+    for count, _, reason in (one.partition(" ") for one in reasons.split(", ")):
+        counted[reason] += int(count)
+    return counted
 
 
 def _first(node: NodeResult) -> list[str]:

@@ -67,7 +67,7 @@ class EntryState(Enum):
 def is_newer(version: str, than: str) -> bool | None:
     """Return whether a resourceVersion is newer than another one of the same kind; None if that cannot be told.
 
-    Since Kubernetes 1.35 they are promised to be numbers that may be compared (KEP-5504). On 1.34 they are, too:
+    Since Kubernetes 1.35 they are promised to be numbers that may be compared (KEP-5504). Before, they are, too:
     revisions of etcd.
     """
     if version == than:

@@ -1,6 +1,6 @@
 """Requests of pods and allocatable amounts of nodes, computed as kube-scheduler 1.37 does (`PodRequests`, `NodeInfo`).
 
-1.34 to 1.36 take the maximum of the desired, allocated and effective amounts for each container that the kubelet
+1.33 to 1.36 take the maximum of the desired, allocated and effective amounts for each container that the kubelet
 reports, 1.37 for the pod as a whole. The older versions count more than this module while one container of a pod is
 resized up and another one down, and if an infeasible resize is desired of a pod with containers for which the kubelet
 reports no amounts.

@@ -129,6 +129,6 @@ def _name(case: str) -> str:
 
 
 def _message(version: str, reasons: str, preemption: str) -> str:
-    """What is said of two nodes. Up to 1.36 the plugin of resource claims says that it had nothing to do."""
+    """What is said of two nodes. From 1.34 to 1.36 the plugin of resource claims says that it had nothing to do."""
     claims = "no new claims to deallocate, " if version.startswith(("1.34.", "1.35.", "1.36.")) else ""
     return f"0/2 nodes are available:{reasons} {claims}preemption: 0/2 nodes are available: {preemption}."

@@ -13,7 +13,7 @@ _PREEMPT: Mapping[str, tuple[Reply | None, set[str]]] = {
     "a preempt verb that echoes saves nobody": (victims, {"urgent"}),
     "a preempt verb that drops the vetoed node saves its pods": (dropping("n1"), {"urgent", "vetoed-1"}),
 }
-_MAY_MISS_THE_END_OF_A_VICTIM = "1.34."
+_MAY_MISS_THE_END_OF_A_VICTIM = ("1.33.", "1.34.")
 """It forgets that it evicts for a pod just before it deletes the last victim. The condition that it writes on that
 victim first may have it try the pod again, and evict the victim a second time; the victim's end, if it comes meanwhile,
 is then not heard, and the pod waits for another event. Since 1.35 it remembers the last victim

@@ -17,7 +17,7 @@ _LOTS: Mapping[str, tuple[bool, Reply, range]] = {
     "an entry that does not prioritize gives every node a lot": (True, unscored, range(_MANY, _NODES + 1)),
 }
 """Whether there is a gate, what is said of scores, and how many of the nodes then get pods."""
-_ALL_DRAW_LOTS = "1.34."
+_ALL_DRAW_LOTS = ("1.33.", "1.34.")
 """`selectHost` draws among all nodes of the highest total. Since 1.35 the lot is a number (`Randomizer`) that only a
 node with an extender's score is given (pkg/scheduler/schedule_one.go)."""
 

@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from testbed import go_modules
+from testbed.errors import ClusterError
 from testbed.providers import kind_config
 from testbed.versions import KIND_NODES, KUBERNETES, MODULES
 
@@ -16,11 +17,21 @@ def test_the_node_carries_the_label_of_real_nodes() -> None:
     assert config["nodes"] == [node]
 
 
-@pytest.mark.parametrize("version", KUBERNETES)
+_OF_KIND = [version for version in KUBERNETES if kind_config.minor(version) in KIND_NODES]
+
+
+@pytest.mark.parametrize("version", _OF_KIND)
 def test_the_image_is_that_of_the_minor_version_asked_for_by_digest(version: str) -> None:
     image = kind_config.cluster(version)["nodes"][0]["image"]
     assert re.fullmatch(r"kindest/node:v[\d.]+@sha256:[\da-f]{64}", image)
     assert kind_config.minor(kind_config.version_of(image) or "") == kind_config.minor(version)
+
+
+@pytest.mark.parametrize("version", sorted({*KUBERNETES} - {*_OF_KIND}))
+def test_a_version_of_which_there_is_no_image_is_refused_with_those_of_which_there_is(version: str) -> None:
+    with pytest.raises(ClusterError, match=f"has no node image of Kubernetes {kind_config.minor(version)}") as refused:
+        kind_config.cluster(version)
+    assert ", ".join(KIND_NODES) in str(refused.value)
 
 
 def test_the_image_of_the_newest_version_is_the_one_that_kind_itself_would_take() -> None:
