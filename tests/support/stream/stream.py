@@ -15,7 +15,7 @@ from http import HTTPStatus
 from support.kube import audit
 from support.kube.lasting_watch import RELISTED, LastingWatch
 from support.stream.follow import Follow
-from support.stream.tally import CUT_OFF, Row, StreamedPod, table, tally, wrong
+from support.stream.tally import CUT_OFF, MANY, Row, StreamedPod, table, tally, wrong
 from testbed.api import Api, ApiError, Object, wait_for
 from testbed.errors import ClusterError
 
@@ -132,7 +132,8 @@ class Stream:
         self.rows.append(row)
         LOG.info("%s", table([row]))
         self._check()
-        notes = [f"{name}: {self._notes[name]}" for name in row.lost if name in self._notes]
+        of_note = [*row.lost, *(pod.name for pod in pods if pod.failed >= MANY)]
+        notes = [f"{name}: {self._notes[name]}" for name in of_note if name in self._notes]
         assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), "; ".join(
             [what, *found, *notes[:3]]
         )

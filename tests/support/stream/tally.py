@@ -6,6 +6,8 @@ from http import HTTPStatus
 
 CUT_OFF = HTTPStatus.INTERNAL_SERVER_ERROR
 """From here on: mostly whoever asked has gone, as a scheduler does that ends; the pod may be bound or not."""
+MANY = 3
+"""So many attempts of one pod do not fail while all is well."""
 SLOW_S = 1.0
 """Longer than any pod takes while nothing is wrong; the time between two attempts is longer."""
 
@@ -112,7 +114,7 @@ def wrong(row: Row, *, provoked: bool, lasts: bool = False) -> list[str]:
         found.append(f"{row.failed} attempts failed")
     if row.refused and not (provoked or lasts):
         found.append(f"{len(row.refused)} bindings were refused: {', '.join(row.refused[:5])}")
-    if row.most >= 3 and not lasts:
+    if row.most >= MANY and not lasts:
         found.append(f"{row.most} attempts of one pod failed")
     if row.normal_s >= 60 + (row.lasted_s if lasts or not provoked else 0.0):
         found.append(f"slow for {row.normal_s:.0f} s")
