@@ -28,8 +28,9 @@ _MAKERS = 4
 """One alone waits for the API server between two pods, and on a busy machine would make fewer."""
 _KEPT = 10
 """For so many seconds: nodes must never be full."""
-_WAITING = 10 * RATE
-"""So many may wait for a node, until fewer are made: more would only tell how much this machine can do."""
+_WAITING = 2 * RATE
+"""So many may wait for a node, until fewer are made: binds of more at once would time out on a busy machine, be tried
+again, and so keep it busy."""
 _AGAIN_S = 0.5
 """Until an API server that has gone is asked again."""
 _BINDING = '"subresource":"binding"'
