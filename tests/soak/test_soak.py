@@ -192,7 +192,7 @@ def test_nothing_grows(
     release: Release, load: LoadBeside, layout: Layout, namespace_path: str, pytestconfig: pytest.Config
 ) -> None:
     plan = soak.schedule(LASTS_S)
-    before = keys(layout)
+    before, living_before = keys(layout), living(release.api)
     kubeconfig, pods = release.cluster.kubeconfig, f"{namespace_path}/pods"
     with (
         closing(Api(kubeconfig)) as own,
@@ -224,8 +224,8 @@ def test_nothing_grows(
             stream.end()
             _keep_samples(pytestconfig, running)
         _remove_all(release.api, pods)
-        left, late = _rest(release, running.happening, before)
-    observed = _observed(running, before, keys(layout), left, late, cards)
+        left, late = _rest(release, running.happening)
+    observed = _observed(running, before, keys(layout), left, left.more_than(living_before), late, cards)
     findings = soak.judge(observed)
     tables.leave(pytestconfig, f"a soak of {LASTS_S:.0f} s", soak.as_table(findings, running.rows))
     _write(pytestconfig, running, findings)
@@ -243,7 +243,7 @@ def _remove_all(api: Api, pods: str) -> None:
     wait_for("the last pod to go", are_gone, timeout_s=_OVER_WITHIN_S)
 
 
-def _rest(release: Release, happening: Happening, before: Mapping[str, int]) -> tuple[Living, list[str]]:
+def _rest(release: Release, happening: Happening) -> tuple[Living, list[str]]:
     """Wait until everything that was begun is over; return what is left, and what is not over."""
 
     def is_over() -> bool:
@@ -261,7 +261,7 @@ def _rest(release: Release, happening: Happening, before: Mapping[str, int]) -> 
             wait()
         except ClusterError as error:
             late.append(str(error)[:200])
-    return living(release.api, before), late
+    return living(release.api), late
 
 
 def _observed(
@@ -269,6 +269,7 @@ def _observed(
     before: Mapping[str, int],
     after: Mapping[str, int],
     left: Living,
+    more: Mapping[str, int],
     late: Sequence[str],
     cards: CardWatch,
 ) -> soak.Observed:
@@ -286,7 +287,7 @@ def _observed(
         p99_last_ms=p99[1],
         keys_before=before,
         keys_after=after,
-        living=left.counts,
+        living=more,
         grants=left.grants,
         grants_max=_CARDS * _SIZE,
         pods={

@@ -73,8 +73,10 @@ def judge(seen: Observed) -> list[Finding]:
 def _of_processes(seen: Observed) -> Iterator[Finding]:
     judged = [one for one in seen.lives if one.is_long(seen.settled_s)]
     for life in judged:
-        early, late = life.early(seen.settled_s), life.late(seen.settled_s)
+        late = life.late(seen.settled_s)
         yield _memory(life, seen.settled_s)
+        # Who becomes the leader, or is called by the scheduler that leads, opens what another one had open before.
+        early = [sample for one in judged if one.role == life.role for sample in one.early(seen.settled_s)]
         yield _no_growth(f"{life.name}: files", [one.files for one in early], [one.files for one in late])
         yield _no_growth(f"{life.name}: connections", [one.sockets for one in early], [one.sockets for one in late])
     for role in seen.roles:
@@ -96,7 +98,7 @@ def _memory(life: Life, settled_s: float) -> Finding:
 
 
 def _no_growth(what: str, early: Sequence[int], late: Sequence[int]) -> Finding:
-    """Compare the fewest of the end with the most of before: what is lost for good is there all the time."""
+    """Compare the fewest of the end with the most of its role before: what is lost for good is there all the time."""
     first, last = max(early), min(late)
     return Finding(what, first, last, "no more", last <= first)
 

@@ -14,7 +14,9 @@ from typing import Final
 
 import psutil
 
+from fairlead.control.decide.decide import CONFIG_MAPS_KEPT
 from fairlead.grants.ledger import LABEL, NODE
+from fairlead.render.object_names import SCHEDULER_LABEL
 from support.chart.chart import NAMESPACE
 from support.chart.release import OPERATOR, PODS
 from support.drills.figures import filter_calls
@@ -25,9 +27,11 @@ from testbed.errors import ClusterError
 from testbed.layout import Layout
 from testbed.sandbox import Sandbox
 
-SCHEDULERS: Final = "fairlead.dev/scheduler,app.kubernetes.io/component=scheduler"
-_LEDGERS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
-_REPLICA_SETS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
+SCHEDULERS: Final = f"{SCHEDULER_LABEL},app.kubernetes.io/component=scheduler"
+_CONFIG_MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+_CONFIGURATION: Final = "pod.yaml"
+"""In the ConfigMap of a scheduler's configuration."""
+_APPS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}"
 _KEPT_REPLICA_SETS: Final = 4
 """Of a Deployment: three old ones, and that of now."""
 _ASK: Final = """
@@ -118,28 +122,38 @@ def _kind(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """Objects that may be there although they were not before."""
+    """Objects that belong to something that lives, and of which there may be more than when all began."""
 
     counts: Mapping[str, int]
     grants: int
     """Entries of the ledger that has most."""
 
+    def more_than(self, before: "Living") -> Mapping[str, int]:
+        """Return how many there are more, by kind."""
+        return {kind: max(0, count - before.counts[kind]) for kind, count in self.counts.items()}
 
-def living(api: Api, before: Mapping[str, int]) -> Living:
-    """Look for objects that belong to something that lives: ledgers of nodes, and old ReplicaSets of Deployments."""
+
+def living(api: Api) -> Living:
+    """Look for ledgers of nodes, and for what is kept of the former configurations and templates of Deployments."""
     nodes = {one["metadata"]["name"] for one in api.items("/api/v1/nodes")}
-    ledgers = api.items(_LEDGERS, labelSelector=LABEL)
-    owned = Counter(
-        owner["uid"]
-        for one in api.items(_REPLICA_SETS)
-        for owner in one["metadata"].get("ownerReferences", ())
-        if api.exists(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{owner['name']}")
+    ledgers = api.items(_CONFIG_MAPS, labelSelector=LABEL)
+    configurations = Counter(
+        one["metadata"]["labels"][SCHEDULER_LABEL]
+        for one in api.items(_CONFIG_MAPS, labelSelector=SCHEDULER_LABEL)
+        if _CONFIGURATION in one["data"]
     )
-    replica_sets = sum(min(count, _KEPT_REPLICA_SETS) for count in owned.values())
+    deployments = {one["metadata"]["uid"] for one in api.items(f"{_APPS}/deployments")}
+    replica_sets = Counter(
+        owner["uid"]
+        for one in api.items(f"{_APPS}/replicasets")
+        for owner in one["metadata"].get("ownerReferences", ())
+        if owner["uid"] in deployments
+    )
     return Living(
         {
-            "configmaps": sum(one["metadata"]["annotations"].get(NODE) in nodes for one in ledgers),
-            "replicasets": max(0, replica_sets - before.get("replicasets", 0)),
+            "configmaps": sum(one["metadata"]["annotations"].get(NODE) in nodes for one in ledgers)
+            + sum(min(count, CONFIG_MAPS_KEPT) for count in configurations.values()),
+            "replicasets": sum(min(count, _KEPT_REPLICA_SETS) for count in replica_sets.values()),
         },
         max((len(one.get("data") or {}) for one in ledgers), default=0),
     )

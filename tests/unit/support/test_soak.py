@@ -3,12 +3,14 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from support.soak import Disturbance, Finding, Life, Observed, ProcessSample, as_json, as_table, judge, lives, schedule
 from support.soak.histograms import HistogramSample, between, quantile_ms
+from support.soak.observation import Living
 from support.stream import StreamedPod, tally
 
 SETTLED_S = 600.0
@@ -114,6 +116,21 @@ def test_a_process_that_was_killed_is_compared_with_itself() -> None:
     leaks = [*life(pid=1, until_s=1200.0, growth={"rss": 50 * _MIB}), *life(pid=2, since_s=1210.0, until_s=3600.0)]
     rest = [sample for role in ROLES[1:] for sample in life(role)]
     assert wrong(observed(lives=lives([*leaks, *rest]))) == [f"{OPERATOR}: resident"]
+
+
+def test_who_becomes_the_leader_may_open_what_another_leader_had_open() -> None:
+    """One more than that is growth."""
+    leads = [replace(one, files=22) for one in life(pid=1)]
+    followed = life(pid=2, growth={"files": 2})
+    rest = [sample for role in ROLES[1:] for sample in life(role)]
+    assert wrong(observed(lives=lives([*leads, *followed, *rest]))) == []
+    followed = life(pid=2, growth={"files": 3})
+    assert wrong(observed(lives=lives([*leads, *followed, *rest]))) == ["operator operator, process 2: files"]
+
+
+def test_what_is_kept_of_what_lives_is_counted_from_the_begin() -> None:
+    begun, ended = Living({"configmaps": 2, "replicasets": 3}, 0), Living({"configmaps": 6, "replicasets": 2}, 9)
+    assert ended.more_than(begun) == {"configmaps": 4, "replicasets": 0}
 
 
 def test_a_process_that_lived_for_less_than_a_quarter_of_an_hour_is_not_judged() -> None:
