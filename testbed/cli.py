@@ -55,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m testbed", description="Start, use and delete a real Kubernetes cluster on this machine."
+    )
     parser.add_argument(
         "--name",
         default=os.environ.get("FAIRLEAD_CLUSTER") or DEFAULT_NAME,
@@ -69,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    up = commands.add_parser("up", help="raise the cluster, or heal what is broken of it")
+    up = commands.add_parser("up", help="start the cluster, or repair what is broken in it")
     up.add_argument(
         "--kubernetes",
         choices=versions.KUBERNETES,
@@ -80,13 +82,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     up.set_defaults(run=_up)
 
-    commands.add_parser("down", help="leave nothing of it").set_defaults(run=_down)
-    commands.add_parser("status", help="its parts and how they fare; exit 1 when one is not well").set_defaults(
+    commands.add_parser("down", help="delete the cluster and everything that belongs to it").set_defaults(run=_down)
+    commands.add_parser("status", help="print the state of each part; exit 1 if one is not well").set_defaults(
         run=_status
     )
-    commands.add_parser("env", help='what a shell needs: eval "$(python -m testbed env)"').set_defaults(run=_env)
+    commands.add_parser("env", help='print what a shell needs to use it: eval "$(python -m testbed env)"').set_defaults(
+        run=_env
+    )
 
-    many = commands.add_parser("nodes", help="have N kwok nodes, adding and removing as it takes")
+    many = commands.add_parser("nodes", help="have exactly N kwok nodes: add or remove as many as needed")
     many.add_argument("count", type=_count, metavar="N")
     many.add_argument("--template", type=Path, metavar="FILE", help="of the nodes (default: the testbed's own)")
     many.add_argument("--seed", type=int, default=0, help="the same seed gives the same nodes (default: %(default)s)")
@@ -104,11 +108,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     image.set_defaults(run=_image)
 
-    logs = commands.add_parser("logs", help="what a component wrote, or all of them")
+    logs = commands.add_parser("logs", help="print the log of a component, or of all")
     logs.add_argument("component", nargs="?")
     logs.set_defaults(run=_logs)
 
-    builds = commands.add_parser("build", help="obtain and build what a cluster is made of")
+    builds = commands.add_parser("build", help="download and build the programs that a cluster needs")
     builds.add_argument("--kubernetes", choices=versions.KUBERNETES, default=versions.KUBERNETES[0])
     builds.set_defaults(run=_build)
     return parser
