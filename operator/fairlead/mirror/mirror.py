@@ -122,11 +122,11 @@ class NodeSink(_Sink):
         if entry is None:
             entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
         try:
-            digest = intern_node(node, entry.node, entry.images_digest)
+            images_hash = intern_node(node, entry.node, entry.images_hash)
             change = entry.update_node(node, self._clock())
         except _UNREADABLE as error:
             raise msgspec.ValidationError(str(error)) from error
-        entry.images_digest = digest
+        entry.images_hash = images_hash
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
 

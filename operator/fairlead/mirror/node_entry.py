@@ -87,7 +87,7 @@ class NodeEntry:
         "_requested",
         "_totals",
         "devices",
-        "images_digest",
+        "images_hash",
         "node",
         "pods",
     )
@@ -95,7 +95,7 @@ class NodeEntry:
     def __init__(self, devices: NodeDevices = NO_DEVICES) -> None:
         self.node: Any = None
         self.devices = devices
-        self.images_digest = b""
+        self.images_hash: int | None = None
         self.pods: dict[Key, PodEntry] = {}
         self._totals: dict[str, int] = {}
         self._newest_placed = 0

@@ -191,7 +191,7 @@ class Reflector(Generic[T]):
 
     def _handle_line(self, line: bytes) -> None:
         try:
-            event = store.watch_event.decode(line)
+            event = store.read_event(line)
         except msgspec.DecodeError as error:
             raise UnreachableError("watch", self.where, f"a line that is not an event: {error}") from error
         self.state.events[event.type] += 1

@@ -62,8 +62,24 @@ class PartialObject(msgspec.Struct, frozen=True):
     metadata: Meta = Meta()
 
 
-watch_event: Final = msgspec.json.Decoder(Event)
+_event: Final = msgspec.json.Decoder(Event)
+_BEGINS: Final = {b'{"type":"%b","object":{' % kind.encode(): kind for kind in ("MODIFIED", "ADDED", "DELETED")}
+"""What a line of the API server begins with."""
+_TYPE_MAX: Final = max(map(len, _BEGINS))
 partial_object: Final = msgspec.json.Decoder(PartialObject)
+
+
+def read_event(line: bytes) -> Event:
+    """Decode a line of a watch. Raises msgspec.DecodeError.
+
+    Of a line as the API server writes it, the object is cut out and not read here: whoever decodes it reads all of it,
+    and so finds what is wrong.
+    """
+    end = line.find(b"{", 1, _TYPE_MAX) + 1
+    kind = _BEGINS.get(line[:end])
+    if kind is None or not line.endswith(b"}}"):
+        return _event.decode(line)
+    return Event(kind, msgspec.Raw(memoryview(line)[end - 1 : -1]))
 
 
 def identify(item: Identified) -> tuple[Key, ObjectVersion]:

@@ -1,8 +1,14 @@
-"""What a sink is told."""
+"""What a sink is told, and how a line of a watch is read."""
 
+import json
+from typing import Any
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fairlead.kube.watch.store import Key, ObjectVersion, Store
+from fairlead.kube.watch.store import Key, ObjectVersion, Store, read_event
 
 Item = tuple[str, str, int]  # name, uid, version
 
@@ -106,3 +112,31 @@ def test_what_cannot_be_read_in_a_list_stays(held: Store[Item], told: Told) -> N
     assert not held.sweep(5)
     held.end()
     assert told.said == ["begin", "remove b", "end"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=8), one, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]), st.dictionaries(st.text(), JSON))
+def test_a_line_is_read_as_its_json_says_however_it_is_written(kind: str, obj: dict[str, Any]) -> None:
+    event = {"type": kind, "object": obj}
+    as_go = json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+    for line in (as_go, json.dumps(event), json.dumps(dict(reversed(event.items()))), f"{as_go} "):
+        found = read_event(line.encode())
+        assert (found.type, json.loads(bytes(found.object))) == (kind, obj)
+
+
+@pytest.mark.parametrize("line", ["", "{", '{"type":"ADDED"}', '{"type":"ADDED","object":{}', '{"type":1,"object":{}}'])
+def test_what_is_no_event_is_an_error(line: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_event(line.encode())
+
+
+@pytest.mark.parametrize("line", ['{"type":"ADDED","object":{}}}', '{"type":"ADDED","object":{"a":}}'])
+def test_an_object_that_was_cut_out_is_read_whole_by_whoever_decodes_it(line: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        msgspec.json.decode(read_event(line.encode()).object)
