@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from bench.stage import KEPT, NONE, OWN, RECORDED, Variant
 
-AIM: Final = 0.6
-"""Greatest share of the time added by `bare` that Fairlead should add."""
+AIMS: Final[Mapping[str, float]] = {"a": 1.25, "b": 1.45}
+"""By case, the most that Fairlead should add, as a multiple of what its recorded replies add."""
 BARE: Final = "bare"
 LIMIT: Final = f"limit{KEPT}"
 FULL: Final = 90.0
@@ -62,17 +62,28 @@ class Part:
 
     def to_bare(self, name: str) -> float:
         """Return what an extender adds as a part of what `bare` adds; NaN if that is nothing."""
-        return self.added(name) / bare if (bare := self.added(BARE)) > 0 else float("nan")
+        return self._to(BARE, name)
+
+    @property
+    def to_recorded(self) -> float:
+        """Return what Fairlead adds as a multiple of what its recorded replies add; NaN if that is nothing."""
+        return self._to(RECORDED, OWN)
 
     @property
     def verdict(self) -> str:
         """Return `ok` or `short`."""
-        return "ok" if self.to_bare(OWN) <= AIM else "short"
+        return "ok" if self.to_recorded <= AIMS[self.letter] else "short"
+
+    def _to(self, other: str, name: str) -> float:
+        added = self.added(other) if other in self.rounds else 0.0
+        return self.added(name) / added if added > 0 else float("nan")
 
 
 def lines(part: Part) -> Iterator[str]:
     """Yield the lines of the report: `name value unit target ok|short`."""
-    yield f"calm-{part.letter}-to-bare {part.to_bare(OWN):.3f} ratio <={AIM:g} {part.verdict}"
+    aim = AIMS[part.letter]
+    yield f"calm-{part.letter}-to-recorded {part.to_recorded:.3f} ratio <={aim:g} {part.verdict}"
+    yield f"calm-{part.letter}-to-bare {part.to_bare(OWN):.3f} ratio - -"
     for name in part.rounds:
         if Variant(name).extender != NONE:
             yield f"calm-{part.letter}-added-{name.replace(',', '').replace(' ', '-')} {part.added(name):.3f} ms - -"
@@ -90,8 +101,7 @@ def section(part: Part) -> Iterator[str]:
         processor = (f"{part.median(name, field):.2f}" for field in ("scheduler_ms", "extender_ms"))
         cells = (name, each, f"{part.median(name):.2f}", added, ratio, *processor, f"{part.median(name, 'busy'):.0f}")
         yield f"| {' | '.join(cells)} |"
-    reached = "reached" if part.verdict == "ok" else "missed"
-    yield from ("", f"Fairlead adds {part.to_bare(OWN):.2f} of what `bare` adds; the aim of {AIM:g} is {reached}.")
+    yield from ("", f"Fairlead adds {part.to_bare(OWN):.2f} of what `bare` adds.")
     yield from _what_limits(part)
     if (busiest := max(part.median(name, "busy") for name in part.rounds)) >= FULL:
         yield f"A processor was {busiest:.0f} % busy, so that programs waited: these are no figures of a calm machine."
@@ -109,7 +119,8 @@ def _what_limits(part: Part) -> Iterator[str]:
         yield (
             f"`{RECORDED}` sends what Fairlead replied once, over TLS, computes nothing and adds {floor:+.2f} ms, "
             f"{part.to_bare(RECORDED):.2f} of `bare`: no server that sends these over TLS can be faster. Fairlead is "
-            f"{own - floor:.2f} ms above it."
+            f"{own - floor:.2f} ms above it, and adds {part.to_recorded:.2f} times as much; the aim of "
+            f"{AIMS[part.letter]:g} is {'reached' if part.verdict == 'ok' else 'missed'}."
         )
     yield (
         f"Of the {own:+.2f} ms of Fairlead, {calls:.2f} ms pass in its server "
