@@ -58,7 +58,9 @@ test-cluster: setup ## the tests that need a cluster, on one version (KUBERNETES
 	$(BIN)/pytest tests/integration tests/e2e $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 
 coverage: setup ## how much of the product the unit tests run, printed; nothing depends on the figure
-	$(BIN)/coverage run -m pytest tests/unit --hypothesis-profile ci -q
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest tests/unit -n auto --hypothesis-profile ci -q
+	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort cover
 
 test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too (OLDER="version ...": those)
