@@ -59,9 +59,8 @@ test-cluster: setup ## the tests that need a cluster, on one version (KUBERNETES
 
 coverage: setup ## how much of the product the unit tests run, printed; nothing depends on the figure
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest tests/unit -n auto --hypothesis-profile ci -q
-	$(BIN)/coverage combine -q
-	$(BIN)/coverage report --skip-covered --sort cover
+	$(BIN)/coverage run -m pytest tests/unit -n auto --hypothesis-profile ci -q; tests=$$?; \
+	  $(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered --sort cover && exit $$tests
 
 test-matrix: setup ## the tests that need a cluster, on the older versions of Kubernetes too (OLDER="version ...": those)
 	@failed=; for version in $(OLDER); do \
