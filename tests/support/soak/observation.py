@@ -140,7 +140,7 @@ def living(api: Api) -> Living:
     configurations = Counter(
         one["metadata"]["labels"][SCHEDULER_LABEL]
         for one in api.items(_CONFIG_MAPS, labelSelector=SCHEDULER_LABEL)
-        if _CONFIGURATION in one["data"]
+        if _CONFIGURATION in (one.get("data") or ())
     )
     deployments = {one["metadata"]["uid"] for one in api.items(f"{_APPS}/deployments")}
     replica_sets = Counter(

@@ -65,7 +65,7 @@ class PartialObject(msgspec.Struct, frozen=True):
 _event: Final = msgspec.json.Decoder(Event)
 _BEGINS: Final = {b'{"type":"%b","object":{' % kind.encode(): kind for kind in ("MODIFIED", "ADDED", "DELETED")}
 """What a line of the API server begins with."""
-_TYPE_MAX: Final = max(map(len, _BEGINS))
+_BEGIN_MAX: Final = max(map(len, _BEGINS))
 partial_object: Final = msgspec.json.Decoder(PartialObject)
 
 
@@ -75,7 +75,7 @@ def read_event(line: bytes) -> Event:
     Of a line as the API server writes it, the object is cut out and not read here: whoever decodes it reads all of it,
     and so finds what is wrong.
     """
-    end = line.find(b"{", 1, _TYPE_MAX) + 1
+    end = line.find(b"{", 1, _BEGIN_MAX) + 1
     kind = _BEGINS.get(line[:end])
     if kind is None or not line.endswith(b"}}"):
         return _event.decode(line)
