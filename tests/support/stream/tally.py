@@ -104,8 +104,8 @@ def tally(what: str, pods: Sequence[StreamedPod], begun: float, ended: float, *,
 def wrong(row: Row, *, provoked: bool, lasts: bool = False) -> list[str]:
     """Return what must not be.
 
-    `provoked`: attempts may fail, fewer than three of a pod, and all is well within a minute of the fault's begin; else
-    of its end. `lasts`: the fault goes on to its end, and attempts may fail as long as that.
+    `provoked`: attempts may fail, fewer than three of a pod. `lasts`: the fault goes on to its end, and attempts may
+    fail as long as that. All is well within a minute of the fault's end.
     """
     names = {"lost": row.lost, "bound twice": row.twice, "bound by nobody": row.unsaid}
     names |= {"not where the policy says": row.misplaced}
@@ -116,7 +116,7 @@ def wrong(row: Row, *, provoked: bool, lasts: bool = False) -> list[str]:
         found.append(f"{len(row.refused)} bindings were refused: {', '.join(row.refused[:5])}")
     if row.most >= MANY and not lasts:
         found.append(f"{row.most} attempts of one pod failed")
-    if row.normal_s >= 60 + (row.lasted_s if lasts or not provoked else 0.0):
+    if row.normal_s >= 60 + row.lasted_s:
         found.append(f"slow for {row.normal_s:.0f} s")
     return found
 

@@ -51,7 +51,7 @@ ELSEWHERE.node_pool = "b"
             ["3 attempts of one pod failed"],
         ),
         ([pod("p", 201, created=70.0, took=0.9)], [], []),
-        ([pod("p", 201, created=70.0, took=1.1)], [], ["slow for 60 s"]),
+        ([pod("p", 201, created=70.0, took=1.1)], [], None),
         ([pod("p", 201, created=80.0, took=1.1)], ["slow for 70 s"], None),
     ],
 )
