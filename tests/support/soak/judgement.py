@@ -75,7 +75,7 @@ def _of_processes(seen: Observed) -> Iterator[Finding]:
     for life in judged:
         late = life.late(seen.settled_s)
         yield _memory(life, seen.settled_s)
-        # Who becomes the leader, or is called by the scheduler that leads, opens what another one had open before.
+        # A replica that becomes the leader, or that the leading scheduler calls, opens what another one had before.
         early = [sample for one in judged if one.role == life.role for sample in one.early(seen.settled_s)]
         yield _no_growth(f"{life.name}: files", [one.files for one in early], [one.files for one in late])
         yield _no_growth(f"{life.name}: connections", [one.sockets for one in early], [one.sockets for one in late])

@@ -64,7 +64,7 @@ class PartialObject(msgspec.Struct, frozen=True):
 
 _event: Final = msgspec.json.Decoder(Event)
 _BEGINS: Final = {b'{"type":"%b","object":{' % kind.encode(): kind for kind in ("MODIFIED", "ADDED", "DELETED")}
-"""What a line of the API server begins with."""
+"""First bytes of a line as the API server writes it, with the type of the event."""
 _BEGIN_MAX: Final = max(map(len, _BEGINS))
 partial_object: Final = msgspec.json.Decoder(PartialObject)
 
@@ -72,8 +72,8 @@ partial_object: Final = msgspec.json.Decoder(PartialObject)
 def read_event(line: bytes) -> Event:
     """Decode a line of a watch. Raises msgspec.DecodeError.
 
-    Of a line as the API server writes it, the object is cut out and not read here: whoever decodes it reads all of it,
-    and so finds what is wrong.
+    The object in a line that the API server writes is cut out and not read here: its decoder reads all of it, and so
+    finds what is wrong.
     """
     end = line.find(b"{", 1, _BEGIN_MAX) + 1
     kind = _BEGINS.get(line[:end])

@@ -1,4 +1,4 @@
-"""What a sink is told, and how a line of a watch is read."""
+"""Changes that a sink gets, and events read from the lines of a watch."""
 
 import json
 from typing import Any
