@@ -65,7 +65,9 @@ def ensure(need: Need) -> None:
     distribution = _distribution()
     if os.geteuid() or not is_debian(distribution):
         raise refusal(need, missing, distribution)
-    _install(need, missing)
+    with cache.locked("packages", doing="installing packages"):
+        if missing := find_missing(need, _find):
+            _install(need, missing)
 
 
 def unpacked(package: str) -> Path:
@@ -120,7 +122,9 @@ def _install(need: Need, missing: Sequence[str]) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     say(f"installing {sentence(missing)}, starting no services: {' '.join(command)} (log: {log})")
     log.write_text("")
-    if _run(command, log) and (_run(["apt-get", "update"], log) or _run(command, log)):  # its lists may be old, or none
+    # Its lists may be old, or none; and an installation that was interrupted has to be ended before another.
+    again = (["dpkg", "--configure", "-a"], ["apt-get", "update"], command)
+    if _run(command, log) and any(_run(one, log) for one in again):
         raise ClusterError(
             f"`{' '.join(command)}` failed",
             log=log,

@@ -31,6 +31,8 @@ _KEPT = 10
 _WAITING = 2 * RATE
 """So many may wait for a node, until fewer are made: binds of more at once would time out on a busy machine, be tried
 again, and so keep it busy."""
+_LIVING = 15 * RATE
+"""So many may be there, until fewer are made: a busy machine takes them away later, and nodes must never be full."""
 _AGAIN_S = 0.5
 """Until an API server that has gone is asked again."""
 _BINDING = '"subresource":"binding"'
@@ -133,7 +135,8 @@ class Stream:
         self.rows.append(row)
         LOG.info("%s", table([row]))
         self._check()
-        of_note = [*row.lost, *(pod.name for pod in pods if pod.failed >= MANY)]
+        some = MANY if provoked or lasts else 1
+        of_note = [*row.lost, *(pod.name for pod in pods if pod.failed >= some)]
         notes = [f"{name}: {self._notes[name]}" for name in of_note if name in self._notes]
         assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), "; ".join(
             [what, *found, *notes[:3]]
@@ -210,7 +213,7 @@ class Stream:
 
     def _make(self, begun: float, first: int) -> None:
         for number in itertools.count(first, _MAKERS):
-            while len(self.pods) + self._forgotten - self._bound >= _WAITING:
+            while self._is_full():
                 if self._no_more.wait(0.1):
                     return
                 begun += 0.1
@@ -223,6 +226,10 @@ class Stream:
             self.pods[name] = StreamedPod(name=name, scheduler=scheduler, pool=wanted, created=time.monotonic())
             labels = {"pool": pool, "batch": str(number // RATE)}
             begun += self._create(self.pods[name], _pod(name, scheduler, labels, self.asks))
+
+    def _is_full(self) -> bool:
+        waiting = len(self.pods) + self._forgotten - self._bound
+        return waiting >= _WAITING or len(self.pods) - len(self._swept) >= _LIVING
 
     def _create(self, pod: StreamedPod, body: Object) -> float:
         """Create a pod, again until the API server has answered; return for how long it did not.

@@ -220,3 +220,17 @@ def test_pods_are_settled_once_and_forgotten_when_they_are_taken_away(tmp_path: 
         made._swept.update(["placed", "waits"])
         assert made.settled() == []
         assert [*made.pods] == ["waits", "lost"], "it was not counted yet"
+
+
+def test_fewer_are_made_while_many_are_there(tmp_path: Path) -> None:
+    (file := tmp_path / "audit.log").touch()
+    with closing(Follow(file)) as log:
+        made = Stream(api=cast("Api", None), namespace="x", log=log, nodes={}, schedulers={})
+        made.pods = {name: pod(name) for name in map(str, range(stream._LIVING))}
+        made._bound = len(made.pods)
+        assert made._is_full(), "nodes fill while none are taken away"
+        made._swept.add("0")
+        made._bound -= stream._WAITING - 1
+        assert not made._is_full()
+        made._bound -= 1
+        assert made._is_full(), "too many wait for a node"

@@ -68,14 +68,19 @@ class Apt:
 
 _INSTALLATIONS = {
     "the lists are good": ([0], ["install"], ""),
-    "the lists are old": ([100, 0, 0], ["install", "update", "install"], ""),
-    "there is no network": ([100, 100], ["install", "update"], "what apt-get said about update"),
-    "the package does not exist": ([100, 0, 100], ["install", "update", "install"], "what apt-get said about install"),
+    "the lists are old": ([100, 0, 0, 0], ["install", "--configure", "update", "install"], ""),
+    "an installation was interrupted": ([100, 1], ["install", "--configure"], "what apt-get said about --configure"),
+    "there is no network": ([100, 0, 100], ["install", "--configure", "update"], "what apt-get said about update"),
+    "the package does not exist": (
+        [100, 0, 0, 100],
+        ["install", "--configure", "update", "install"],
+        "what apt-get said about install",
+    ),
 }
 
 
 @pytest.mark.parametrize(("answers", "calls", "wrong"), _INSTALLATIONS.values(), ids=_INSTALLATIONS)
-def test_the_lists_are_fetched_only_when_they_have_to_be(
+def test_more_than_one_command_is_run_only_when_it_has_to_be(
     answers: list[int],
     calls: list[str],
     wrong: str,

@@ -30,7 +30,7 @@ _USES = {
 
 
 def _run(code: str) -> str:
-    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     return run.stdout
 
