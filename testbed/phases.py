@@ -28,8 +28,7 @@ class Phases:
         say(f"{name}: {self.seconds[name]:.1f} s")
 
     def __str__(self) -> str:
-        parts = [f"{name} {seconds:.1f} s" for name, seconds in self.seconds.items()]
-        return f"{', '.join(parts)}; in all {sum(self.seconds.values()):.1f} s"
+        return f"in all: {sum(self.seconds.values()):.1f} s"
 
 
 def say(line: str) -> None:

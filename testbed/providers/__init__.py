@@ -25,7 +25,7 @@ def choose(
     if not chosen:
         why = machine.docker_obstacle()
         chosen = Local.NAME if why else Kind.NAME
-        say(f"provider: {chosen}{f' ({why})' if why else ''}")
+        say(f"provider: {chosen}{f', which needs no Docker (kind would: {why})' if why else ''}")
     if chosen not in _CLASSES:
         raise ClusterError(f"there is no provider {chosen}", cure=f"choose one of: {', '.join(NAMES)}")
     return _CLASSES[chosen](name, kubernetes=kubernetes, node=node)

@@ -41,7 +41,8 @@ def test_why_docker_will_not_do_is_said(
 ) -> None:
     monkeypatch.setattr(machine, "docker_obstacle", lambda: "there is no docker command")
     providers.choose("one")
-    assert capsys.readouterr().err == "provider: local (there is no docker command)\n"
+    said = "provider: local, which needs no Docker (kind would: there is no docker command)\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_cluster_of_another_provider_is_refused_with_both_ways_out(own_cache: Path) -> None:
