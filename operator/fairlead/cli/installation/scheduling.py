@@ -159,7 +159,8 @@ async def _operator(objects: ObjectClient, home: str) -> OperatorState:
         pods = await objects.all(ObjectRef(PODS.resource, home), labelSelector=REPLICAS)
     except RequestError as error:
         return OperatorState(namespace=home, unread=error.message)
-    return OperatorState(namespace=home, ready=sum(map(is_ready, pods)), replicas=len(pods))
+    staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    return OperatorState(namespace=home, ready=sum(map(is_ready, staying)), replicas=len(staying))
 
 
 async def _ours(

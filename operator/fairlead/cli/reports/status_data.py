@@ -91,6 +91,8 @@ class ReplicaRow(Row, frozen=True, kw_only=True):
     """Seconds since the API server last confirmed its cache; None: unknown. Up to 120 are normal."""
     restarts: int
     message: str
+    terminating: bool = False
+    """Whether it is about to go: it no longer counts, and need not be ready."""
 
 
 class Stray(Row, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ def problems(
     replicas: Sequence[ReplicaRow],
 ) -> Iterator[ProblemRow]:
     """Yield all problems."""
-    yield from _wrong_operator(survey, replicas)
+    yield from _wrong_operator(survey, [one for one in replicas if not one.terminating])
     yield from _wrong_admission(survey.policies)
     yield from _wrong_leader(survey, replicas)
     yield from _wrong_cluster(survey, samples)

@@ -187,6 +187,7 @@ def _replicas(survey: Survey, samples: Mapping[str, Samples]) -> Iterator[Replic
             stale_s=round(max(ages), 1) if ages and isfinite(max(ages)) else None,
             restarts=sum(one.get("restartCount", 0) for one in pod["status"].get("containerStatuses", ())),
             message="" if ready else _obstacle(pod),
+            terminating="deletionTimestamp" in pod["metadata"],
         )
 
 

@@ -58,10 +58,11 @@ def _headline(what: Overview) -> str:
     staying = [one for one in what.schedulers if not one.deleted_after and one.management != "Refused"]
     known = [one for one in staying if one.ready is not None]
     unknown = len(staying) - len(known)
+    replicas = [one for one in what.replicas if not one.terminating]
     parts = [
         f"{sum(1 for one in what.policies if one.ready)} of {pluralize(len(what.policies), 'policy', 'policies')}",
         f"{sum(1 for one in known if one.ready)} of {pluralize(len(known), 'scheduler')}",
-        f"{sum(1 for one in what.replicas if one.ready)} of {pluralize(len(what.replicas), 'replica')}",
+        f"{sum(1 for one in replicas if one.ready)} of {pluralize(len(replicas), 'replica')}",
     ]
     rest = f"; {pluralize(unknown, 'scheduler')} unknown" if unknown else ""
     counts = f"{', '.join(parts)} ready in {what.namespace}{rest}"
@@ -149,7 +150,7 @@ def _replicas(what: Overview) -> list[Sequence[str]]:
     rows = [
         (
             one.name,
-            _yes(one.ready),
+            "Terminating" if one.terminating else _yes(one.ready),
             _yes(one.leads, no="-"),
             one.policy_set or ("unknown" if one.stale_s is None else "none"),
             _cache(one.stale_s),

@@ -99,7 +99,10 @@ def test_what_does_not_match_the_pod_is_not_noted_for_it(ask: Ask) -> None:
 
 def test_what_the_scheduler_said_and_who_is_alive_stand_first(ask: Ask) -> None:
     tried = TRAIN | {"status": {"conditions": [UNSCHEDULABLE]}}
-    there = cluster_answers(PODS=items(WEB, tried, status.pod("fairlead-a")))
+    replicas = status.pod("fairlead-b"), status.LEAVING
+    there = cluster_answers(PODS=items(WEB, tried)) | {
+        OPERATOR_PODS: items(*replicas, scheduler_pod("s-1"), scheduler_pod("s-2"))
+    }
     _, out, _ = ask(there, "--now", "2027-01-15T22:00:00Z")
     assert out.splitlines()[1:5] == [
         "PodScheduled: Unschedulable for 2m: 0/5 nodes are available: 5 nope.",
