@@ -1,5 +1,6 @@
 """Modules that commands load: time is not measured here, but a command is as quick as what it loads is little."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -83,8 +84,15 @@ ABSENT: dict[str, tuple[Sequence[str], int]] = {
 
 def _loaded(folder: Path, arguments: Sequence[str], code: int) -> list[str]:
     file = folder / "modules"
+    # What coverage loads into each process, when it is measured, is not the command's.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     run = subprocess.run(
-        [sys.executable, "-c", _LOADED, str(file), *arguments], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", _LOADED, str(file), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
     )
     assert run.returncode == code, run.stderr
     return file.read_text().splitlines()

@@ -331,7 +331,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 def test_it_is_refused_with_its_place(text: str | bytes, want: str) -> None:
     began = time.process_time()
     assert want in [finding_line(error) for error in errors_of(text)]
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 30  # a reader that is not linear takes hours
 
 
 TAKEN: dict[str, str | bytes] = {
