@@ -14,7 +14,7 @@ import pytest
 from support.chart.chart import NAMESPACE
 from support.chart.release import OPERATOR, PODS, SCHEDULER, Release, processes, released
 from support.grants.card_watch import CardWatch
-from support.stream import Follow, Stream, table
+from support.stream import VALUES, Follow, Stream, table
 from testbed import tables
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
@@ -33,8 +33,7 @@ _AGAIN = re.compile(rf'"Error scheduling pod; retrying".* pod="{_NAMESPACE}/([^"
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
     cards = {MEM: str(_CARDS * _SIZE), COUNT: str(_CARDS)}
     with released(cluster, operator_image_tag, _NODES, cards) as made:
-        # What a machine is too slow for within a second is no fault: only what rolls and dies may make an attempt fail.
-        made.install(drainSeconds=5, schedulerDefaults={"timeout": "5s"})
+        made.install(**VALUES)
         yield made
 
 

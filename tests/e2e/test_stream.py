@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,7 +34,7 @@ from support.chart.release import (
     refused,
     released,
 )
-from support.stream import Follow, Stream, table
+from support.stream import VALUES, Follow, Stream, table
 from testbed import operator_image, tables
 from testbed.api import Api, wait_for
 from testbed.fixtures import Cluster
@@ -58,8 +57,6 @@ _ALL: Mapping[str, object] = {
     "scores": _SCORES,
     "binding": {"annotations": [{"key": _NOTE, "expression": _LABEL}]},
 }
-# What a machine is too slow for within a second is no fault: no attempt may fail.
-_SETTINGS: Mapping[str, Any] = {"drainSeconds": 5, "schedulerDefaults": {"timeout": "5s"}}
 _AGAIN = re.compile(rf'"Error scheduling pod; retrying".* pod="{_NAMESPACE}/([^"]+)"')
 
 
@@ -79,7 +76,7 @@ def before(cluster: Cluster, built_image: operator_image.Image, tmp_path_factory
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str, before: Earlier) -> Iterator[Release]:
     """Installed as it was earlier."""
     with released(cluster, before.image.tag, _NODES) as made:
-        made.install(chart=before.chart, **_SETTINGS)
+        made.install(chart=before.chart, **VALUES)
         made.image = operator_image_tag
         yield made
 
@@ -122,7 +119,7 @@ def _retries(release: Release) -> Mapping[str, int]:
 def test_upgrade(release: Release, stream: Stream, before: Earlier) -> None:
     old = release.uids(OPERATOR)
     with stream.through(f"upgrade from {before.name}"):
-        release.install(**_SETTINGS, podAnnotations={"upgraded": "yes"})
+        release.install(**VALUES, podAnnotations={"upgraded": "yes"})
         release.runs(2, but=old)
         release.ready("pools", within="180s")
         stream.flow(2)
@@ -188,7 +185,7 @@ def test_configuration_that_the_scheduler_refuses(release: Release, stream: Stre
     old = release.uids(SCHEDULER)
     with stream.through("settings that the scheduler refuses, and back"):
         profile = {"plugins": {"filter": {"enabled": [{"name": "NoSuchPlugin"}]}}}
-        release.install({"name": "fairlead", "profile": profile}, **_SETTINGS)
+        release.install({"name": "fairlead", "profile": profile}, **VALUES)
         release.until("pools", "Programmed", "ConfigurationRejected", timeout_s=120)
         wait_for(
             "the old one",
@@ -197,7 +194,7 @@ def test_configuration_that_the_scheduler_refuses(release: Release, stream: Stre
         )
         assert old <= release.uids(SCHEDULER)
         wait_for("the refused one to go", lambda: release.uids(SCHEDULER) == old)
-        release.install(**_SETTINGS)
+        release.install(**VALUES)
         release.ready("pools", within="120s")
     assert release.uids(SCHEDULER) == old
 

@@ -145,14 +145,14 @@ def _uninstalled(name: str) -> Object:
     return made
 
 
-LEAVING = pod("fairlead-a", ready=False)
-LEAVING["metadata"]["deletionTimestamp"] = "2026-07-01T09:00:00Z"
+TERMINATING = pod("fairlead-a", ready=False)
+TERMINATING["metadata"]["deletionTimestamp"] = "2026-07-01T09:00:00Z"
 _WELL = items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS)
 
 SCENES: dict[str, tuple[Answers, int]] = {
     "well": (cluster(PODS=_WELL), 0),
     "just-upgraded": (
-        cluster(PODS=items(pod("fairlead-b"), pod("fairlead-c"), LEAVING, *_SCHEDULER_PODS)),
+        cluster(PODS=items(pod("fairlead-b"), pod("fairlead-c"), TERMINATING, *_SCHEDULER_PODS)),
         0,
     ),
     "three-in-the-morning": (

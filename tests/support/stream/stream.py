@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 from support.kube import audit
 from support.kube.lasting_watch import RELISTED, LastingWatch
@@ -24,6 +25,10 @@ RATE = 20
 """Pods a second."""
 LOST_S = 60.0
 """After a fault's end a pod without a node is lost."""
+VALUES: Mapping[str, Any] = {"drainSeconds": 5, "schedulerDefaults": {"timeout": "5s"}}
+"""Values of the chart. What a machine is too slow for within a second is no fault: only what rolls and dies may make an
+attempt fail.
+"""
 _MAKERS = 4
 """One alone waits for the API server between two pods, and on a busy machine would make fewer."""
 _KEPT = 10
@@ -135,8 +140,8 @@ class Stream:
         self.rows.append(row)
         LOG.info("%s", table([row]))
         self._check()
-        some = MANY if provoked or lasts else 1
-        of_note = [*row.lost, *(pod.name for pod in pods if pod.failed >= some)]
+        too_many = MANY if provoked or lasts else 1
+        of_note = [*row.lost, *(pod.name for pod in pods if pod.failed >= too_many)]
         notes = [f"{name}: {self._notes[name]}" for name in of_note if name in self._notes]
         assert not (found := wrong(row, provoked=provoked is not None, lasts=lasts)), "; ".join(
             [what, *found, *notes[:3]]

@@ -91,7 +91,7 @@ def _loaded(folder: Path, arguments: Sequence[str], code: int) -> list[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=60,
         env=environment,
     )
     assert run.returncode == code, run.stderr

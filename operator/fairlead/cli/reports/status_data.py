@@ -92,7 +92,7 @@ class ReplicaRow(Row, frozen=True, kw_only=True):
     restarts: int
     message: str
     terminating: bool = False
-    """Whether it is about to go: it no longer counts, and need not be ready."""
+    """Whether its pod is being terminated; if so, it is not counted and need not be ready."""
 
 
 class Stray(Row, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def test_what_does_not_match_the_pod_is_not_noted_for_it(ask: Ask) -> None:
 
 def test_what_the_scheduler_said_and_who_is_alive_stand_first(ask: Ask) -> None:
     tried = TRAIN | {"status": {"conditions": [UNSCHEDULABLE]}}
-    replicas = status.pod("fairlead-b"), status.LEAVING
+    replicas = status.pod("fairlead-b"), status.TERMINATING
     there = cluster_answers(PODS=items(WEB, tried)) | {
         OPERATOR_PODS: items(*replicas, scheduler_pod("s-1"), scheduler_pod("s-2"))
     }
