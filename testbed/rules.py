@@ -6,6 +6,7 @@ With `-n`, a file's tests stay together, and all of the folders whose tests shar
 import os
 import re
 import sys
+from collections import OrderedDict
 from collections.abc import Generator
 
 import pytest
@@ -19,7 +20,8 @@ _MARKS = {
     "kind": "needs Docker that can start a privileged container",
     "engine": "needs root on Linux, to start a Docker engine of its own",
 }
-_SHARING = ("integration", "e2e")
+_SHARING = ("e2e", "integration")
+"""Folders whose tests share clusters: they take longest, so they begin first, in this order."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,8 +44,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("control_plane")
 
 
+class _Queue(OrderedDict[str, dict[str, bool]]):
+    """Tests that wait for a process, by file or folder."""
+
+    def popitem(self, last: bool = True) -> tuple[str, dict[str, bool]]:
+        """Remove and return an entry: what shares clusters goes first, however few tests it has."""
+        first = next((folder for folder in _SHARING if folder in self), None)
+        if first is not None:
+            self.move_to_end(first, last=last)
+        return super().popitem(last)
+
+
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """Distribution of tests that keeps those of a cluster in one process."""
+
+    def __init__(self, config: pytest.Config, log: object) -> None:
+        super().__init__(config, log)
+        self.workqueue = _Queue()
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]

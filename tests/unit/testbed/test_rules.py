@@ -72,5 +72,17 @@ def test_those_that_share_a_cluster_stay_together(run: pytest.Pytester) -> None:
     assert by_file["one"] != by_file["three"]
 
 
+def test_those_that_share_a_cluster_begin_first(run: pytest.Pytester) -> None:
+    files = {"unit/test_many.py": 3, "integration/test_some.py": 2, "e2e/test_one.py": 1}
+    for file, number in files.items():
+        path = run.path / file
+        path.parent.mkdir(exist_ok=True)
+        tests = (f"def test_{at}(): open('asked', 'a').write(f'{{__name__}}\\n')\n" for at in range(number))
+        path.write_text("\n".join(tests))
+    run.runpytest_subprocess("-n", "1").assert_outcomes(passed=6)
+    asked = [line.rpartition("_")[2] for line in Path(run.path, "asked").read_text().split()]
+    assert [*dict.fromkeys(asked)] == ["one", "some", "many"]
+
+
 def test_every_mark_is_explained() -> None:
     assert all(meaning.startswith("needs") for meaning in rules._MARKS.values())
