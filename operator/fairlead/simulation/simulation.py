@@ -25,7 +25,7 @@ from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, PolicySet
-from fairlead.policy.explain.explainer import explain, explain_scores
+from fairlead.policy.explain.explainer import Compared, explain, explain_compared, explain_scores
 from fairlead.policy.explain.explanation import NodeExplained, NodeScored
 from fairlead.policy.explain.mismatch import explain_mismatch
 from fairlead.policy.nodes.polls import Poll, Reading
@@ -104,6 +104,8 @@ class Simulation:
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}
         self._known: dict[Hashable, Verdicts] = {}
+        self._compared: tuple[PodResult, Compared] | None = None
+        """Scores that compare nodes, of the pod that was explained last."""
 
     def judge(self, raw: Raw, file: str = "") -> PodResult:
         """Return the result of a pod on every node. Raises SnapshotError if the pod cannot be read."""
@@ -119,7 +121,11 @@ class Simulation:
     def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
         """Return what every rule compared on these nodes, for a pod of `judge`."""
         with self.view_without_placement(raw) as (view, _):
-            return [explain(view, judged.matched, self.mirror.nodes, name, self.now) for name in names]
+            nodes = self.mirror.nodes
+            if self._compared is None or self._compared[0] is not judged:
+                left = [node.name for node in judged.left]
+                self._compared = judged, explain_compared(view, judged.matched, nodes, left, self.now)
+            return [explain(view, judged.matched, nodes, name, self.now, self._compared[1]) for name in names]
 
     def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
         """Return the parts of the scores of the nodes that fit and pass."""

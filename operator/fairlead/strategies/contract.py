@@ -4,6 +4,9 @@ A rule is built in three steps, each as seldom as possible: `filter(params)` onc
 `for_pod(pod)` once per equivalence class of pods, `one(node, now, trace)` per node. All three are pure: the same facts
 give the same verdict, nothing is stored between calls, and nothing raises. A rule that cannot decide returns `Unknown`.
 
+A score may compare the nodes of a call instead: `over(pod, nodes, now, trace)` is asked once a call about all of its
+nodes that are left, and what it returns is never kept.
+
 `now` is a fact like any other: a rule that uses it declares `Reads(now=True)` and returns with the verdict `until`: the
 earliest moment after `now` at which the verdict may change although no other fact does. Without `until` a verdict holds
 until a fact changes. A value of `data` that becomes stale is a change of that fact, and needs no `until`.
@@ -12,7 +15,7 @@ A strategy imports everything it needs from here.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -59,6 +62,7 @@ __all__ = [
     "NodeFacts",
     "NodeFilter",
     "NodeScorer",
+    "NodesScorer",
     "Nominated",
     "Normalize",
     "Pass",
@@ -151,6 +155,18 @@ class NodeScorer(Protocol[_Node]):
         """Rate a node."""
 
 
+class NodesScorer(Protocol[_Pod, _Node]):
+    """Score that compares the nodes of a call."""
+
+    def __call__(self, pod: _Pod, nodes: Sequence[_Node], now: int, trace: Trace | None = None, /) -> Sequence[Value]:
+        """Rate nodes, in their order. What it notes of one node is `trace.item(node.name, ...)`."""
+
+
+def by_no_node(_pod: object) -> "NodeScorer[NodeFacts]":
+    """Stand for `for_pod` in a score that has `over`. Raises TypeError."""
+    raise TypeError("the score compares the nodes of a call")
+
+
 # Without slots: Python 3.11 cannot make a frozen dataclass with slots through an alias of its generic.
 @dataclass(frozen=True, kw_only=True)
 class CompiledFilter(Generic[_Pod, _Node]):
@@ -166,10 +182,12 @@ class CompiledFilter(Generic[_Pod, _Node]):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledScore(Generic[_Pod, _Node]):
-    """Compiled score; types as in `CompiledFilter`."""
+    """Compiled score, by `for_pod` or by `over`; types as in `CompiledFilter`."""
 
     reads: Reads
-    for_pod: Callable[[_Pod], NodeScorer[_Node]]
+    for_pod: Callable[[_Pod], NodeScorer[_Node]] = by_no_node
+    over: NodesScorer[_Pod, _Node] | None = None
+    """Function that compares the nodes of a call. Its values are scores from 0 to 100, and `scale` is set."""
     normalize: Normalize = "None"
     """Normalization if the policy does not set one."""
     scale: str = ""

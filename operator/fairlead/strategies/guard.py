@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from fairlead.strategies.contract import CompiledFilter, CompiledScore, CompiledShares, Filter, Score, Strategy, Use
+from fairlead.strategies.contract import (
+    CompiledFilter,
+    CompiledScore,
+    CompiledShares,
+    Filter,
+    Score,
+    Strategy,
+    Use,
+    by_no_node,
+)
 
 LIMIT_S: Final = 2.0
 """Seconds that a strategy may take for one node, one pod or one policy; calls end earlier, between two nodes."""
@@ -65,7 +74,11 @@ class StrategyGuard:
             made = run.call(use.compile, raw, shares)
             if not isinstance(made, CompiledFilter | CompiledScore):
                 return made  # the compiler says what is wrong with it
+            if isinstance(made, CompiledScore) and made.over is not None:
+                return replace(made, over=run.around(made.over))
             for_pod: Any = made.for_pod
+            if for_pod is by_no_node:
+                return made  # the compiler says what is wrong with it, too
             guarded: Any = lambda pod: run.around(run.call(for_pod, pod))  # noqa: E731 - of any type, as what it calls
             return replace(made, for_pod=guarded)
 

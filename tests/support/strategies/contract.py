@@ -37,10 +37,14 @@ def keeps_contract(use: Use[Any], params: Params, scene: Scene) -> None:
     _traced(rule, scene, answer)
     _timely(rule, scene, answer)
     _resolvable(rule, scene, answer)
+    _over(rule, scene)
     assert answer == _ask(rule, scene.pod, scene.node, scene.now), "asked again, it gave another answer"
 
 
 def _ask(rule: Filter | Score, pod: PodFacts, node: NodeFacts, now: int, trace: Notes | None = None) -> Verdict | Value:
+    if not isinstance(rule, CompiledFilter) and rule.over is not None:
+        (found,) = rule.over(pod, [node], now, trace)
+        return found
     return rule.for_pod(pod)(node, now, trace)
 
 
@@ -93,3 +97,20 @@ def _resolvable(rule: Filter | Score, scene: Scene, answer: Verdict | Value) -> 
     if isinstance(answer, Pass):
         then = _ask(rule, scene.pod, scene.node.without(*scene.leaving), scene.now)
         assert not isinstance(then, Reject), "it refused the node for having fewer pods"
+
+
+def _over(rule: Filter | Score, scene: Scene) -> None:
+    """A score that compares nodes rates each of them, whatever their order and whether its facts are watched."""
+    if isinstance(rule, CompiledFilter) or rule.over is None:
+        return
+    nodes = [scene.node, scene.node.without(*scene.leaving), scene.node]
+    found = [*rule.over(scene.pod, nodes, scene.now)]
+    assert len(found) == len(nodes), f"{len(found)} answers about {len(nodes)} nodes"
+    for one in found:
+        _sound(rule, one)
+        assert isinstance(one, Unknown) or 0 <= _timeless(one) <= 100, f"the score {one} is not on a scale of 100"  # type: ignore[operator]
+    assert found[0] == found[2], "equal nodes got other scores"
+    assert [*rule.over(scene.pod, nodes[::-1], scene.now)] == found[::-1], "in another order it gave other scores"
+    watched = [WatchedNode(node, rule.reads) for node in nodes]
+    assert [*rule.over(WatchedPod(scene.pod, rule.reads), watched, scene.now)] == found, "it reads what it does not say"
+    assert not rule.over(scene.pod, [], scene.now), "it rates nodes that are not there"

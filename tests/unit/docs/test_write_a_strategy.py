@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 _FILES = {
     block.title: block.text for block in Page(CHECKOUT / "docs/guide/write-a-strategy.md").blocks() if block.title
 }
-_SAMPLES: dict[str, list[dict[str, Any]]] = {
-    "filter": [{"label": "app", "max": 2}, {"label": "app"}],
-    "score": [{"label": "app"}],
+_SAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("spread", "filter"): [{"label": "app", "max": 2}, {"label": "app"}],
+    ("spread", "score"): [{"label": "app"}],
+    ("headroom", "score"): [{"of": "cpu"}, {"of": "example.com/gpu"}],
 }
 
 
-@pytest.mark.parametrize("kind", _SAMPLES)
-def test_it_keeps_the_contract(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "spread.py").write_text(_FILES["spread.py"])
+@pytest.mark.parametrize(("name", "kind"), _SAMPLES)
+def test_it_keeps_the_contract(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"{name}.py").write_text(_FILES[f"{name}.py"])
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    use: Use[Any] = getattr(custom_strategies()["spread"], kind)
-    models = [use.params.model_validate(sample) for sample in _SAMPLES[kind]]
+    use: Use[Any] = getattr(custom_strategies()[name], kind)
+    models = [use.params.model_validate(sample) for sample in _SAMPLES[name, kind]]
 
     @settings(max_examples=150, derandomize=True, database=None, suppress_health_check=[*HealthCheck])
     @given(st.data())

@@ -9,6 +9,7 @@ import pytest
 from fairlead.simulation.results import PodResult, result_for_programs
 from fairlead.simulation.snapshot_error import SnapshotError
 from support.policy import policy
+from support.policy.comparing import COMPARED, Counting, comparing
 from support.simulation.snapshot import judged, namespace, node, pod, simulation, written
 
 GPU = policy(
@@ -129,6 +130,27 @@ def test_what_was_compared_is_told_with_the_pod_taken_away() -> None:
     assert told.passed
     (scored,) = there.explain_scores(written(mine), there.judge(written(mine)))
     assert scored.total == 8.0
+
+
+def test_a_score_that_compares_nodes_compares_those_that_fit_and_pass() -> None:
+    over = Counting()
+    compared = policy("p", rules=comparing(over), filters=dict(GPU_WORDS), scores={"s": COMPARED})
+    gpu = {"gpu": "t4"}
+    there = simulation(
+        node("n1", labels=gpu),
+        node("n2", labels=gpu),
+        node("n3"),
+        *(pod(f"on-{at}", on=name, asks={"cpu": cpu}) for at, (name, cpu) in enumerate([("n1", "1"), ("n2", "4")])),
+        pod("on-n3", on="n3", asks={"cpu": "6"}),
+        policies=[compared],
+    )
+    asked = written(pod())
+    found = there.judge(asked)
+    assert [one.score for one in found.nodes] == [25.0, 100.0, None]
+    asks = len(over.calls)
+    outcomes = [one.scores[0].outcome for name in there.names for one in there.explain(asked, found, [name])]
+    assert outcomes == ["Scored", "Scored", "LeftOut"]
+    assert over.calls[asks:] == [["n1", "n2"]]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ No exception leaves them: whatever a rule raises, expected or not, becomes a rul
 happens.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ def with_values(error: Exception) -> str:
 
 def bind_rule(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
     """Return a rule for one pod; if that raises, one that returns the error for every node."""
+    if isinstance(rule, CompiledScore) and rule.over is not None:
+        return lambda node, now, trace=None: values_over(rule, pod, name, [node], now, trace)[0]
     try:
         return rule.for_pod(pod)
     except RAISED as error:
@@ -70,6 +72,22 @@ def verdict_of(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, t
         _refuse_other(rule, found)
     except RAISED as error:
         return internal_error(error, f"rule {name}")
+    return found
+
+
+def values_over(
+    score: Score, pod: Any, name: str, nodes: Sequence[Any], now: int, trace: Trace | None = None
+) -> Sequence[Any]:
+    """Return the values of nodes by a score that compares them; if that raises, the error for each of them."""
+    try:
+        found = score.over(pod, nodes, now, trace) if score.over is not None and nodes else ()
+        if len(found) != len(nodes):
+            raise ValueError(f"the score returned {len(found)} values for {len(nodes)} nodes")
+        for value in found:
+            if value.__class__ is not float or value - value != 0.0:
+                _refuse_other(score, value)
+    except RAISED as error:
+        return [internal_error(error, f"rule {name}")] * len(nodes)
     return found
 
 

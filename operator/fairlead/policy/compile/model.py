@@ -52,6 +52,11 @@ class ScoreRule:
     normalize: Normalize
     expression: CompiledExpression | None = None
 
+    @property
+    def compares(self) -> bool:
+        """Report whether it compares the nodes of a call, so that nothing of it is kept."""
+        return self.score.over is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ExpressionRule:

@@ -25,6 +25,7 @@ from fairlead.strategies.contract import (
     Score,
     Strategy,
     Use,
+    by_no_node,
 )
 from fairlead.strategies.reads import Reads
 
@@ -161,6 +162,15 @@ def _sound(compiled: _R, kind: type[_Compiled]) -> _R:
     """Return what a strategy was compiled to. Raises TypeError if it is something else."""
     if not (isinstance(compiled, kind) and isinstance(compiled.reads, Reads)):
         raise TypeError(f"it compiles to {compiled!r}, not to a {kind.__name__.removeprefix('Compiled')}")
-    if isinstance(compiled, CompiledScore) and compiled.normalize not in (known := get_args(Normalize)):
-        raise TypeError(f"its normalize is {compiled.normalize!r}, not one of {', '.join(known)}")
+    if isinstance(compiled, CompiledScore):
+        _check_score(compiled)
     return compiled
+
+
+def _check_score(score: CompiledScore[Any, Any]) -> None:
+    if score.normalize not in (known := get_args(Normalize)):
+        raise TypeError(f"its normalize is {score.normalize!r}, not one of {', '.join(known)}")
+    if (score.for_pod is by_no_node) == (score.over is None):
+        raise TypeError("its score has for_pod or over, and not both")
+    if score.over is not None and (not score.scale or score.normalize != "None"):
+        raise TypeError("its score has over, so it says in scale what its values score, and has no normalize")

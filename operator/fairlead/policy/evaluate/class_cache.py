@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from fairlead.cel.values.value_types import Some
 from fairlead.policy.evaluate.columns import ScoreColumn
+from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.views.pod_view import PodView
 
@@ -49,6 +50,8 @@ class PodClass:
     """The id of the evaluator, and the equivalence key."""
     verdicts: VerdictCache
     scores: RuleCache[ScoreColumn]
+    compared: Sequence[ComparedScore] = ()
+    """Scores that are computed anew for each call."""
     uncounted: Sequence[object] = ()
     """The key and what the rules hold of the pod, until that is counted: only once there is a second class."""
     bound: int = 0

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 Clock = Callable[[], int]
 """Monotonic nanoseconds. Deadlines are of this clock, `now` is not."""
 Spent = Mapping[str, int]
 """Nanoseconds that each policy took, by name."""
+NOTHING_SPENT: Final[Spent] = MappingProxyType({})
 
 
 class TooSlowError(Exception):

@@ -9,6 +9,7 @@ from fairlead.policy.compile.expression_rules import bind_rule
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.columns import NAN, DataColumn, FilterColumn, ScoreColumn
+from fairlead.policy.evaluate.compared_score import compare, compared_scores
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, equivalence_key
@@ -106,11 +107,11 @@ class Evaluator:
         """Return the exact total of the policies for each node; an unknown one has no value. Raises TooSlowError."""
         found = self._class_of(pod, matched)
         cache = found.scores
-        if not cache.rules:
+        if not cache.rules and not found.compared:
             return [0.0] * len(names)
         self._refresh_data(now, clock, deadline_ns)
         try:
-            cache.refresh(now, clock, deadline_ns, lambda: self._known(names))
+            spent = cache.refresh(now, clock, deadline_ns, lambda: self._known(names))
         finally:
             if cache.has_grown:
                 self.classes.count(found)
@@ -122,6 +123,8 @@ class Evaluator:
             else:
                 values = [each.values[slots[name]] if name in slots else NAN for name in names]
             rules.append((values, each.rule.normalize, each.rule.weight))
+        if found.compared:
+            rules += compare(found.compared, pod, names, now, clock, deadline_ns, spent)
         return totals(rules, len(names))
 
     def scores_hold_until(self, pod: PodView, matched: Sequence[Matched]) -> int | None:
@@ -131,7 +134,7 @@ class Evaluator:
         """
         key = self.class_of(pod, matched)
         found = None if key is None else self.classes.get((id(self), key))
-        if found is None or any(rule.is_volatile for rule in found.scores.rules):
+        if found is None or found.compared or any(rule.is_volatile for rule in found.scores.rules):
             return None
         columns = (*found.scores.rules, *self._data.rules)
         return min([self.nodes.measurements.expires, *(column.next_end for column in columns)])
@@ -216,11 +219,13 @@ class Evaluator:
 
     def _bind(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key] = (0, ())) -> PodClass:
         filters = [rule for each in matched for rule in filter_columns(each, pod, self.nodes, self.tally)]
-        scores = [
-            rule for each in matched if not each.undecided for rule in _scores(each.policy, pod, self.nodes, self.tally)
-        ]
+        decided = [each.policy for each in matched if not each.undecided]
+        scores = [rule for policy in decided for rule in _scores(policy, pod, self.nodes, self.tally)]
+        compared = [score for policy in decided for score in compared_scores(policy, self.nodes, self.tally)]
         held = key[1], pod, *(rule.decide for rule in filters), *(rule.rate for rule in scores)
-        return PodClass(key, VerdictCache(filters, self.nodes), RuleCache(scores, self.nodes), uncounted=held)
+        return PodClass(
+            key, VerdictCache(filters, self.nodes), RuleCache(scores, self.nodes), compared=compared, uncounted=held
+        )
 
 
 def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
@@ -275,6 +280,7 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleError
             view=nodes.seen_by(policy.name, read_entries(policy.data, rule.score.reads)),
         )
         for rule in sorted(policy.scores, key=lambda rule: rule.name)
+        if not rule.compares
     ]
 
 

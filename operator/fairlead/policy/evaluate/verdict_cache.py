@@ -13,7 +13,7 @@ from sys import getsizeof
 from typing import Final, Generic, TypeVar
 
 from fairlead.policy.evaluate.columns import PASSED, Column, FilterColumn
-from fairlead.policy.evaluate.deadline import Clock, TooSlowError
+from fairlead.policy.evaluate.deadline import NOTHING_SPENT, Clock, Spent, TooSlowError
 from fairlead.policy.nodes.measured_table import Published
 from fairlead.policy.nodes.node_table import Nodes
 
@@ -36,10 +36,10 @@ class RuleCache(Generic[B]):
 
     def refresh(
         self, now: int, clock: Clock, deadline_ns: int, wanted: Callable[[], Sequence[int]] | None = None
-    ) -> None:
+    ) -> Spent:
         """Bring the slots that are asked for up to date, or all. Raises TooSlowError; the next call goes on from there.
 
-        `wanted` is called only if more than a few results are out of date.
+        `wanted` is called only if more than a few results are out of date. Returns what each policy took.
         """
         self._read_journal(now)
         for rule in self.rules:
@@ -48,7 +48,7 @@ class RuleCache(Generic[B]):
         # Rules whose verdicts hold only now come last: a part of them is of no use to a later call.
         behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.is_behind]
         if not behind:
-            return
+            return NOTHING_SPENT
         self.has_grown = True
         slots = wanted() if wanted is not None and any(rule.waiting.count(1) > _FEW for rule in behind) else None
         spent = Counter[str]()
@@ -58,6 +58,7 @@ class RuleCache(Generic[B]):
             if not done:
                 raise TooSlowError(spent, after_publication=rule.was_published)
             rule.was_published = rule.was_published and rule.is_behind
+        return spent
 
     def count(self) -> int:
         """Return the bytes that the cache takes."""
@@ -172,9 +173,9 @@ class VerdictCache(RuleCache[FilterColumn]):
 
     def refresh(
         self, now: int, clock: Clock, deadline_ns: int, wanted: Callable[[], Sequence[int]] | None = None
-    ) -> None:
+    ) -> Spent:
         """Do what `RuleCache.refresh` does, then combine all rules."""
-        RuleCache.refresh(self, now, clock, deadline_ns, wanted)
+        spent = RuleCache.refresh(self, now, clock, deadline_ns, wanted)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None
@@ -184,6 +185,7 @@ class VerdictCache(RuleCache[FilterColumn]):
                 self._pass(slot, all(rule.codes[slot] == PASSED for rule in self.rules))
         for rule in self.rules:
             rule.computed.clear()
+        return spent
 
     def _pass(self, slot: int, passes: bool) -> None:  # noqa: FBT001
         self.passing[slot] = passes

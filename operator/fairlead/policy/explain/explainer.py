@@ -3,12 +3,14 @@
 The rules are those that serve, evaluated again with tracing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
 
 from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.expression_rules import verdict_of, with_values
+from fairlead.policy.compile.expression_rules import values_over, verdict_of, with_values
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, undecided
 from fairlead.policy.evaluate.matching import Matched
@@ -35,6 +37,9 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Pass, Timed, Value
 from fairlead.strategies.facts import Unknown
 
+NOT_LEFT: Final = "the rule compares the nodes that pass, and this one does not"
+_NOT_KNOWN: Final = Unknown("node", "is not known yet")
+
 
 @dataclass(slots=True)
 class StrategyTrace:
@@ -56,7 +61,38 @@ class StrategyTrace:
         return Items(self.values, self.items) if self.values or self.items else None
 
 
-def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, now: int) -> NodeExplained:
+Compared = Mapping[tuple[str, str], Mapping[str, RuleExplained]]
+"""Scores that compare nodes, by policy and rule, and then by node."""
+NOTHING: Final[Compared] = MappingProxyType({})
+
+
+def explain_compared(pod: PodView, matched: Sequence[Matched], nodes: Nodes, left: Sequence[str], now: int) -> Compared:
+    """Return the scores that compare the nodes that are left after the filters."""
+    found: dict[tuple[str, str], dict[str, RuleExplained]] = {}
+    for policy in (each.policy for each in matched if not each.undecided):
+        for rule in policy.scores:
+            if rule.compares:
+                views = [view for view in map(nodes.view_of, left) if view is not None]
+                seen = [with_data(view, policy.data, now, nodes) for view in views]
+                notes = StrategyTrace()
+                values = values_over(rule.score, pod, rule.name, seen, now, notes)
+                of_nodes = dict(notes.items)
+                found[policy.name, rule.name] = {
+                    view.name: _scored(policy.name, rule, value, {**notes.values, **of_nodes.get(view.name, {})})
+                    for view, value in zip(views, values, strict=True)
+                }
+    return found
+
+
+def _scored(policy: str, rule: ScoreRule, value: Value, noted: Mapping[str, object]) -> RuleExplained:
+    outcome: RuleOutcome = "Unknown" if isinstance(value, Unknown) else "Scored"
+    items = Items(dict(noted), []) if noted else None
+    return RuleExplained(policy, rule.name, outcome, _why(value), value=_number(value), noted=items)
+
+
+def explain(
+    pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, now: int, compared: Compared = NOTHING
+) -> NodeExplained:
     """Return all rules of the policies for a pod and a node, in the order of the policies."""
     filters: list[RuleExplained] = []
     scores: list[RuleExplained] = []
@@ -75,6 +111,9 @@ def explain(pod: PodView, matched: Sequence[Matched], nodes: Nodes, name: str, n
                 scores.append(RuleExplained(policy.name, score.name, "LeftOut", undecided(policy.name)))
             elif view is None:
                 scores.append(RuleExplained(policy.name, score.name, "Unknown", UNKNOWN_NODE))
+            elif score.compares:
+                known = compared.get((policy.name, score.name), {}).get(name)
+                scores.append(known or RuleExplained(policy.name, score.name, "LeftOut", NOT_LEFT))
             else:
                 scores.append(_score(policy.name, score, pod, view, now))
     return NodeExplained(
@@ -98,12 +137,7 @@ def explain_scores(
     for policy in (each.policy for each in matched if not each.undecided):
         seen = [None if view is None else with_data(view, policy.data, now, nodes) for view in views]
         for rule in _sorted_scores(policy):
-            verdicts = [
-                Unknown("node", "is not known yet")
-                if view is None
-                else verdict_of(rule.score, pod, rule.name, view, now)
-                for view in seen
-            ]
+            verdicts = _verdicts(rule, pod, seen, now)
             values = [_number(value) for value in verdicts]
             scores = normalize_scores(values, rule.normalize)
             points = [0.0] * len(names) if scores is None else weigh(scores, rule.weight)
@@ -113,6 +147,13 @@ def explain_scores(
                 row.append(ScoreExplained(policy.name, rule.name, values[at], _why(verdicts[at]), score, points[at]))
     totals = sums(columns, len(names))
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
+
+
+def _verdicts(rule: ScoreRule, pod: PodView, seen: Sequence[NodeView | None], now: int) -> list[Value]:
+    if rule.compares:
+        known = iter(values_over(rule.score, pod, rule.name, [view for view in seen if view is not None], now))
+        return [_NOT_KNOWN if view is None else next(known) for view in seen]
+    return [_NOT_KNOWN if view is None else verdict_of(rule.score, pod, rule.name, view, now) for view in seen]
 
 
 def changes_of(

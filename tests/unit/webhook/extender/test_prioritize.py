@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from support.policy import node, policy
+from support.policy import node, placed, policy
+from support.policy.comparing import COMPARED, Counting, comparing
 from support.webhook import Asking, body, go
 
 NODES = [node(name, cpu=cpu) for name, cpu in (("a", 10.0), ("b", 20.0), ("c", 24.9), ("d", 25.0))]
@@ -44,6 +45,26 @@ def test_nodes_of_the_request() -> None:
     written = body(nodes=given).replace(b'"cpu":5', b'"cpu":"5"').replace(b'"cpu":25', b'"cpu":"25"')
     answer = Asking([policy(scores=CPU)], NODES).prioritize(written)
     assert go.decode("prioritize", answer.body) == [{"Host": "y", "Score": 2}]
+    assert answer.outcome.simulated
+
+
+COMPARING = policy(rules=comparing(Counting()), scores={"s": COMPARED})
+
+
+@pytest.mark.parametrize(
+    ("asked", "want"), [(["a", "b", "c"], {"b": 5, "c": 10}), (["a", "b"], {"b": 10}), (["b"], {})]
+)
+def test_a_score_that_compares_the_nodes_of_the_call(asked: list[str], want: dict[str, int]) -> None:
+    nodes = [node(name, used=used) for name, used in (("a", 0.0), ("b", 4.0), ("c", 8.0))]
+    answer = Asking([COMPARING], nodes).prioritize(body(asked))
+    assert {each["Host"]: each["Score"] for each in go.decode("prioritize", answer.body)} == want
+
+
+def test_it_compares_nodes_of_the_request() -> None:
+    nodes = [node("x", pods=[placed("p"), placed("q")]), node("y", pods=[placed("r")])]
+    given = [{"metadata": {"name": name}} for name in ("x", "y")]
+    answer = Asking([COMPARING], nodes).prioritize(body(nodes=given))
+    assert go.decode("prioritize", answer.body) == [{"Host": "x", "Score": 5}]
     assert answer.outcome.simulated
 
 
