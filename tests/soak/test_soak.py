@@ -55,7 +55,7 @@ _PROGRESS = 20
 def _spec(name: str, number: int) -> PolicySpec:
     """Spec of a policy; each edit brings an expression that nothing has seen before."""
     pool = {"name": "pool", "expression": f"{_POOLS[name]} && node.metadata.name != 'edit-{number}'"}
-    load = {"name": "load", "prometheus": {"query": "load"}, "default": 0.5, "defaultFor": "1h"}
+    load = {"name": "load", "prometheus": {"query": "load", "nodeLabel": "node"}}
     hot = {"name": "not-hot", "telemetry": {"rules": [{"value": "load", "operator": "GreaterThan", "target": 0.95}]}}
     idle = {"name": "idle", "expression": "100.0 * (1.0 - data.load)"}
     fill = {"name": "fill-cards", "deviceShare": {"name": "gpu", "objective": "Pack"}}
@@ -92,6 +92,7 @@ def release(cluster: Cluster, load: LoadBeside, operator_image_tag: str, schedul
             made.put(name, **_spec(name, 0))
         for name in _POOLS:
             made.ready(name, within="180s")
+            made.ready(name, within="180s", kind="DataReady")
         yield made
 
 
@@ -254,7 +255,7 @@ def _rest(release: Release, happening: Happening) -> tuple[Living, list[str]]:
     waits: Sequence[Callable[[], object]] = (
         lambda: release.runs(2),
         lambda: wait_for("the rotation to be over", is_over, timeout_s=_OVER_WITHIN_S),
-        *(partial(release.ready, name, within="180s") for name in _POOLS),
+        *(partial(release.ready, name, "180s", kind) for name in _POOLS for kind in ("Ready", "DataReady")),
     )
     for wait in waits:
         try:

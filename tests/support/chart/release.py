@@ -129,10 +129,10 @@ class Release:
         for name in names:
             self.kubectl("delete", "sep", name, "--ignore-not-found", "--timeout=60s")
 
-    def ready(self, name: str, within: str = "120s") -> None:
-        """Wait until a policy says that it is."""
+    def ready(self, name: str, within: str = "120s", kind: str = "Ready") -> None:
+        """Wait until a policy says that it is, or that another condition is True."""
         try:
-            self.kubectl("wait", "--for=condition=Ready", f"sep/{name}", f"--timeout={within}")
+            self.kubectl("wait", f"--for=condition={kind}", f"sep/{name}", f"--timeout={within}")
         except ClusterError as error:
             raise ClusterError(f"{error}: {json.dumps(self.api.get(f'{POLICIES}/{name}').get('status'))}") from error
 
