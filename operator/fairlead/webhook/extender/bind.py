@@ -16,6 +16,7 @@ from fairlead.webhook.extender.state import ServingState
 
 POD_GONE: Final = "the pod no longer exists"
 NAME_TAKEN: Final = "another pod has that name now"
+NO_NODE: Final = "the scheduler names no node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,8 @@ def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | N
         return refuse(request.uid, f"the pod is for the scheduler {scheduler!r}, whose pods the caller may not place")
     if (why := exclusion_reason(caller, request.namespace)) is not None:
         return refuse(request.uid, why)
+    if not request.node:  # seen of a scheduler that was being ended
+        return refuse(request.uid, NO_NODE)
     return None
 
 

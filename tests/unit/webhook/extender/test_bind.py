@@ -75,6 +75,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], dict[str, str], str]] = {
         {},
         "the pod is for the scheduler 'default-scheduler', whose pods the caller may not place",
     ),
+    "no node": (pod(), {}, {"Node": ""}, "the scheduler names no node"),
     "an annotation that cannot be computed": (
         pod(),
         {"annotations": CLASS},
