@@ -24,7 +24,7 @@ TO ?= pypi
 OLDER ?= 1.36.3 1.35.4 1.34.11 1.33.13
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz grants-cases drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz interleavings drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,8 +90,9 @@ fuzz: setup ## broken requests, attacks on the server, evaluations: CASES (1,000
 	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) \
 		--evaluations $$(( $(CASES) / 10 )) --seed $(SEED)
 
-grants-cases: setup ## interleavings of replicas that grant devices: CASES of them (1,000,000), on one core
+interleavings: setup ## interleavings of replicas that grant devices, and of leaders that learn: CASES of each (1,000,000)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants --cases $(CASES) --seed $(SEED)
+	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.learned --cases $(CASES) --seed $(SEED)
 
 drills: setup ## a flood of the ports, an author of hostile policies, and pods all the while: LASTS (300) seconds each
 	$(BIN)/python -m testbed build

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from fairlead.grants.device_usage import Ask, Capacity, DeviceUsage, Grants, RequestingPod, answers, charges_of
 from fairlead.grants.entry import AnyEntry, Grant, LedgerEntry, all_devices
-from fairlead.grants.entry_state import EntryState, PodState, is_newer
+from fairlead.grants.entry_state import EntryState, PodState
 from fairlead.grants.ledger import Ledger, merge_patch
+from fairlead.resource_versions import is_newer
 
 NEWER: Final = "granted by a newer version: roll all replicas to one version of Fairlead"
 

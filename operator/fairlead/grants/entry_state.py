@@ -5,7 +5,6 @@ not have heard of the pod yet. Then the pod is read from the API server, and a r
 tells more, because the version that the entry names is not in the read's future.
 """
 
-import re
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
@@ -14,8 +13,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.grants.entry import AnyEntry, Grant, Resources
+from fairlead.resource_versions import is_newer
 
-_NUMBER: Final = re.compile("[1-9][0-9]*")
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -62,19 +61,6 @@ class EntryState(Enum):
     def is_over(self) -> bool:
         """Return whether the entry may be removed, or given other devices."""
         return self not in (EntryState.HOLDS, EntryState.UNCLEAR)
-
-
-def is_newer(version: str, than: str) -> bool | None:
-    """Return whether a resourceVersion is newer than another one of the same kind; None if that cannot be told.
-
-    Since Kubernetes 1.35 they are promised to be numbers that may be compared (KEP-5504). Before, they are, too:
-    revisions of etcd.
-    """
-    if version == than:
-        return False
-    if _NUMBER.fullmatch(version) and _NUMBER.fullmatch(than):
-        return (len(version), version) > (len(than), than)
-    return None
 
 
 def judge(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:

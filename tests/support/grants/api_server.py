@@ -10,14 +10,11 @@ from fairlead.grants.entry import COPY, Grant, NewerEntry, UnreadableEntry, deco
 from fairlead.grants.entry_state import GONE, Gone, PodState
 from fairlead.grants.ledger import Ledger, decode_ledger
 from fairlead.webhook.binding.api_calls import Conflicting, Missing, Posted
+from support.interleavings import PromiseBrokenError
 
 GONE_: Final = Missing()
 _MARKS: Final = ("labels", "annotations")
 _decoded: dict[str, Grant] = {}
-
-
-class PromiseBrokenError(AssertionError):
-    """A device was granted twice, or a pod has another grant than the ledger says."""
 
 
 class StuckError(AssertionError):

@@ -1,18 +1,15 @@
-"""Explorer of interleavings: a case is a list of numbers, each of which decides one step.
-
-What a number means depends on where the case is, so that any list of numbers is a case, and a part of it is one too.
-"""
+"""Interleavings of replicas that grant devices, of schedulers, kubelets and the network between them."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Final
 
 from fairlead.grants.ledger import Ledger, create_body
 from fairlead.webhook.binding.granter import Bound
-from support.grants.api_server import ApiServer, PromiseBrokenError, StuckError
+from support.grants.api_server import ApiServer, StuckError
 from support.grants.replica import DEVICES, RESOURCE, Call, Replica, Sent
+from support.interleavings import Explorer, PromiseBrokenError
 
 STEPS: Final = 90
 NODES: Final = ("node-1", "node-2")
@@ -260,12 +257,6 @@ _WEIGHTS: Final[dict[Step, int]] = {
 _STEPS: Final[list[Step]] = [step for step, weight in _WEIGHTS.items() for _ in range(weight)]
 
 
-def numbers_of(seed: str, steps: int = STEPS) -> list[int]:
-    """Return the case of a seed: the setup, and a number for each step."""
-    random = Random(seed)
-    return [random.getrandbits(_BITS) for _ in range(steps + 1)]
-
-
 def run_case(numbers: Sequence[int], seen: Counter[str], trace: list[str] | None = None) -> None:
     """Run a case and then, without faults, see that what is free can be granted."""
     case = Case(numbers[0], trace)
@@ -334,58 +325,11 @@ def _bind_in_peace(case: Case, replica: Replica, pod: str, node: str) -> None:
     case.seen["bound in the end" if isinstance(call.result, Bound) else "refused in the end"] += 1
 
 
-class Failure(AssertionError):  # noqa: N818  its text is a report
-    """A case that broke the promise: its seed, the shortest part of it that does, and what happens there."""
-
-
-def explore(seed: str, cases: int, first: int = 0) -> Counter[str]:
-    """Run cases one after the other; raise `Failure` at the first that breaks the promise."""
-    seen = Counter[str]()
-    for number in range(first, first + cases):
-        name = f"{seed}/{number}"
-        numbers = numbers_of(name)
-        try:
-            run_case(numbers, seen)
-        except Exception as error:
-            raise Failure(report(name, numbers)) from error
-    return seen
-
-
-def report(name: str, numbers: Sequence[int]) -> str:
-    """Return what to read of a case that failed: its name, by which it is run again, and what happens in it."""
-    least, trace = shrunk(numbers), list[str]()
-    why = broken_by(least, trace)
-    lines = "\n".join(f"{at:3} {outcome_line}" for at, outcome_line in enumerate(trace, 1))
-    return f"case {name} ({len(least) - 1} steps when shrunk): {type(why).__name__}: {why}\n{lines}"
-
-
-def broken_by(numbers: Sequence[int], trace: list[str] | None = None) -> Exception | None:
-    """Return how a case breaks the promise; None if it does not."""
-    try:
-        run_case(numbers, Counter(), trace)
-    except Exception as error:  # noqa: BLE001  whatever it is, it is what the case found
-        return error
-    return None
-
-
-def shrunk(numbers: Sequence[int]) -> list[int]:
-    """Return a part of a case that fails alike, and no longer does without any of its steps."""
-    kind, least, size = type(broken_by(numbers)), list(numbers), max(1, len(numbers) // 2)
-    while True:
-        at, before = 1, len(least)
-        while at < len(least):
-            part = least[:at] + least[at + size :]
-            if type(broken_by(part)) is kind:
-                least = part
-            else:
-                at += size
-        if size == 1 and len(least) == before:
-            return least
-        size = max(1, size // 2)
-
-
 def outcome_line(outcome: object) -> str:
     """Return an outcome in a line."""
     if isinstance(outcome, Ledger):
         return f"{outcome.node} at {outcome.rv}: {outcome.entries}"
     return str(outcome)
+
+
+EXPLORER: Final = Explorer(run_case, STEPS, _BITS)

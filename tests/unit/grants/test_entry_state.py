@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.grants.entry import COPY, AnyEntry, LedgerEntry, NewerEntry, UnreadableEntry
-from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, is_newer, judge, judge_listed, judge_read
+from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge, judge_listed, judge_read
+from fairlead.resource_versions import is_newer
 from fairlead.webhook.binding.api_calls import Posted
 from support.grants.api_server import ApiServer
 from support.grants.replica import RESOURCE

@@ -28,7 +28,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "compare": "takes hours; tests/unit/cel runs its first cases",
     "coverage": "runs the unit tests a second time, to print a figure on which nothing depends",
     "fuzz": "takes hours; tests/unit/webhook/test_fuzz.py runs its first cases",
-    "grants-cases": "takes hours; tests/unit/grants runs its first cases",
+    "interleavings": "takes hours; the unit tests run their first cases",
     "lock-check": "fails when any package has a newer version, so it is no check of a change",
     "publish": "needs a registry and its password; tests/integration/test_published.py publishes to a local one",
     "sbom": "tests/integration/test_published.py writes the same of the same image",

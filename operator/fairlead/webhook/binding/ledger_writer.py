@@ -12,8 +12,9 @@ from typing import Final
 from fairlead.grants.adoption import first_entries
 from fairlead.grants.commit import Accepted, Answer, GrantRequest, LedgerPlan, Refused, plan
 from fairlead.grants.entry import AnyEntry
-from fairlead.grants.entry_state import EntryState, PodState, is_newer, judge, judge_listed, judge_read
+from fairlead.grants.entry_state import EntryState, PodState, judge, judge_listed, judge_read
 from fairlead.grants.ledger import Ledger, create_body
+from fairlead.resource_versions import is_newer
 from fairlead.webhook.binding.api_calls import Failed, LedgerCalls, Missing, TimeLeft, Views
 
 READS_MAX: Final = 16

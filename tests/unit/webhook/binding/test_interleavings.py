@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
-from support.grants.explorer import Failure, broken_by, explore, numbers_of, run_case, shrunk
+from support.grants.explorer import EXPLORER, run_case
 from support.grants.mutations import MUTATIONS, Mutate, no_resource_version
+from support.interleavings import Failure
 
 CASES = 20_000
 PARTS = 4
@@ -29,7 +30,7 @@ USUAL = [
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_device_is_granted_twice(part: int) -> None:
-    seen = explore(f"tests-{part}", CASES // PARTS)
+    seen = EXPLORER.explore(f"tests-{part}", CASES // PARTS)
     assert min(seen[one] for one in USUAL) > 0, seen
     assert seen["bindings"] > CASES // PARTS
 
@@ -38,27 +39,27 @@ def test_no_device_is_granted_twice(part: int) -> None:
 def test_a_broken_rule_is_found(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
     with pytest.raises(Failure, match=r"PromiseBrokenError: (?:pods|entries) hold|runs on"):
-        explore("mutations", CASES)
+        EXPLORER.explore("mutations", CASES)
 
 
 def test_a_failure_is_replayed_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     no_resource_version(monkeypatch)
     with pytest.raises(Failure) as failure:
-        explore("mutations", CASES)
+        EXPLORER.explore("mutations", CASES)
     name = str(failure.value).split()[1]
-    numbers = numbers_of(name)
-    least = shrunk(numbers)
-    kind = type(broken_by(numbers))
-    assert type(broken_by(least)) is kind
+    numbers = EXPLORER.numbers_of(name)
+    least = EXPLORER.shrunk(numbers)
+    kind = type(EXPLORER.broken_by(numbers))
+    assert type(EXPLORER.broken_by(least)) is kind
     parts = [least[:at] + least[at + 1 :] for at in range(1, len(least))]
-    assert not any(type(broken_by(one)) is kind for one in parts)
+    assert not any(type(EXPLORER.broken_by(one)) is kind for one in parts)
     monkeypatch.undo()
-    assert broken_by(least) is None
+    assert EXPLORER.broken_by(least) is None
 
 
 def test_a_case_is_decided_by_its_numbers() -> None:
     traces: list[list[str]] = [[], []]
     for trace in traces:
-        run_case(numbers_of("again"), Counter(), trace)
+        run_case(EXPLORER.numbers_of("again"), Counter(), trace)
     assert traces[0] == traces[1]
     assert len(traces[0]) > 50

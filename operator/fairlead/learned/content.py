@@ -1,0 +1,165 @@
+"""Text of learned state, as a ConfigMap has it: at most 400 KiB, and numbers in full, because they are added to."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fairlead.documents import FORMAT, Document, Format
+from fairlead.learned.demands import AMOUNT_MAX, NO_DEMANDS, Demands, newest
+from fairlead.learned.pair import IDS_MAX, NO_MARK, Mark, OutcomeSums, written
+from fairlead.learned.pairs import NO_PAIRS, Key, Meaning, Pairs, rank
+
+VERSION: Final = 1
+BYTES_MAX: Final = 400 << 10
+PAIRS: Final = "pairs"
+PODS: Final = "pods"
+
+
+class Written(NamedTuple):
+    """Data of a ConfigMap, and what it says."""
+
+    data: Mapping[str, str]
+    pairs: Pairs = NO_PAIRS
+    demands: Demands = NO_DEMANDS
+
+
+Content: TypeAlias = Pairs | Demands
+
+
+class _Version(Struct):
+    v: Annotated[int, Meta(ge=1)]
+
+
+_Time = Annotated[int, Meta(ge=0, le=1 << 40)]
+_Sum = Annotated[float, Meta(ge=0, le=1e12)]
+_WireMark: TypeAlias = tuple[_Time, str]
+
+
+class _WirePairs(Struct):
+    v: int
+    types: list[tuple[str, str]]
+    pairs: list[tuple[str, Annotated[int, Meta(ge=0)], _Sum, _Sum, _Time, _WireMark, list[_WireMark]]]
+
+
+class _WirePods(Struct):
+    v: int
+    pods: list[tuple[_Time, str, list[Annotated[float, Meta(ge=0, le=AMOUNT_MAX)]]]]
+
+
+_versions: Final = msgspec.json.Decoder(_Version)
+_pairs: Final = msgspec.json.Decoder(_WirePairs)
+_pods: Final = msgspec.json.Decoder(_WirePods)
+_write: Final = msgspec.json.Encoder().encode
+_UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeError)
+
+
+def read(where: str, data: Mapping[str, str], rv: str) -> Document[Content]:
+    """Read the data of a ConfigMap; what a newer version of Fairlead wrote, or what cannot be read, is left alone."""
+    text = data.get(PODS) or data.get(PAIRS, "")
+    try:
+        version = _versions.decode(text).v
+    except _UNREADABLE:
+        version = VERSION
+    return STATE.read_data(where, data, {FORMAT: str(version)}, rv)
+
+
+def _decode(data: Mapping[str, str]) -> Content:
+    try:
+        return _pods_of(data[PODS]) if PODS in data else _pairs_of(data.get(PAIRS, ""))
+    except _UNREADABLE as error:
+        raise ValueError(error) from None
+
+
+def _pairs_of(text: str) -> Pairs:
+    wire, found = _pairs.decode(text), dict[Key, OutcomeSums]()
+    for node, at, rewards, weight, newest_at, left_out, marks in wire.pairs:
+        if at >= len(wire.types):
+            raise ValueError(f"a pair is of type {at}, of {len(wire.types)} types")
+        if rewards > weight * (1 + 1e-9):
+            raise ValueError(f"rewards {rewards} of weight {weight}")
+        kind, namespace = wire.types[at]
+        key = kind, node
+        if key in found:
+            raise ValueError("a pair is there twice")
+        found[key] = OutcomeSums(rewards, weight, newest_at, namespace, left_out, tuple(sorted(marks)))
+    return found
+
+
+def _pods_of(text: str) -> Demands:
+    found = {(created, uid): tuple(amounts) for created, uid, amounts in _pods.decode(text).pods}
+    if len({len(amounts) for amounts in found.values()}) > 1:
+        raise ValueError("pods have different numbers of resources")
+    return found
+
+
+def encode_pairs(pairs: Pairs, meaning: Meaning, now: int, limit: int = BYTES_MAX) -> Written:
+    """Write a shard, and return what was written: without old ids, and without what would make it too large.
+
+    The oldest ids go first, then the pairs that are nearest to the prior.
+    """
+    kept = _with_ids(pairs)
+    if len(text := _pairs_text(kept)) <= limit:
+        return Written({PAIRS: text.decode()}, kept)
+    marks = sorted((mark for pair in kept.values() for mark in pair.marks), reverse=True)
+    number = _most(len(marks) - 1, lambda ids: len(_pairs_text(_with_ids(kept, marks[ids]))) <= limit)
+    if number is not None:
+        kept = _with_ids(kept, marks[number])
+        return Written({PAIRS: _pairs_text(kept).decode()}, kept)
+    bare = _with_ids(kept, marks[0]) if marks else kept
+    ranked = sorted(bare, key=lambda key: rank(key, bare[key], meaning, now), reverse=True)
+    number = _most(len(ranked), lambda first: len(_pairs_text({key: bare[key] for key in ranked[:first]})) <= limit)
+    kept = {key: bare[key] for key in ranked[: number or 0]}
+    return Written({PAIRS: _pairs_text(kept).decode()}, kept)
+
+
+def encode_demands(demands: Demands, samples: int, limit: int = BYTES_MAX) -> Written:
+    """Write the demands of the newest pods, and return what was written: fewer, if they would be too large."""
+    number = _most(samples, lambda most: len(_pods_text(newest(demands, most))) <= limit)
+    kept = newest(demands, number or 0)
+    return Written({PODS: _pods_text(kept).decode()}, demands=kept)
+
+
+def _pairs_text(pairs: Pairs) -> bytes:
+    types: dict[tuple[str, str], int] = {}
+    rows = [
+        (
+            node,
+            types.setdefault((kind, pair.namespace), len(types)),
+            pair.rewards,
+            pair.weight,
+            pair.at,
+            pair.left_out,
+            pair.marks,
+        )
+        for (kind, node), pair in sorted(pairs.items())
+    ]
+    return _write({"v": VERSION, "types": list(types), "pairs": rows})
+
+
+def _pods_text(demands: Demands) -> bytes:
+    rows = [(created, uid, amounts) for (created, uid), amounts in sorted(demands.items())]
+    return _write({"v": VERSION, "pods": rows})
+
+
+def _with_ids(pairs: Pairs, after: Mark = NO_MARK) -> dict[Key, OutcomeSums]:
+    return {key: written(pair, IDS_MAX, after) for key, pair in pairs.items()}
+
+
+def _most(most: int, fits: Callable[[int], bool]) -> int | None:
+    """Return the greatest number up to `most` that fits, None if not even 0 does; what fits less fits, too."""
+    if most < 0 or not fits(0):
+        return None
+    if fits(most):
+        return most
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+STATE: Final[Format[Content]] = Format(
+    "what a rule has learned", _decode, "delete it, and its rule learns from the beginning", VERSION, BYTES_MAX
+)

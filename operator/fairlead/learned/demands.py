@@ -1,0 +1,54 @@
+"""Demands of the newest pods: a set, so that what is heard late, twice or by two leaders changes nothing."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from operator import mul
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+Arrival: TypeAlias = tuple[int, str]
+"""Creation of a pod in seconds since 1970, and its UID."""
+Demands: TypeAlias = Mapping[Arrival, tuple[float, ...]]
+"""What pods request of each resource of a rule, as it was when they were first seen."""
+AMOUNT_MAX: Final = 1e30
+NO_DEMANDS: Final[Demands] = MappingProxyType({})
+
+
+class Moments(NamedTuple):
+    """Mean and second moments of demands, exact over all of them."""
+
+    number: int
+    mean: tuple[float, ...]
+    second: tuple[tuple[float, ...], ...]
+
+
+def amount(requested: float) -> float:
+    """Return a request as it is kept, whatever a pod asks for: finite, and not negative."""
+    return min(max(requested, 0.0), AMOUNT_MAX) if math.isfinite(requested) else 0.0
+
+
+def newest(demands: Demands, samples: int) -> Demands:
+    """Return the demands of the newest pods."""
+    if len(demands) <= samples:
+        return demands
+    return {one: demands[one] for one in islice(sorted(demands, reverse=True), samples)}
+
+
+def unite(published: Demands, heard: Demands, samples: int) -> Demands:
+    """Return the demands of the newest pods of both; those of a pod that is in both are the published ones."""
+    return newest({**heard, **published}, samples)
+
+
+def moments(demands: Demands, floors: Sequence[float]) -> Moments:
+    """Return the moments of demands, each at least its floor."""
+    rows = [tuple(map(max, amounts, floors)) for amounts in demands.values()]
+    number, places = len(rows), range(len(floors))
+    if not number:
+        return Moments(0, (0.0,) * len(floors), ((0.0,) * len(floors),) * len(floors))
+    columns = [[row[place] for row in rows] for place in places]
+    mean = tuple(math.fsum(column) / number for column in columns)
+    second = tuple(
+        tuple(math.fsum(map(mul, columns[first], columns[last])) / number for last in places) for first in places
+    )
+    return Moments(number, mean, second)

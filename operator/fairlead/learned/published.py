@@ -1,0 +1,104 @@
+"""Published state: ConfigMaps of the operator's namespace, each of which can be read by itself.
+
+Replicas answer from what is published, and only from that, so that they agree. A ConfigMap belongs to a rule by its
+annotations, not by its name, and to what gives its numbers their meaning.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.documents import Document
+from fairlead.learned.content import Content, read
+
+PREFIX: Final = "fairlead-learned-"
+LABEL: Final = "fairlead.dev/learned"
+POLICY: Final = "fairlead.dev/policy"
+UID: Final = "fairlead.dev/policy-uid"
+GENERATION: Final = "fairlead.dev/policy-generation"
+RULE: Final = "fairlead.dev/rule"
+MEANING: Final = "fairlead.dev/meaning"
+_HASH: Final = 12  # hex digits
+_NAME_MAX: Final = 253
+_DIGITS_MAX: Final = 15
+
+
+class LearningRule(Struct, frozen=True):
+    """Rule that learns, as a generation of its policy has it."""
+
+    policy: str
+    uid: str
+    """UID of the policy."""
+    name: str
+    meaning: str
+    """Hash of what gives the numbers their meaning."""
+    generation: int = 0
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Return what the state belongs to; a rule with another one begins from nothing."""
+        return self.uid, self.name, self.meaning
+
+
+class LearnedState(Struct, frozen=True):
+    """One version of a ConfigMap: a shard of pairs, or the demands of pods."""
+
+    name: str
+    rule: LearningRule
+    number: int
+    document: Document[Content]
+    size: int
+    """Bytes of its text."""
+
+    @property
+    def rv(self) -> str:
+        """Return its resourceVersion."""
+        return self.document.resource_version
+
+
+def names_of(rule: LearningRule, number: int) -> tuple[str, str]:
+    """Return the names that a ConfigMap may have; the second is for a first one that another has, or that is long."""
+    name, ending = f"{PREFIX}{rule.policy}-{rule.name}", hashlib.sha256(f"{rule.policy}\0{rule.name}".encode())
+    hashed = f"-{ending.hexdigest()[:_HASH]}-{number}"
+    longer = f"{name[: _NAME_MAX - len(hashed)].rstrip('-.')}{hashed}"
+    plain = f"{name}-{number}"
+    return plain if len(plain) <= _NAME_MAX else longer, longer
+
+
+def decode(config_map: Mapping[str, Any]) -> LearnedState | None:
+    """Read a ConfigMap; None if it does not say which rule it belongs to."""
+    metadata = config_map["metadata"]
+    told = metadata.get("annotations") or {}
+    number, generation = (str(metadata["name"]).rpartition("-")[2], told.get(GENERATION, ""))
+    if not {POLICY, UID, RULE, MEANING} <= told.keys() or not (_is_number(number) and _is_number(generation)):
+        return None
+    rule = LearningRule(told[POLICY], told[UID], told[RULE], told[MEANING], int(generation))
+    data = config_map.get("data") or {}
+    size = sum(len(text.encode()) for text in data.values())
+    document = read(f"ConfigMap {metadata['name']}", data, metadata["resourceVersion"])
+    return LearnedState(metadata["name"], rule, int(number), document, size)
+
+
+def config_map(rule: LearningRule, name: str, data: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ConfigMap to write. It ends with its policy."""
+    owner = {
+        "apiVersion": "fairlead.dev/v1alpha1",
+        "kind": "SchedulerExtenderPolicy",
+        "name": rule.policy,
+        "uid": rule.uid,
+    }
+    annotations = {
+        POLICY: rule.policy,
+        UID: rule.uid,
+        GENERATION: str(rule.generation),
+        RULE: rule.name,
+        MEANING: rule.meaning,
+    }
+    metadata = {"name": name, "labels": {LABEL: ""}, "annotations": annotations, "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
