@@ -12,6 +12,7 @@ from fairlead.strategies.contract import (
     NodeFacts,
     Pass,
     PodFacts,
+    Reads,
     Reject,
     Score,
     Timed,
@@ -63,15 +64,21 @@ def _sound(rule: Filter | Score, answer: Verdict | Value) -> None:
 
 
 def _declared(rule: Filter | Score, scene: Scene, answer: Verdict | Value) -> None:
-    pod, node = WatchedPod(scene.pod, rule.reads), WatchedNode(scene.node, rule.reads)
+    pod, node = WatchedPod(scene.pod, rule.reads), _watched(scene.node, rule)
     assert _ask(rule, pod, node, scene.now) == answer, "facts that are watched gave another answer"
 
 
 def _traced(rule: Filter | Score, scene: Scene, answer: Verdict | Value) -> None:
-    notes, pod, node = Notes(), WatchedPod(scene.pod, rule.reads), WatchedNode(scene.node, rule.reads)
+    notes, pod, node = Notes(), WatchedPod(scene.pod, rule.reads), _watched(scene.node, rule)
     assert _ask(rule, pod, node, scene.now, notes) == answer, "with a trace it gave another answer"
     for value in node.seen:
         assert notes.mentions(value), f"the trace does not show {value!r}"
+
+
+def _watched(node: NodeFacts, rule: Filter | Score) -> WatchedNode:
+    """Watch a node. A score that compares nodes may name them in its trace."""
+    is_compared = not isinstance(rule, CompiledFilter) and rule.over is not None
+    return WatchedNode(node, rule.reads | Reads(node=frozenset({("metadata", "name")})) if is_compared else rule.reads)
 
 
 def _timely(rule: Filter | Score, scene: Scene, answer: Verdict | Value) -> None:
@@ -111,6 +118,6 @@ def _over(rule: Filter | Score, scene: Scene) -> None:
         assert isinstance(one, Unknown) or 0 <= _timeless(one) <= 100, f"the score {one} is not on a scale of 100"  # type: ignore[operator]
     assert found[0] == found[2], "equal nodes got other scores"
     assert [*rule.over(scene.pod, nodes[::-1], scene.now)] == found[::-1], "in another order it gave other scores"
-    watched = [WatchedNode(node, rule.reads) for node in nodes]
+    watched = [_watched(node, rule) for node in nodes]
     assert [*rule.over(WatchedPod(scene.pod, rule.reads), watched, scene.now)] == found, "it reads what it does not say"
     assert not rule.over(scene.pod, [], scene.now), "it rates nodes that are not there"
