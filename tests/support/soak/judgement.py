@@ -71,7 +71,8 @@ def judge(seen: Observed) -> list[Finding]:
 
 
 def _of_processes(seen: Observed) -> Iterator[Finding]:
-    judged = [one for one in seen.lives if one.is_long(seen.settled_s)]
+    # On a busy machine the first window of a short run may pass without a look at a process.
+    judged = [one for one in seen.lives if one.is_long(seen.settled_s) and one.early(seen.settled_s)]
     for life in judged:
         late = life.late(seen.settled_s)
         yield _memory(life, seen.settled_s)
@@ -87,7 +88,7 @@ def _of_processes(seen: Observed) -> Iterator[Finding]:
 def _memory(life: Life, settled_s: float) -> Finding:
     """Compare its memory with that of when it was full; a life that was too short for that is only told of."""
     full_s = max(settled_s, FULL_S)
-    is_judged = life.is_long(full_s)
+    is_judged = life.is_long(full_s) and bool(life.early(full_s))
     first, last = (
         typical(one.rss for one in part)
         for part in (life.early(full_s if is_judged else settled_s), life.late(settled_s))

@@ -66,6 +66,12 @@ def grown(growth: Mapping[str, int], role: str = "operator") -> Sequence[Life]:
     return lives([*life(role, growth=growth), *others])
 
 
+def test_a_process_that_was_not_looked_at_in_time_is_not_judged() -> None:
+    looks = [sample for sample in life() if not SETTLED_S <= sample.at_s <= 2 * SETTLED_S]
+    others = [sample for role in ROLES[1:] for sample in life(role)]
+    assert wrong(observed(lives=lives([*looks, *others]))) == ["operator: processes that lived long enough"]
+
+
 OPERATOR = "operator operator, process 1"
 
 
