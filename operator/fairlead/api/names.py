@@ -20,6 +20,11 @@ CLUSTERS_OWN_SCHEDULER = "default-scheduler"
 # Annotation of the CRD with a hash of its schema, so that an operator notices a CRD of another version.
 SCHEMA_HASH_ANNOTATION = f"{GROUP}/schema-hash"
 
+# Annotations of an object that belongs to a generation of a policy.
+POLICY_ANNOTATION = f"{GROUP}/policy"
+POLICY_UID_ANNOTATION = f"{GROUP}/policy-uid"
+POLICY_GENERATION_ANNOTATION = f"{GROUP}/policy-generation"
+
 
 def scheduler_of(policy: Mapping[str, Any]) -> str:
     """Return the scheduler that a policy names, read from the object alone."""

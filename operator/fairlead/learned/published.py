@@ -10,14 +10,18 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.api.names import (
+    API_VERSION,
+    KIND,
+    POLICY_ANNOTATION,
+    POLICY_GENERATION_ANNOTATION,
+    POLICY_UID_ANNOTATION,
+)
 from fairlead.documents import Document
 from fairlead.learned.content import Content, read
 
 PREFIX: Final = "fairlead-learned-"
 LABEL: Final = "fairlead.dev/learned"
-POLICY: Final = "fairlead.dev/policy"
-UID: Final = "fairlead.dev/policy-uid"
-GENERATION: Final = "fairlead.dev/policy-generation"
 RULE: Final = "fairlead.dev/rule"
 MEANING: Final = "fairlead.dev/meaning"
 _HASH: Final = 12  # hex digits
@@ -71,10 +75,14 @@ def decode(config_map: Mapping[str, Any]) -> LearnedState | None:
     """Read a ConfigMap; None if it does not say which rule it belongs to."""
     metadata = config_map["metadata"]
     told = metadata.get("annotations") or {}
-    number, generation = (str(metadata["name"]).rpartition("-")[2], told.get(GENERATION, ""))
-    if not {POLICY, UID, RULE, MEANING} <= told.keys() or not (_is_number(number) and _is_number(generation)):
+    number, generation = (str(metadata["name"]).rpartition("-")[2], told.get(POLICY_GENERATION_ANNOTATION, ""))
+    if not {POLICY_ANNOTATION, POLICY_UID_ANNOTATION, RULE, MEANING} <= told.keys() or not (
+        _is_number(number) and _is_number(generation)
+    ):
         return None
-    rule = LearningRule(told[POLICY], told[UID], told[RULE], told[MEANING], int(generation))
+    rule = LearningRule(
+        told[POLICY_ANNOTATION], told[POLICY_UID_ANNOTATION], told[RULE], told[MEANING], int(generation)
+    )
     data = config_map.get("data") or {}
     size = sum(len(text.encode()) for text in data.values())
     document = read(f"ConfigMap {metadata['name']}", data, metadata["resourceVersion"])
@@ -84,15 +92,15 @@ def decode(config_map: Mapping[str, Any]) -> LearnedState | None:
 def config_map(rule: LearningRule, name: str, data: Mapping[str, str]) -> dict[str, Any]:
     """Return the ConfigMap to write. It ends with its policy."""
     owner = {
-        "apiVersion": "fairlead.dev/v1alpha1",
-        "kind": "SchedulerExtenderPolicy",
+        "apiVersion": API_VERSION,
+        "kind": KIND,
         "name": rule.policy,
         "uid": rule.uid,
     }
     annotations = {
-        POLICY: rule.policy,
-        UID: rule.uid,
-        GENERATION: str(rule.generation),
+        POLICY_ANNOTATION: rule.policy,
+        POLICY_UID_ANNOTATION: rule.uid,
+        POLICY_GENERATION_ANNOTATION: str(rule.generation),
         RULE: rule.name,
         MEANING: rule.meaning,
     }

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.api.names import POLICY_ANNOTATION
 from fairlead.learned.content import PAIRS
-from fairlead.learned.published import LABEL, MEANING, POLICY, LearningRule, config_map, decode, names_of
+from fairlead.learned.published import LABEL, MEANING, LearningRule, config_map, decode, names_of
 
 RULE = LearningRule("where-it-works", "uid-1", "failures", "meaning", 7)
 NAME = names_of(RULE, 3)[0]
@@ -42,7 +43,9 @@ def test_a_long_name_is_cut_and_ends_with_a_hash_and_its_number() -> None:
     assert all(name.endswith("-11") for pair in names for name in pair)
 
 
-@pytest.mark.parametrize("missing", [POLICY, MEANING, "fairlead.dev/policy-generation", "fairlead.dev/policy-uid"])
+@pytest.mark.parametrize(
+    "missing", [POLICY_ANNOTATION, MEANING, "fairlead.dev/policy-generation", "fairlead.dev/policy-uid"]
+)
 def test_a_config_map_of_no_rule_is_none(missing: str) -> None:
     body = stored(config_map(RULE, NAME, {}))
     del body["metadata"]["annotations"][missing]

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from fairlead.api.names import POLICY_ANNOTATION, POLICY_GENERATION_ANNOTATION, POLICY_UID_ANNOTATION
 from fairlead.documents import Document, DocumentTooLargeError, Format
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, ForbiddenError, NotFoundError, RequestError
 from fairlead.kube.http.client import Client
@@ -31,9 +32,6 @@ REFUSALS: Final = 4
 """Refusals that count as transient: an API server that has just started refuses every request for a moment."""
 _BYTES_MAX: Final = 1_400_000
 """A little less than an API server sends to etcd."""
-_NAME: Final = "fairlead.dev/policy"
-_UID: Final = "fairlead.dev/policy-uid"
-_GENERATION: Final = "fairlead.dev/policy-generation"
 
 
 class RevisionApi(Protocol):
@@ -56,7 +54,12 @@ def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str,
     """Return the object that stores a generation."""
     identity = hashlib.sha256(f"{source}/{good.name}/{good.uid}/{good.generation}".encode()).hexdigest()
     labels = {LABEL: source}
-    annotations = {_NAME: good.name, _UID: good.uid, _GENERATION: good.generation, **LAST_GOOD.annotations()}
+    annotations = {
+        POLICY_ANNOTATION: good.name,
+        POLICY_UID_ANNOTATION: good.uid,
+        POLICY_GENERATION_ANNOTATION: good.generation,
+        **LAST_GOOD.annotations(),
+    }
     metadata = {"name": f"fairlead-policy-{identity[:16]}", "labels": labels, "annotations": annotations}
     written = {key: value for key, value in good.obj.items() if key in ("apiVersion", "kind", "spec")}
     kept = {field: value for field, value in good.obj["metadata"].items() if field in ("name", "uid", "generation")}
@@ -71,14 +74,14 @@ def revision_of(good: CompiledGeneration, number: int, source: str) -> dict[str,
 
 def _decode_revision(revision: Mapping[str, Any]) -> CompiledGeneration:
     annotations = revision["metadata"].get("annotations") or {}
-    name, uid = annotations.get(_NAME, ""), annotations.get(_UID, "")
+    name, uid = annotations.get(POLICY_ANNOTATION, ""), annotations.get(POLICY_UID_ANNOTATION, "")
     data = revision.get("data")
     kept = data.get("metadata") if isinstance(data, Mapping) else None
     if not name or not isinstance(data, Mapping) or not isinstance(kept, Mapping):
         raise ValueError("it has no policy")
     if (kept.get("name"), kept.get("uid", "")) != (name, uid):  # edited: its rules would serve as those of another
         raise ValueError("its annotations and its data name different policies")
-    return CompiledGeneration(name, uid, annotations.get(_GENERATION, ""), data)
+    return CompiledGeneration(name, uid, annotations.get(POLICY_GENERATION_ANNOTATION, ""), data)
 
 
 LAST_GOOD: Final = Format(
@@ -203,7 +206,7 @@ def _number(revision: Mapping[str, Any]) -> int:
 
 def _is_of(revision: Mapping[str, Any], name: str, uid: str | None = None) -> bool:
     annotations = revision["metadata"].get("annotations", {})
-    return bool(annotations.get(_NAME) == name and uid in (None, annotations.get(_UID)))
+    return bool(annotations.get(POLICY_ANNOTATION) == name and uid in (None, annotations.get(POLICY_UID_ANNOTATION)))
 
 
 REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
