@@ -116,9 +116,12 @@ def encode_pairs(pairs: Pairs, meaning: Meaning, now: int, limit: int = BYTES_MA
 
 def encode_demands(demands: Demands, samples: int, limit: int = BYTES_MAX) -> Written:
     """Write the demands of the newest pods, and return what was written: fewer, if they would be too large."""
-    number = _most(samples, lambda most: len(_pods_text(newest(demands, most))) <= limit)
-    kept = newest(demands, number or 0)
-    return Written({PODS: _pods_text(kept).decode()}, demands=kept)
+    kept = newest(demands, samples)
+    if len(text := _pods_text(kept)) > limit:
+        number = _most(samples - 1, lambda most: len(_pods_text(newest(kept, most))) <= limit)
+        kept = newest(kept, number or 0)
+        text = _pods_text(kept)
+    return Written({PODS: text.decode()}, demands=kept)
 
 
 def _pairs_text(pairs: Pairs) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 Arrival: TypeAlias = tuple[int, str]
 """Creation of a pod in seconds since 1970, and its UID."""
 Demands: TypeAlias = Mapping[Arrival, tuple[float, ...]]
-"""What pods request of each resource of a rule, as it was when they were first seen."""
+"""Requests of pods, one for each resource of a rule, as they were when the pods were first seen."""
 AMOUNT_MAX: Final = 1e30
 NO_DEMANDS: Final[Demands] = MappingProxyType({})
 

@@ -29,7 +29,7 @@ class StateWrite(Struct, frozen=True):
     config_map: Mapping[str, Any]
     written: Written
     has: Mapping[Any, Iterable[str]]
-    """What was pending when it was made: ids of outcomes by pair, or pods."""
+    """Observations that were pending when it was made: ids of outcomes by pair, or pods."""
     late: int = 0
 
 
@@ -39,7 +39,7 @@ class Versions:
     def __init__(self, rule: LearningRule) -> None:
         self.rule = rule
         self.is_listed = False
-        """Whether all were listed, before which nothing is written."""
+        """True once all were listed; nothing is written before."""
         self.known: dict[int, LearnedState] = {}
         self._taken: set[str] = set()
         self._refused: set[int] = set()
@@ -220,6 +220,9 @@ class DemandLearner:
     def writes(self) -> list[StateWrite]:
         """Return the write by which everything is published that is pending."""
         if not self.versions.may_write(0):
+            return []
+        is_as_published = not self._pending and len(self.demands) <= self.samples
+        if is_as_published and not self.versions.is_of_another(0):
             return []
         written = encode_demands(unite(self.demands, self._pending, self.samples), self.samples)
         if written.demands.keys() == self.demands.keys() and not self.versions.is_of_another(0):

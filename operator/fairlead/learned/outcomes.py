@@ -1,4 +1,4 @@
-"""Outcomes that one state of a pod tells, so that whoever sees that state learns the same.
+"""Outcomes that one state of a pod tells, so that each leader that sees that state learns the same.
 
 What is not the node's fault tells nothing: preemption, evictions through the API, deletions, node shutdown, and what
 the races of two schedulers cause. A pod that is ended so is killed, so its containers' exits tell nothing, either.

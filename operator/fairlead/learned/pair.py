@@ -44,7 +44,7 @@ class Observation(Struct, frozen=True):
     id: str
     reward: float
     listed: bool = False
-    """Whether a list brought it, which shows again what was counted long ago."""
+    """True if a list brought it, which shows again what was counted long ago."""
 
     @property
     def mark(self) -> Mark:

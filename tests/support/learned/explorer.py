@@ -49,7 +49,7 @@ class Leader:
         self.observed: dict[str, Observation] = {}
         """Outcomes that it has observed, and of which no write was accepted."""
         self.first_list: dict[str, Observation] = {}
-        """Outcomes of its first list that have to count, as long as nobody else writes."""
+        """Outcomes of its first list that have to count, as long as no other leader writes."""
         self.flying: set[tuple[int, int]] = set()
         self.at: dict[tuple[int, int], int] = {}
         self.listing: list[Observation] = []
@@ -426,7 +426,9 @@ def _quieten(case: LeadersCase) -> None:
             for write in writes:
                 version = case.stores[which].carry_out(case.sent_by(leader, which, write, pending))
                 if version is None:
-                    raise PromiseBrokenError(f"a write of {which}/{write.number} is refused, though nobody else writes")
+                    raise PromiseBrokenError(
+                        f"a write of {which}/{write.number} is refused, though no other leader writes"
+                    )
                 leader.accepted(which, write, version)
             if not writes:
                 break

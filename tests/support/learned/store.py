@@ -81,7 +81,7 @@ class Store:
         self.ids, self.rv = ids, 10
         self.versions: dict[int, list[Version]] = {}
         self.promised: dict[int, list[Observation | tuple[int, str]]] = {}
-        """What accepted writes had, by the number of their ConfigMap."""
+        """Observations that accepted writes had, by the number of their ConfigMap."""
 
     def newest(self, number: int) -> Version | None:
         """Return what there is; None if there is nothing."""
