@@ -42,8 +42,10 @@ def test_a_scheduler_without_a_certificate_is_turned_away(scene: Scene) -> None:
     scene.make_nodes(1)
     scene.start(scene.recorder.entry("gate", "filter", tlsConfig=scene.recorder.tls(certificate=False)))
     scene.make_pod("web")
-    # the alert that says why is sometimes overtaken by the end of the connection
-    assert re.search("certificate required|EOF|reset", scene.refusal("web", "SchedulerError"))
+    # in TLS 1.3 the client is ready before it is refused: the end of the connection may overtake the alert
+    # that says why, and even the request, if Go takes it for the end of an idle connection
+    ends = "certificate required|EOF|reset|server closed idle connection"
+    assert re.search(ends, scene.refusal("web", "SchedulerError"))
     assert scene.recorder.calls == []
 
 
