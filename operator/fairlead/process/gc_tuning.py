@@ -12,6 +12,7 @@ from typing import Final
 _TRIM_THRESHOLD: Final = -1
 _TOP_PAD: Final = -2
 _MMAP_THRESHOLD: Final = -3
+_ARENA_MAX: Final = -8
 _TRIM_BYTES: Final = 64 << 20
 _PAD_BYTES: Final = 8 << 20
 _MMAP_BYTES: Final = 32 << 20
@@ -21,12 +22,16 @@ _THRESHOLD_2: Final = 1 << 30
 
 
 def keep_heap() -> None:
-    """Make the C library keep some of its heap, if it is glibc."""
+    """Make the C library keep some of its heap, and have one for all threads, if it is glibc.
+
+    Only one of them runs at a time; heaps of their own, of 64 MiB each, would only be more to be fragmented.
+    """
     try:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):  # not glibc
         return
-    for what, size in ((_TRIM_THRESHOLD, _TRIM_BYTES), (_TOP_PAD, _PAD_BYTES), (_MMAP_THRESHOLD, _MMAP_BYTES)):
+    options = (_TRIM_THRESHOLD, _TRIM_BYTES), (_TOP_PAD, _PAD_BYTES), (_MMAP_THRESHOLD, _MMAP_BYTES), (_ARENA_MAX, 1)
+    for what, size in options:
         set_option(what, size)
 
 
@@ -45,14 +50,16 @@ def collect_in_small_steps() -> None:
 
 
 def tidy_up(most: int) -> None:
-    """Collect the objects since the last time; if there are more than `most`, freeze them, so that calls do not wait.
+    """Collect the objects since the last freeze, and freeze them once they are more than `most`: calls wait meanwhile.
 
-    Frozen objects in reference cycles, such as open connections, are not freed before `tidy_up_all`.
+    If they are more than twice as many, they are frozen only. Frozen objects in reference cycles, such as connections
+    that are still open, are not freed before `tidy_up_all`; so this is called often.
     """
-    if len(gc.get_objects()) > most:
-        gc.freeze()
-    else:
+    number = len(gc.get_objects())
+    if number <= 2 * most:
         gc.collect()
+    if number > most:
+        gc.freeze()
 
 
 def tidy_up_all() -> None:

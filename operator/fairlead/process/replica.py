@@ -46,9 +46,9 @@ LOG: Final = logging.getLogger(__name__)
 _CERTIFICATES_S: Final = 10.0
 _RULE_ERRORS_S: Final = 5.0
 _IDLE_S: Final = 0.05
-_COLLECT_S: Final = 60.0
+_COLLECT_S: Final = 5.0
 _COLLECT_ALL_S: Final = 6 * 3600.0
-_COLLECT_MAX: Final = 10_000
+_COLLECT_MAX: Final = 5_000
 _MANY_CHANGES: Final = 50
 """Policies that were compiled or deleted before memory is given back."""
 _IDLE_NS: Final = 2_000_000

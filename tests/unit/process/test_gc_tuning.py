@@ -34,6 +34,20 @@ def test_what_goes_later_is_freed_at_once_unless_there_is_much(most: int, freed:
         gc.unfreeze()
 
 
+def test_what_is_gone_already_is_freed_before_the_rest_is_frozen() -> None:
+    gc.collect()
+    gc.freeze()
+    try:
+        seen = weakref.ref(Connection())
+        kept = [[at] for at in range(1_000)]
+        tidy_up(900)
+        assert seen() is None
+        assert len(gc.get_objects()) < 900
+        assert len(kept) == 1_000
+    finally:
+        gc.unfreeze()
+
+
 def test_the_collector_never_walks_much_at_once() -> None:
     before, walked = gc.get_threshold(), list[int]()
 

@@ -195,6 +195,7 @@ class Rehearsals:
             planned.timer = self.later(KEPT_S, partial(self._drop, call.name, planned))
 
     def _drop(self, name: str, planned: _Planned) -> None:
+        planned.timer = planned.rehearsal = None  # the timer that called this holds on to it, in a cycle
         if self._planned.get(name) is planned:
             del self._planned[name]
             self.count("unused")

@@ -1,5 +1,7 @@
 """Rehearsals: prioritize is answered ahead, in the same way as when it is called, or not at all."""
 
+import asyncio
+import gc
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,7 +13,8 @@ from fairlead.pki.identities import NO_POD
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.strategies.reads import NodeChange
 from fairlead.webhook.extender.call import IncomingCall
-from fairlead.webhook.extender.rehearsals import Rehearsal, expected_after, rehearse
+from fairlead.webhook.extender.rehearsals import Rehearsal, Rehearsals, expected_after, rehearse
+from support.faults import virtual
 from support.policy import NOW, SECOND, Clock, node, ns, policy
 from support.webhook import Asking, at, body
 
@@ -216,3 +219,31 @@ def test_a_call_that_is_summed_up_again_too_late_blames_the_policy() -> None:
         world.nodes.put(node(name, cpu=2.0))
     reply, result = rehearsal.answer(sent, world.serving, world.caller, at(NOW, Clock(SECOND), SECOND))
     assert (result, reply.status, reply.outcome.too_slow) == ("refreshed", 503, "p")
+
+
+def test_one_that_no_call_came_for_is_freed_at_once_with_the_state_that_it_has() -> None:
+    world = asking(scores=CPU)
+    call = IncomingCall("all", world.caller, body(ALL), 0)
+    results: list[str] = []
+
+    def there() -> int:
+        return sum(isinstance(one, Rehearsal) for one in gc.get_objects())
+
+    async def pass_by() -> None:
+        loop = asyncio.get_running_loop()
+        rehearsals = Rehearsals(
+            lambda: world.serving, lambda: NOW, Clock(), results.append, loop.call_soon, loop.call_later
+        )
+        rehearsals.plan(call, world.filter(call.body), world.serving)
+        await asyncio.sleep(0.5)
+        assert there() == 1
+        await asyncio.sleep(1)
+
+    gc.collect()
+    gc.disable()
+    try:
+        virtual.run(pass_by())
+        assert there() == 0
+    finally:
+        gc.enable()
+    assert results == ["unused"]
