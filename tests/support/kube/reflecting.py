@@ -48,11 +48,15 @@ def _request(seen: Seen) -> str:
 
 
 @asynccontextmanager
-async def reflecting(*script: Step, query: dict[str, str] | None = None) -> AsyncIterator[ReflectorScene]:
+async def reflecting(
+    *script: Step, query: dict[str, str] | None = None, puts_deleted: bool = False
+) -> AsyncIterator[ReflectorScene]:
     """A reflector that runs against a script; what comes after the script is silence."""
     time, sink = Wound(), Kept()
     async with Server(HOLD, script=[*script]) as server, Client(server.login(), clock=time.clock) as client:
-        reflector = Reflector(client, THINGS, decode=decode, sink=sink, query=query or {}, clock=time.clock)
+        reflector = Reflector(
+            client, THINGS, decode=decode, sink=sink, query=query or {}, clock=time.clock, puts_deleted=puts_deleted
+        )
         running = asyncio.create_task(reflector.run())
         try:
             yield ReflectorScene(server, reflector, time, sink)

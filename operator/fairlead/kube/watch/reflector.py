@@ -61,14 +61,19 @@ class Reflector(Generic[T]):
         query: Mapping[str, str] = _NONE,
         clock: Clock | None = None,
         page: int = PAGE,
+        puts_deleted: bool = False,
     ) -> None:
-        """`query` selects the objects: a `fieldSelector`, a `labelSelector`. `page`: those listed at a time."""
+        """`query` selects the objects: a `fieldSelector`, a `labelSelector`. `page`: those listed at a time.
+
+        `puts_deleted`: the last state of an object, which comes with its deletion, is put before it is removed.
+        """
         self.where = where
         self.state = ReflectorStatus()
         self._client = client
         self._decode = decode
         self._query = query
         self._page = page
+        self._puts_deleted = puts_deleted
         self._clock = clock or Clock()
         self._store = Store(sink, store.identify)
         self._backoff = Backoff(self._clock.random)
@@ -202,6 +207,8 @@ class Reflector(Generic[T]):
         else:
             key, version = self._known(event.object)
             if event.type == "DELETED":
+                if self._puts_deleted:
+                    self._put(event.object, self._store.put)
                 self._store.gone(key, version.uid)
                 self.state.faults.pop(key, None)
         self._version = version.version or self._version  # a watch without a version would report no deletes

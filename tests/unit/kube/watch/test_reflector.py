@@ -49,6 +49,14 @@ async def test_a_list_in_pages_and_a_watch_from_its_version() -> None:
 
 
 @in_loop
+async def test_the_last_state_of_a_deleted_object_is_put_if_the_sink_wants_it() -> None:
+    later = line("DELETED", thing("a", 5, value=5)), line("DELETED", thing("c", 6))
+    async with reflecting(page(A, version=4), watch(*later, then="hold"), puts_deleted=True) as on:
+        await on.sink.until(lambda: on.sink.said[-1:] == ["remove c"])
+        assert on.sink.said == ["begin", "put a 1", "end", "put a 5", "remove a", "put c 0", "remove c"]
+
+
+@in_loop
 async def test_a_watch_that_ends_is_followed_by_one_from_where_it_got_to() -> None:
     script = page(A, version=1), watch(line("ADDED", B)), watch(bookmark(9)), watch(line("DELETED", thing("a", 12)))
     async with reflecting(*script) as on:
