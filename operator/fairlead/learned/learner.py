@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
+from fairlead.cooperative import Steps, finish
 from fairlead.learned.content import Written, encode_demands, encode_pairs
 from fairlead.learned.demands import NO_DEMANDS, Arrival, Demands, amount, unite
 from fairlead.learned.pair import Observation
@@ -126,6 +127,11 @@ class PairLearner:
         self._pending: dict[int, _Pending] = {}
         self._is_listing = False
 
+    def take_late(self) -> int:
+        """Return how many outcomes came late since this was asked last."""
+        late, self.late = self.late, 0
+        return late
+
     def begin_list(self) -> None:
         """Publish nothing until a list has been counted: it is in the order of names. It may begin again."""
         self._is_listing = True
@@ -152,28 +158,42 @@ class PairLearner:
 
     def writes(self, now: int) -> list[StateWrite]:
         """Return the writes by which everything is published that is pending."""
+        return finish(self.write_steps(now))
+
+    def write_steps(self, now: int) -> Steps[list[StateWrite]]:
+        """Compute `writes` with pauses. What is observed, or shown by a watch, meanwhile is for the next time."""
+        versions = self.versions
         if self._is_listing:
             return []
+        known = [versions.known.get(number) for number in range(SHARDS)]
         before = [self.pairs(number) for number in range(SHARDS)]
         after, late = list(before), dict[int, int]()
-        for number, pending in self._pending.items():
-            if not self.versions.may_write(number):
-                continue
-            merged = merge(before[number], {key: ids.values() for key, ids in pending.items()}, self.meaning, now)
+        # All at once: a list that begins meanwhile may be in none of the shards.
+        pending = {
+            number: {key: [*ids.values()] for key, ids in pairs.items()}
+            for number, pairs in self._pending.items()
+            if versions.may_write(number)
+        }
+        for number, outcomes in pending.items():
+            merged = merge(before[number], outcomes, self.meaning, now)
             late[number] = merged.late
             if merged.counted:
                 after[number] = merged.pairs
-        after = bound(after, self.meaning, now)
+            yield
+        after = yield from bound(after, self.meaning, now)
         found: list[StateWrite] = []
-        for number in filter(self.versions.may_write, range(SHARDS)):
-            has = {key: [*ids] for key, ids in self._pending.get(number, {}).items()}
-            written = None
-            if after[number] is not before[number] or self.versions.is_of_another(number):
-                written = encode_pairs(after[number], self.meaning, now)
-            if written is None or (written.pairs == before[number] and not self.versions.is_of_another(number)):
-                self._settle(number, has, late.get(number, 0))  # all of it is known, late, or of no weight
+        for number in range(SHARDS):
+            if not versions.may_write(number) or versions.known.get(number) is not known[number]:
                 continue
-            found.append(self.versions.write(number, written, has, late.get(number, 0)))
+            written = None
+            if after[number] is not before[number] or versions.is_of_another(number):
+                written = encode_pairs(after[number], self.meaning, now)
+            counted = {key: [one.id for one in each] for key, each in pending.get(number, {}).items()}
+            if written is None or (written.pairs == before[number] and not versions.is_of_another(number)):
+                self._settle(number, counted, late.get(number, 0))  # all of it is known, late, or of no weight
+            else:
+                found.append(versions.write(number, written, counted, late.get(number, 0)))
+            yield
         return found
 
     def accepted(self, write: StateWrite, published: LearnedState) -> None:

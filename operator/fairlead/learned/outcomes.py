@@ -23,8 +23,11 @@ _TAINTED: Final = "DeletionByTaintManager"
 
 
 class _Metadata(Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
     uid: str = ""
-    deletionTimestamp: str | None = None  # noqa: N815  as of the API
+    resourceVersion: str = ""  # noqa: N815  as of the API
+    deletionTimestamp: str | None = None  # noqa: N815
 
 
 class _Spec(Struct, frozen=True):
@@ -113,8 +116,8 @@ class Told(NamedTuple):
     """Outcomes that a state of a pod tells."""
 
     outcomes: list[PodOutcome]
-    again_at: int | None
-    """Time in seconds at which the same state tells more; None if it never does."""
+    later: list[PodOutcome]
+    """Outcomes that the same state tells once their time has come."""
 
 
 def outcomes_of(pod: ObservedPod, settle_s: int, now: int, *, node_is_ready: bool = True) -> Told:
@@ -122,16 +125,13 @@ def outcomes_of(pod: ObservedPod, settle_s: int, now: int, *, node_is_ready: boo
 
     Each has one time and one id in all states that tell it, and no pod tells two ends.
     """
-    again: list[int] = []
+    later: list[PodOutcome] = []
     found = [*_of_exits(pod, settle_s)]
     if (end := _end(pod, node_is_ready=node_is_ready)) is not None and end[1] is not None:
         found.insert(0, PodOutcome(end[0], end[1], key_of(pod.metadata.uid, "end")))
     for reward, at, name in _of_time(pod, settle_s):
-        if at <= now:
-            found.append(PodOutcome(reward, at, key_of(pod.metadata.uid, name)))
-        else:
-            again.append(at)
-    return Told(found, min(again, default=None))
+        (found if at <= now else later).append(PodOutcome(reward, at, key_of(pod.metadata.uid, name)))
+    return Told(found, later)
 
 
 def _end(pod: ObservedPod, *, node_is_ready: bool) -> tuple[float, int | None] | None:

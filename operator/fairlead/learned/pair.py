@@ -9,6 +9,7 @@ import hashlib
 import math
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -76,6 +77,13 @@ class OutcomeSums(Struct, frozen=True):
 NOTHING: Final = OutcomeSums()
 
 
+class LearnedOutcomes(NamedTuple):
+    """Outcomes of the pods of a type on a node, as far as a rule has learned them."""
+
+    type: str
+    sums: OutcomeSums
+
+
 class CountedOutcomes(NamedTuple):
     """Pair with more outcomes, and what became of these."""
 
@@ -97,6 +105,12 @@ def key_of(*parts: object) -> str:
     """Return a short key of a node's UID, or the id of an outcome."""
     text = "\0".join(map(str, parts)).encode()
     return urlsafe_b64encode(hashlib.blake2b(text, digest_size=_HASH_BYTES).digest()).rstrip(b"=").decode()
+
+
+@lru_cache(1 << 15)
+def node_key(uid: str) -> str:
+    """Return the key of a node's UID."""
+    return key_of(uid)
 
 
 def time_of(at: int, now: int, *, listed: bool) -> int | None:

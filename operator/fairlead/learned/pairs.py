@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heapify, heapreplace
+from heapq import heapify, heapreplace, nsmallest
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 from msgspec import Struct
 
+from fairlead.cooperative import Steps
 from fairlead.learned.pair import NOTHING, WEIGHT_MIN, Observation, OutcomeSums, count, value
 
 SHARDS: Final = 16
@@ -54,20 +55,25 @@ def merge(pairs: Pairs, outcomes: Mapping[Key, Iterable[Observation]], meaning: 
     return Merged(merged, counted, late)
 
 
-def bound(shards: Sequence[Pairs], meaning: Meaning, now: int) -> list[Pairs]:
-    """Return the shards without the pairs that matter least, of those that are too many."""
+def bound(shards: Sequence[Pairs], meaning: Meaning, now: int) -> Steps[list[Pairs]]:
+    """Return the shards without the pairs that matter least, of those that are too many: with pauses."""
     half_life_s = meaning.half_life_s
-    kept = [
-        {key: pair for key, pair in one.items() if pair.weight_at(now, half_life_s) >= WEIGHT_MIN} for one in shards
-    ]
-    over = _types_over(kept, meaning.types)
+    kept = list[Pairs]()
+    for one in shards:
+        kept.append({key: pair for key, pair in one.items() if pair.weight_at(now, half_life_s) >= WEIGHT_MIN})
+        yield
+    over = yield from _types_over(kept, meaning.types)
     if over:
         kept = [{key: pair for key, pair in one.items() if key[0] not in over} for one in kept]
     excess = sum(map(len, kept)) - meaning.pairs
     if excess > 0:
-        ranked = sorted((rank(key, pair, meaning, now), key) for one in kept for key, pair in one.items())
-        least = {key for _, key in ranked[:excess]}
+        ranked = list[tuple[tuple[float, float, Key], Key]]()
+        for one in kept:
+            ranked += [(rank(key, pair, meaning, now), key) for key, pair in one.items()]
+            yield
+        least = {key for _, key in nsmallest(excess, ranked)}
         kept = [{key: pair for key, pair in one.items() if key not in least} for one in kept]
+        yield
     # A shard that is as it was stays the same object, so that it is not written.
     return [before if len(one) == len(before) else one for before, one in zip(shards, kept, strict=True)]
 
@@ -79,13 +85,14 @@ def rank(key: Key, pair: OutcomeSums, meaning: Meaning, now: int) -> tuple[float
     return distance, pair.weight_at(now, half_life_s), key
 
 
-def _types_over(shards: Iterable[Pairs], most: int) -> set[str]:
+def _types_over(shards: Iterable[Pairs], most: int) -> Steps[set[str]]:
     """Return the types beyond the limit: the least recently updated ones of the namespace that has most."""
     newest: dict[str, tuple[int, str]] = {}
     for one in shards:
         for (kind, _), pair in one.items():
             found = pair.at, pair.namespace
             newest[kind] = max(found, newest.get(kind, found))
+        yield
     over: set[str] = set()
     if len(newest) <= most:
         return over

@@ -75,7 +75,7 @@ def outcome(reward: float, after: int, *parts: object) -> PodOutcome:
     return PodOutcome(reward, START + after, key_of("u", *parts))
 
 
-NONE = Told([], None)
+NONE = Told([], [])
 
 
 def test_a_pod_that_succeeded() -> None:
@@ -90,8 +90,8 @@ def test_a_pod_that_failed_and_was_tried_again_before_it_succeeded() -> None:
 
 def test_a_pod_that_settled() -> None:
     main = container("main", RUNNING)
-    assert told(1 + SETTLE, main, conditions=(READY,)) == Told([outcome(1.0, 1 + SETTLE, "settled")], None)
-    assert told(SETTLE, main, conditions=(READY,)) == Told([], START + 1 + SETTLE)
+    assert told(1 + SETTLE, main, conditions=(READY,)) == Told([outcome(1.0, 1 + SETTLE, "settled")], [])
+    assert told(SETTLE, main, conditions=(READY,)) == Told([], [outcome(1.0, 1 + SETTLE, "settled")])
     assert told(1 + SETTLE, main, conditions=(condition("Ready", status="False"),)) == NONE
     assert told(1 + SETTLE, container("main", RUNNING, restarts=1), conditions=(READY,)).outcomes == []
     restarted = container("init", ended(0, 1, 3), restarts=1)
@@ -135,9 +135,9 @@ def test_ends_that_tell_nothing(state: Json) -> None:
 def test_a_pod_that_never_started(state: Json) -> None:
     init = container("init", state)
     assert told(SETTLE, container("main", state), init=(init,), phase="Pending") == Told(
-        [outcome(0.0, SETTLE, "never")], None
+        [outcome(0.0, SETTLE, "never")], []
     )
-    assert told(SETTLE - 1, container("main", state), phase="Pending") == Told([], START + SETTLE)
+    assert told(SETTLE - 1, container("main", state), phase="Pending") == Told([], [outcome(0.0, SETTLE, "never")])
     assert told(SETTLE, phase="Pending").outcomes == [outcome(0.0, SETTLE, "never")]
     assert told(SETTLE, container("main", state), init=(container("init", RUNNING),), phase="Pending") == NONE
     assert told(SETTLE, container("main", state), phase="Pending", deleted=True) == NONE
@@ -194,7 +194,7 @@ def test_a_pod_that_is_deleted_tells_nothing_by_its_exits() -> None:
 def test_pods_that_the_kubelet_does_not_admit(reason: str, *, is_told: bool) -> None:
     for containers in [(), (KILLED,)]:
         found = told(SETTLE + 50, *containers, phase="Failed", reason=reason)
-        assert found == (Told([outcome(0.0, 1, "end")], None) if is_told else NONE)
+        assert found == (Told([outcome(0.0, 1, "end")], []) if is_told else NONE)
 
 
 def test_a_pod_that_the_kubelet_ends_after_its_deadline_tells_nothing() -> None:
