@@ -16,7 +16,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from fairlead.api.field_docs import field_doc
-from fairlead.api.values import VALIDATIONS, Identifier, ShortName
+from fairlead.api.values import VALIDATIONS, Expression, Identifier, ShortName
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
 PRESERVED = "x-kubernetes-preserve-unknown-fields"
@@ -217,6 +217,23 @@ class DataName(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(cls, handler.generate_schema(Identifier))
+
+
+class PodText(str):
+    """Expression of a pod that gives a text; the compiler compiles it."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, handler.generate_schema(Expression))
+
+
+def pod_texts(value: Params) -> Iterator[tuple[str, tuple[str | int, ...], PodText]]:
+    """Yield every expression of a pod in parameters, with its field and its path."""
+    for name, field in type(value).model_fields.items():
+        if isinstance(found := getattr(value, name), PodText):
+            yield name, (field.alias or name,), found
 
 
 class DeviceShareName(str):

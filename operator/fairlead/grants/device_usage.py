@@ -19,6 +19,22 @@ Grants: TypeAlias = Mapping[str, Collection[GrantedDevice] | None]
 """Devices that pods were granted, by UID; None where that cannot be read."""
 
 
+class PodGrant(Struct, frozen=True):
+    """Grant of devices of a node to a pod that is bound to it, or is being bound."""
+
+    uid: str
+    grants: tuple[GrantedDevice, ...] | None
+    """None if the entry cannot be read."""
+    is_newer: bool = False
+    """Whether the entry is of a newer version of Fairlead, so that nothing may be granted on the node."""
+    taken: bool = True
+    """Whether the device plugin has given the pod its device, as far as is known."""
+    assumed_at: int = 0
+    """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
+    is_placed: bool = False
+    """Whether the pod is on the node, as far as is known."""
+
+
 class DeviceAsk(Struct, frozen=True):
     """Devices of one kind that a pod asks for."""
 

@@ -7,7 +7,7 @@ the annotations are wrong.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.grants.device_usage import DeviceUsage
+from fairlead.grants.device_usage import DeviceUsage, PodGrant
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.policy.views.node_view import NodeView
@@ -15,7 +15,7 @@ from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.charges import charges_on, foreign_pods_on, usage_with
 from fairlead.strategies.devices.layout import NO_SUCH_DEVICE, Devices, layout_of, listed_as_unhealthy
 from fairlead.strategies.devices.record import ShareGrant, differs, ids_in
-from fairlead.strategies.facts import PodGrant, Unknown
+from fairlead.strategies.facts import Unknown
 
 ReportData = dict[str, Any]
 PLACED: Final = "Placed"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from fairlead.api.devices import DeviceShare
+from fairlead.grants.device_usage import PodGrant
 from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry, all_devices
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge
 from fairlead.mirror.pod_entry import Key, PodEntry
@@ -17,7 +18,7 @@ from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices, UnhealthySource
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.record import is_taken
-from fairlead.strategies.facts import Nominated, PodGrant
+from fairlead.strategies.facts import Nominated
 
 _NO_POD: Final[Key] = ("", "")
 """Stands for the pod of an entry that does not tell it."""

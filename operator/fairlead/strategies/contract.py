@@ -15,17 +15,15 @@ A strategy imports everything it needs from here.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from fairlead.api.devices import DeviceShare
-from fairlead.api.params import Params
-from fairlead.grants.device_usage import RequestingPod
+from fairlead.grants.device_usage import PodGrant, RequestingPod
 from fairlead.grants.entry import GrantedDevice
+from fairlead.learned.pair import LearnedOutcomes
 from fairlead.strategies.facts import (
     Amounts,
     ControllerRef,
@@ -33,7 +31,6 @@ from fairlead.strategies.facts import (
     NodeFacts,
     Nominated,
     PodFacts,
-    PodGrant,
     PodOnNode,
     Predicted,
     RecentPlacement,
@@ -42,7 +39,18 @@ from fairlead.strategies.facts import (
     Unknown,
     UnmeasuredPods,
 )
-from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, LABELS, Path, PodsRead, Reads
+from fairlead.strategies.reads import (
+    ANNOTATIONS,
+    CONDITIONS,
+    LABELS,
+    OutcomesRead,
+    Path,
+    PodsRead,
+    Reads,
+    TypeOf,
+    usual_type,
+)
+from fairlead.strategies.use import CompiledShare, CompiledShares, CompiledTexts, Use
 
 __all__ = [
     "ANNOTATIONS",
@@ -54,10 +62,12 @@ __all__ = [
     "CompiledScore",
     "CompiledShare",
     "CompiledShares",
+    "CompiledTexts",
     "ControllerRef",
     "Decide",
     "Filter",
     "GrantedDevice",
+    "LearnedOutcomes",
     "NodeCondition",
     "NodeFacts",
     "NodeFilter",
@@ -65,6 +75,7 @@ __all__ = [
     "NodesScorer",
     "Nominated",
     "Normalize",
+    "OutcomesRead",
     "Pass",
     "Path",
     "PodFacts",
@@ -82,12 +93,14 @@ __all__ = [
     "Strategy",
     "Timed",
     "Trace",
+    "TypeOf",
     "Unknown",
     "UnmeasuredPods",
     "Use",
     "Value",
     "Verdict",
     "graver",
+    "usual_type",
 ]
 
 Normalize = Literal["None", "MinMax", "Rank"]
@@ -197,59 +210,6 @@ class CompiledScore(Generic[_Pod, _Node]):
 Filter: TypeAlias = CompiledFilter[PodFacts, NodeFacts]
 Decide: TypeAlias = NodeFilter[NodeFacts]
 Score: TypeAlias = CompiledScore[PodFacts, NodeFacts]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompiledShare:
-    """Compiled entry of a policy's `binding.deviceShare`."""
-
-    entry: DeviceShare
-    cards: Callable[[PodFacts], int | Unknown]
-    """Returns the number of devices that a pod needs."""
-    reads: Reads
-    """Facts about the pod that `cards` reads."""
-
-
-CompiledShares = Mapping[str, CompiledShare]
-"""Compiled entries by their names."""
-_P = TypeVar("_P", bound=Params)
-_R = TypeVar("_R", bound="Filter | Score")
-
-
-_Made = TypeVar("_Made", covariant=True)
-
-
-class _Compile(Protocol[_Made]):
-    def __call__(self, params: Params, shares: CompiledShares = ..., /) -> _Made: ...
-
-
-class Use(Generic[_R]):
-    """Use of a strategy as a filter or as a score: its parameters, and the function that compiles them."""
-
-    __slots__ = ("compile", "params")
-
-    def __init__(self, params: type[_P], compile: Callable[[_P], _R]) -> None:  # noqa: A002  the field's word for it
-        self._set(params, lambda given, _shares: compile(given))
-
-    @classmethod
-    def of_shares(cls, params: type[_P], compile: Callable[[_P, CompiledShares], _R]) -> "Use[_R]":  # noqa: A002
-        """Return a use whose parameters name device shares of the policy, which the function gets, too."""
-        made = cls.__new__(cls)
-        made._set(params, compile)  # noqa: SLF001
-        return made
-
-    def _set(self, params: type[_P], function: Callable[[_P, CompiledShares], _R]) -> None:
-        written: object = params
-        if not (isinstance(written, type) and issubclass(written, Params)):
-            raise TypeError(f"the parameters of a strategy are a class of Params, not {written!r}")
-
-        def compiled(raw: Params, shares: CompiledShares = MappingProxyType({}), /) -> _R:
-            if not isinstance(raw, params):
-                raise TypeError(f"parameters are of type {type(raw).__name__}, not {params.__name__}")
-            return function(raw, shares)
-
-        self.params: type[Params] = params
-        self.compile: _Compile[_R] = compiled
 
 
 class Strategy:

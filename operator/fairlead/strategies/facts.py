@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from fairlead.grants.device_usage import RequestingPod
-from fairlead.grants.entry import GrantedDevice
+from fairlead.grants.device_usage import PodGrant, RequestingPod
+from fairlead.learned.pair import LearnedOutcomes
 
 Stamped = Literal["labels", "annotations"]
 """Fields for which the API stores no time of change, and `NodeFacts.since` does."""
@@ -26,6 +26,8 @@ class Unknown(Struct, frozen=True):
     """Earliest moment at which this may change although no fact does."""
     passes: bool = False
     """True for a node that cannot have been measured, as it is in a simulation only: filters pass it."""
+    expected: bool = False
+    """True if it is no error: the rule has nothing to say about pods like this one."""
 
     def __str__(self) -> str:
         return f"{self.what} {self.why}"
@@ -79,22 +81,6 @@ class RequestingContainers(NamedTuple):
     """Those that run before the others, sidecars included."""
 
 
-class PodGrant(Struct, frozen=True):
-    """Grant of devices of a node to a pod that is bound to it, or is being bound."""
-
-    uid: str
-    grants: tuple[GrantedDevice, ...] | None
-    """None if the entry cannot be read."""
-    is_newer: bool = False
-    """Whether the entry is of a newer version of Fairlead, so that nothing may be granted on the node."""
-    taken: bool = True
-    """Whether the device plugin has given the pod its device, as far as is known."""
-    assumed_at: int = 0
-    """Time in nanoseconds that the pod's annotations for the gpushare plugin name; 0 without such annotations."""
-    is_placed: bool = False
-    """Whether the pod is on the node, as far as is known."""
-
-
 class PodFacts(Protocol):
     """Facts about the pod to be placed."""
 
@@ -117,6 +103,10 @@ class PodFacts(Protocol):
     @property
     def annotations(self) -> Mapping[str, str]:
         """Its annotations."""
+
+    @property
+    def controller(self) -> ControllerRef | None:
+        """Owner that controls it."""
 
     @property
     def request(self) -> Amounts:
@@ -209,6 +199,10 @@ class NodeFacts(Protocol):
         """Its name."""
 
     @property
+    def uid(self) -> str:
+        """Its UID: a node that is made again under the same name has another one."""
+
+    @property
     def labels(self) -> Mapping[str, str]:
         """Its labels."""
 
@@ -271,6 +265,10 @@ class NodeFacts(Protocol):
 
     def placed(self, after: int) -> Sequence[RecentPlacement]:
         """Return the placements after a moment, newest first, without daemons and the node's own pods."""
+
+    @property
+    def learned(self) -> LearnedOutcomes | Unknown:
+        """Outcomes that the rule has learned of pods of this type on the node, or why they are not known."""
 
     @property
     def granted(self) -> Sequence[PodGrant]:

@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from msgspec import structs
+
 from fairlead.strategies.contract import (
     CompiledFilter,
     CompiledScore,
     CompiledShares,
     Filter,
+    Reads,
     Score,
     Strategy,
     Use,
@@ -74,6 +77,10 @@ class StrategyGuard:
             made = run.call(use.compile, raw, shares)
             if not isinstance(made, CompiledFilter | CompiledScore):
                 return made  # the compiler says what is wrong with it
+            reads: object = made.reads
+            if isinstance(reads, Reads) and reads.learned:
+                learned = frozenset(replace(one, type_of=run.around(one.type_of)) for one in reads.learned)
+                made = replace(made, reads=structs.replace(reads, learned=learned))
             if isinstance(made, CompiledScore) and made.over is not None:
                 return replace(made, over=run.around(made.over))
             for_pod: Any = made.for_pod

@@ -5,11 +5,15 @@ A path leads to a field, with the key of a map or the type of a condition as its
 so a rule that iterates over all labels reads `("metadata", "labels")`.
 """
 
-from collections.abc import Iterable
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec import Struct
 
-from fairlead.strategies.facts import ControllerRef, PodOnNode
+from fairlead.strategies.facts import ControllerRef, PodFacts, PodOnNode, Unknown
 
 Path = tuple[str, ...]
 LABELS: Path = ("metadata", "labels")
@@ -29,6 +33,52 @@ class PodsRead(Struct, frozen=True):
     def covers(self, pod: PodOnNode) -> bool:
         """Return whether the selection includes a pod."""
         return self.namespace in (None, pod.namespace) and self.controller in (None, pod.controller)
+
+
+TYPE_MAX: Final = 128
+_MEANING: Final = 16  # hex digits
+_LONG_TYPE: Final = Unknown("the pod's type", f"has more than {TYPE_MAX} characters")
+TypeOf = Callable[[PodFacts], str | Unknown]
+"""Returns the type of a pod, "" if it has none, or why it cannot be told."""
+
+
+def usual_type(pod: PodFacts) -> str:
+    """Return a type by namespace, so that no tenant's pods decide where those of another one go.
+
+    After it comes the first of the labels podtype, app and name, else the controller of the pod.
+    """
+    for label in ("podtype", "app", "name"):
+        if label in pod.labels:
+            return f"{pod.namespace}/{pod.labels[label]}" if pod.labels[label] else ""
+    return "" if pod.controller is None else f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomesRead:
+    """Outcomes of pods that a rule learns, by the type of a pod and its node."""
+
+    type_of: TypeOf = field(default=usual_type, compare=False)
+    type_text: str = ""
+    """Expression of `type_of`; empty for the usual type."""
+    settle_s: int = 600
+    """Seconds after which a pod that runs without a failure is a success."""
+    half_life_s: int = 21_600
+    """Seconds after which an outcome weighs half."""
+    prior: float = 1.0
+    """Value of a pair without outcomes."""
+    types: int = 100
+    """Number of types that are kept."""
+
+    @property
+    def meaning(self) -> str:
+        """Return a hash of what gives the numbers of a state their meaning; a state with another one is not used."""
+        text = json.dumps(["outcomes", self.type_text, self.settle_s, self.half_life_s])
+        return hashlib.sha256(text.encode()).hexdigest()[:_MEANING]
+
+    def pod_type(self, pod: PodFacts) -> str | Unknown:
+        """Return the type of a pod, or why it cannot be told."""
+        kind = self.type_of(pod)
+        return _LONG_TYPE if isinstance(kind, str) and len(kind) > TYPE_MAX else kind
 
 
 UnmeasuredRead = tuple[str, int]
@@ -77,6 +127,8 @@ class Reads(Struct, frozen=True):
     """Pods of which the rule reads when they were placed."""
     devices: frozenset[str] = frozenset()
     """Resources of which the rule reads who has, asks for or waits for how much of which device."""
+    learned: frozenset[OutcomesRead] = frozenset()
+    """Outcomes that the rule learns, and reads; a rule may learn one kind of them."""
     now: bool = False
 
     def __or__(self, other: "Reads") -> "Reads":
@@ -101,7 +153,7 @@ class Reads(Struct, frozen=True):
     @property
     def of_pod(self) -> bool:
         """True if the verdict depends on the pod; if not, all pods are equivalent."""
-        return bool(self.pod or self.namespace or self.request or self.limit or self.devices)
+        return bool(self.pod or self.namespace or self.request or self.limit or self.devices or self.learned)
 
     @property
     def of_pods(self) -> bool:

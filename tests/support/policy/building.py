@@ -92,11 +92,12 @@ def node(
     cpu: float = 8.0,
     used: float = 0.0,
     created: str = "2026-01-01T00:00:00Z",
+    uid: str = "",
     **spec: Any,
 ) -> NodeView:
     """Return a node; conditions are given as status and transition time, by type."""
     listed = [{"type": kind, "status": one, "lastTransitionTime": at} for kind, (one, at) in (conditions or {}).items()]
-    metadata: dict[str, Any] = {"name": name, "creationTimestamp": created}
+    metadata: dict[str, Any] = {"name": name, "creationTimestamp": created} | ({"uid": uid} if uid else {})
     if labels is not None:
         metadata["labels"] = dict(labels)
     if annotations is not None:

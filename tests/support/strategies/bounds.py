@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
-from fairlead.api.params import DataName, DeviceShareName, Params
-from fairlead.api.values import Duration, Identifier, Quantity, Shape, ShortName, parse_duration
+from fairlead.api.params import DataName, DeviceShareName, Params, PodText
+from fairlead.api.values import Duration, Expression, Identifier, Quantity, Shape, ShortName, parse_duration
 
 Path = tuple[str | int, ...]
 Json = dict[str, Any]
@@ -64,6 +64,8 @@ def _of_value(kind: object, metadata: list[object], sample: Json, path: Path, he
         yield from _of_string(metadata, sample, path)
     elif kind is DataName:
         yield from _of_value(Identifier, [], sample, path, here)
+    elif kind is PodText:
+        yield from _of_value(Expression, [], sample, path, here)
     elif kind is Duration:
         yield from _of_duration(metadata, sample, path)
     elif kind is Quantity:

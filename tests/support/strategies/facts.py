@@ -7,6 +7,7 @@ from typing import Any
 from fairlead.strategies.contract import (
     Amounts,
     ControllerRef,
+    LearnedOutcomes,
     NodeCondition,
     Nominated,
     PodGrant,
@@ -19,6 +20,7 @@ from fairlead.strategies.contract import (
     Unknown,
 )
 
+NOT_LEARNED = Unknown("what the rule has learned", "is not known here")
 DAEMONS = ("DaemonSet", "Node")
 
 
@@ -29,6 +31,7 @@ class Pod:
     uid: str = "u-train"
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    controller: ControllerRef | None = None
     request: Amounts = field(default_factory=dict)
     limit: Amounts = field(default_factory=dict)
     expected: Mapping[str, Predicted] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class UnmeasuredPods:
 @dataclass(frozen=True)
 class Node:
     name: str = "n1"
+    uid: str = "u-n1"
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     created: int | None = 0
@@ -97,6 +101,7 @@ class Node:
     granted: Sequence[PodGrant] = ()
     nominated: Sequence[Nominated] = ()
     unhealthy_texts: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    learned: LearnedOutcomes | Unknown = NOT_LEARNED
 
     def pods_requesting(self, resource: str) -> Sequence[RequestingPod]:
         return [

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from fairlead.api.params import Params
+from fairlead.learned.pair import OutcomeSums
 from fairlead.strategies.contract import (
     ANNOTATIONS,
     ControllerRef,
     GrantedDevice,
+    LearnedOutcomes,
     NodeCondition,
     Nominated,
     PodGrant,
@@ -42,6 +44,20 @@ measured = (
     | st.floats(0, 1)
     | st.sampled_from([0.0, -0.0, -1e18, 1e18, 5e-324])
     | st.builds(Unknown, st.just("data x"), st.sampled_from(["is stale", "is missing"]))
+)
+
+
+_weights = st.floats(0, 20) | st.sampled_from([0.0, 1.0, 1e-3, 1e12])
+_sums = st.builds(
+    lambda weight, share, at: OutcomeSums(weight * share, weight, at),
+    _weights,
+    st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0, 1),
+    times.map(lambda at: max(0, at // _SECOND)),
+)
+_learned = (
+    st.builds(LearnedOutcomes, st.sampled_from(["ml/train", "ml/serve"]), _sums)
+    | st.just(Unknown("the pod", "has no type", expected=True))
+    | st.just(Unknown("the learned state", "cannot be read"))
 )
 
 
@@ -131,6 +147,8 @@ def scenes(params: Params, reads: Reads = _READS_NOTHING) -> st.SearchStrategy[S
             },
         }
     )
+    if reads.learned:
+        node = st.builds(replace, node, learned=_learned)
     if reads.devices:
         pod, node = _with_devices(pod, node, reads)
     asked = st.fixed_dictionaries({what: _each(getattr(reads, what), amounts) for what in ("request", "limit")})

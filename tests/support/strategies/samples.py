@@ -65,6 +65,18 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"windows": [{"within": "1m", "count": 30}], "resource": "memory", "namespaces": ["ml"]},
         {"windows": [{"within": "24h", "count": 2, "points": 0}]},
     ],
+    "kubeRL score": [
+        {
+            "type": "pod.metadata.labels[?'podtype'].orValue('')",
+            "settle": "1m",
+            "priorPercent": 80,
+            "halfLife": "12h",
+            "maxTypes": 10,
+        },
+        {},
+        {"priorPercent": 0},
+        {"priorPercent": 50, "halfLife": "10m"},
+    ],
     "nodeReadiness filter": [
         {
             "daemonSets": [{"namespace": "kube-system", "name": "cilium", "whenAbsent": "Reject"}],

@@ -9,6 +9,7 @@ from fairlead.strategies.contract import (
     LABELS,
     Amounts,
     ControllerRef,
+    LearnedOutcomes,
     NodeCondition,
     NodeFacts,
     Nominated,
@@ -96,6 +97,11 @@ class WatchedPod:
     def uid(self) -> str:
         return self._field("uid")
 
+    @property
+    def controller(self) -> ControllerRef | None:
+        allow(("metadata", "ownerReferences"), self._paths)
+        return self._pod.controller
+
     def predicted(self, resource: str) -> Predicted:
         if resource not in self._limit:
             raise UndeclaredError(f"read of limit {resource} is not declared")
@@ -182,6 +188,20 @@ class WatchedNode:
     def name(self) -> str:
         allow(("metadata", "name"), self._reads.node)
         return self._node.name
+
+    @property
+    def uid(self) -> str:
+        allow(("metadata", "uid"), self._reads.node)
+        return self._node.uid
+
+    @property
+    def learned(self) -> LearnedOutcomes | Unknown:
+        if not self._reads.learned:
+            raise UndeclaredError("read of what was learned is not declared")
+        learned = self._node.learned
+        if not isinstance(learned, Unknown):
+            self.seen += [learned.type, learned.sums.rewards, learned.sums.weight]
+        return learned
 
     def cached(self, _key: Hashable, compute: Callable[[], Any]) -> Any:
         return compute()

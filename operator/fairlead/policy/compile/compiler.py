@@ -29,6 +29,7 @@ from fairlead.policy.compile.model import (
     ScoreRule,
     Selector,
 )
+from fairlead.policy.compile.pod_texts import pod_texts_of, pod_type_of
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
 from fairlead.policy.compile.share_compiler import device_filters, device_shares
 from fairlead.policy.compile.strategy_rules import StrategyRules
@@ -214,8 +215,11 @@ class _Compiler:
     def _score(self, path: FieldPath, rule: written.ScoreSpec) -> Steps[None]:
         yield path
         expression: CompiledExpression | None = None
+        texts: dict[str, CompiledExpression] = {}
         if rule.expression is None:
-            by_strategy = self.by_strategies.score(path, rule)
+            texts, are_sound = yield from pod_texts_of(path, rule, self.expressions)
+            types = {name: pod_type_of(rule.name, one) for name, one in texts.items()}
+            by_strategy = self.by_strategies.score(path, rule, types) if are_sound else None
             if by_strategy is None:
                 return
             made: Score = by_strategy
@@ -225,7 +229,8 @@ class _Compiler:
                 return
             expression = compiled
             made = score_of(compiled, rule.name)  # type: ignore[assignment]
-        self.scores.append(ScoreRule(rule.name, made, rule.weight, rule.normalize or made.normalize, expression))
+        normalize = rule.normalize or made.normalize
+        self.scores.append(ScoreRule(rule.name, made, rule.weight, normalize, expression, (*texts.values(),)))
         self._report(rule.name, "Score", expression or made)
 
     def _server(self, path: FieldPath, entry: DataEntry) -> None:
@@ -267,6 +272,7 @@ class _Compiler:
         amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
         amounts += [self._named(("data", name)) for name in reads.data]
         amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.unmeasured]
+        amounts += ["learned outcomes" for _ in reads.learned]
         others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
         return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))
 

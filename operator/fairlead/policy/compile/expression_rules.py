@@ -18,7 +18,17 @@ from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, i
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.policy_data import MissingDataError
-from fairlead.strategies.contract import PASS, CompiledFilter, CompiledScore, Filter, Pass, Reject, Score, Timed, Trace
+from fairlead.strategies.contract import (
+    PASS,
+    CompiledFilter,
+    CompiledScore,
+    Filter,
+    Pass,
+    Reject,
+    Score,
+    Timed,
+    Trace,
+)
 from fairlead.strategies.facts import Unknown
 
 _EXPECTED: Final = (*CAUGHT, Abort)

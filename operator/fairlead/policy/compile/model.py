@@ -51,6 +51,8 @@ class ScoreRule:
     weight: int
     normalize: Normalize
     expression: CompiledExpression | None = None
+    texts: tuple[CompiledExpression, ...] = ()
+    """Expressions among the parameters of a strategy."""
 
     @property
     def compares(self) -> bool:
@@ -162,7 +164,7 @@ class CompiledPolicy:
             rule.expression for rule in (*self.match.conditions, *self.protections)
         ]
         of_rules += [rule.expression for rule in self.filters]
-        of_rules += [rule.expression for rule in self.scores]
+        of_rules += [one for rule in self.scores for one in (rule.expression, *rule.texts)]
         of_rules += [rule.expression for rule in self.annotations]
         of_rules += [rule.expression for rule in self.device_shares]
         found = [one for one in of_rules if one is not None]

@@ -6,7 +6,8 @@ authors are not ours: whatever such a strategy raises is a fault of the rule tha
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from types import MappingProxyType
+from typing import Any, Final, TypeVar, get_args
 
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
@@ -20,6 +21,7 @@ from fairlead.strategies.contract import (
     CompiledFilter,
     CompiledScore,
     CompiledShare,
+    CompiledTexts,
     Filter,
     Normalize,
     Score,
@@ -30,6 +32,7 @@ from fairlead.strategies.contract import (
 from fairlead.strategies.reads import Reads
 
 _R = TypeVar("_R", bound=Filter | Score)
+_NO_TEXTS: Final[CompiledTexts] = MappingProxyType({})
 _Compiled = CompiledFilter[Any, Any] | CompiledScore[Any, Any]
 
 
@@ -71,15 +74,15 @@ class StrategyRules:
             return None
         return self._compiled(chosen, chosen.strategy.filter, CompiledFilter)
 
-    def score(self, path: FieldPath, rule: written.ScoreSpec) -> Score | None:
-        """Return the score of a rule at a path; None if it has faults."""
+    def score(self, path: FieldPath, rule: written.ScoreSpec, texts: CompiledTexts = _NO_TEXTS) -> Score | None:
+        """Return the score of a rule at a path, with the expressions among its parameters; None if it has faults."""
         chosen = self._chosen(path, rule)
         if chosen is None:
             return None
         if chosen.strategy.score is None:
             self.faults.append(in_field(chosen.named, f"{chosen.strategy.name} is not a score", "use it under filters"))
             return None
-        made: Score | None = self._compiled(chosen, chosen.strategy.score, CompiledScore)
+        made: Score | None = self._compiled(chosen, chosen.strategy.score, CompiledScore, texts)
         if made is not None and made.scale and rule.normalize is not None:
             said = f"{chosen.strategy.name} has {made.scale}, which stands in place of normalize"
             self.faults.append(in_field((*path, "normalize"), said, f"leave out normalize or {made.scale}"))
@@ -102,11 +105,13 @@ class StrategyRules:
             self.faults.append(in_field(named, f'this image has no strategy "{name}"', known))
         return None
 
-    def _compiled(self, chosen: _Chosen, use: Use[_R], kind: type[_Compiled]) -> _R | None:
+    def _compiled(
+        self, chosen: _Chosen, use: Use[_R], kind: type[_Compiled], texts: CompiledTexts = _NO_TEXTS
+    ) -> _R | None:
         if isinstance(chosen.params, Params):
             if self._has_unknown_names(chosen.at, chosen.params):
                 return None
-            made = use.compile(chosen.params, self.shares)
+            made = use.compile(chosen.params, self.shares, texts)
             self._check_lag(chosen.at, chosen.params, made.reads)
             return made
         try:
@@ -162,6 +167,8 @@ def _sound(compiled: _R, kind: type[_Compiled]) -> _R:
     """Return what a strategy was compiled to. Raises TypeError if it is something else."""
     if not (isinstance(compiled, kind) and isinstance(compiled.reads, Reads)):
         raise TypeError(f"it compiles to {compiled!r}, not to a {kind.__name__.removeprefix('Compiled')}")
+    if len(compiled.reads.learned) > 1:
+        raise TypeError("it learns several kinds of outcomes, and a rule may learn one")
     if isinstance(compiled, CompiledScore):
         _check_score(compiled)
     return compiled

@@ -10,7 +10,7 @@ from fairlead.policy.compile.model import CompiledPolicy, ScoreRule
 from fairlead.policy.evaluate.columns import NAN, View
 from fairlead.policy.evaluate.deadline import Clock, Spent, TooSlowError
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.nodes.annotated_values import read_entries
+from fairlead.policy.nodes.learned_facts import seen_by
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Normalize, Timed
@@ -28,10 +28,11 @@ class ComparedScore:
     view: View
 
     @classmethod
-    def of(cls, policy: CompiledPolicy, rule: ScoreRule, nodes: Nodes, tally: RuleErrorTally) -> "ComparedScore":
-        """Return the score of a policy about these nodes."""
-        view = nodes.seen_by(policy.name, read_entries(policy.data, rule.score.reads))
-        return cls(policy, rule, nodes, tally, view)
+    def of(
+        cls, policy: CompiledPolicy, rule: ScoreRule, pod: PodView, nodes: Nodes, tally: RuleErrorTally
+    ) -> "ComparedScore":
+        """Return the score of a policy about these nodes for a class of pods."""
+        return cls(policy, rule, nodes, tally, seen_by(nodes, policy, rule.name, rule.score.reads, pod))
 
     def values(self, pod: PodView, names: Sequence[str], now: int) -> list[float]:
         """Return the values of the nodes; NaN where there is none."""
@@ -53,9 +54,9 @@ class ComparedScore:
         return found
 
 
-def compared_scores(policy: CompiledPolicy, nodes: Nodes, tally: RuleErrorTally) -> list[ComparedScore]:
-    """Return the scores of a policy that compare nodes."""
-    return [ComparedScore.of(policy, rule, nodes, tally) for rule in policy.scores if rule.compares]
+def compared_scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[ComparedScore]:
+    """Return the scores of a policy that compare nodes, for a class of pods."""
+    return [ComparedScore.of(policy, rule, pod, nodes, tally) for rule in policy.scores if rule.compares]
 
 
 def compare(

@@ -16,7 +16,8 @@ from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched,
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import totals
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
-from fairlead.policy.nodes.annotated_values import read_entries, reads_of
+from fairlead.policy.nodes.annotated_values import reads_of
+from fairlead.policy.nodes.learned_facts import seen_by, sources_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
@@ -221,7 +222,7 @@ class Evaluator:
         filters = [rule for each in matched for rule in filter_columns(each, pod, self.nodes, self.tally)]
         decided = [each.policy for each in matched if not each.undecided]
         scores = [rule for policy in decided for rule in _scores(policy, pod, self.nodes, self.tally)]
-        compared = [score for policy in decided for score in compared_scores(policy, self.nodes, self.tally)]
+        compared = [score for policy in decided for score in compared_scores(policy, pod, self.nodes, self.tally)]
         held = key[1], pod, *(rule.decide for rule in filters), *(rule.rate for rule in scores)
         return PodClass(
             key, VerdictCache(filters, self.nodes), RuleCache(scores, self.nodes), compared=compared, uncounted=held
@@ -247,8 +248,8 @@ def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErro
             is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
             decide=bind_rule(rule.filter, pod, rule.name),
-            sources=nodes.sources(policy.data, rule.filter.reads),
-            view=nodes.seen_by(policy.name, read_entries(policy.data, rule.filter.reads)),
+            sources=sources_of(nodes, policy, rule.name, rule.filter.reads),
+            view=seen_by(nodes, policy, rule.name, rule.filter.reads, pod),
         )
         for rule in rules
     ]
@@ -276,8 +277,8 @@ def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleError
             is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
             rule=rule,
             rate=bind_rule(rule.score, pod, rule.name),
-            sources=nodes.sources(policy.data, rule.score.reads),
-            view=nodes.seen_by(policy.name, read_entries(policy.data, rule.score.reads)),
+            sources=sources_of(nodes, policy, rule.name, rule.score.reads),
+            view=seen_by(nodes, policy, rule.name, rule.score.reads, pod),
         )
         for rule in sorted(policy.scores, key=lambda rule: rule.name)
         if not rule.compares

@@ -175,12 +175,14 @@ def equivalence_key(reads: Reads) -> Callable[[PodView], Key | None]:
     request = tuple(sorted(reads.request))
     limit = tuple(sorted(reads.limit))
     devices = tuple(sorted(reads.devices))
+    learned = tuple(sorted(reads.learned, key=lambda one: (one.meaning, one.type_text)))
 
     def parts_of(view: PodView) -> Key:
         parts = [_at(view.pod, path) for path in pod]
         parts += [_at(view.namespaceObject, path) for path in namespace]
         parts += _amounts(view.request, request)
         parts += [(view.limit.get(name), view.predicted(name)) for name in limit]
+        parts += [one.pod_type(view) for one in learned]
         if devices:  # who has an entry in a ledger is a class of its own, as its entry is not charged to itself
             parts += [view.granted_uid, *(view.requesting_containers(name) for name in devices)]
         return tuple(parts)

@@ -14,6 +14,7 @@ from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, filter_columns
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import with_data
+from fairlead.policy.nodes.learned_facts import with_learned
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
@@ -69,7 +70,8 @@ def dropped(
                     return Dropped(policy.name, rule.name, PROTECTED)
         after = seen.without(victims, [requests(one) for one in gone if one.phase not in _ENDED])
         for column in filter_columns(each, pod, nodes, tally):
-            rejection = column.rejection(after, now)
+            reads = column.rule.filter.reads
+            rejection = column.rejection(with_learned(after, nodes, policy, column.name, reads, pod), now)
             took()
             if rejection is not None:
                 return Dropped(policy.name, rejection.rule, rejection.reason)

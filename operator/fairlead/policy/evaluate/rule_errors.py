@@ -38,7 +38,9 @@ class RuleErrorTally:
         self.evaluations[policy, rule] = self.evaluations.get((policy, rule), 0) + times
 
     def count_error(self, policy: str, rule: str, why: Unknown) -> None:
-        """Add an error of a rule."""
+        """Add an error of a rule, unless what it could not decide is no error."""
+        if why.expected:
+            return
         count = self._failures.get((policy, rule), (0, ""))[0]
         last = why.detail if isinstance(why, RuleError) and why.detail else str(why)
         self._failures[policy, rule] = (count + 1, last[:MESSAGE_MAX])

@@ -30,6 +30,7 @@ from fairlead.policy.explain.explanation import (
 from fairlead.policy.explain.trace_steps import RAISED_STEP, EngineTrace, steps
 from fairlead.policy.explain.units import unit_of
 from fairlead.policy.nodes.annotated_values import with_data
+from fairlead.policy.nodes.learned_facts import with_learned
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, error_with_place
 from fairlead.policy.views.node_view import NodeView
@@ -73,7 +74,9 @@ def explain_compared(pod: PodView, matched: Sequence[Matched], nodes: Nodes, lef
         for rule in policy.scores:
             if rule.compares:
                 views = [view for view in map(nodes.view_of, left) if view is not None]
+                reads = rule.score.reads
                 seen = [with_data(view, policy.data, now, nodes) for view in views]
+                seen = [with_learned(view, nodes, policy, rule.name, reads, pod) for view in seen]
                 notes = StrategyTrace()
                 values = values_over(rule.score, pod, rule.name, seen, now, notes)
                 of_nodes = dict(notes.items)
@@ -105,7 +108,8 @@ def explain(
                 why = UNKNOWN_NODE if view is None else undecided(policy.name)
                 filters.append(RuleExplained(policy.name, rule.name, "Rejected", why))
             else:
-                filters.append(_filter(policy.name, rule, pod, view, now))
+                seen = with_learned(view, nodes, policy, rule.name, rule.filter.reads, pod)
+                filters.append(_filter(policy.name, rule, pod, seen, now))
         for score in _sorted_scores(policy):
             if each.undecided:
                 scores.append(RuleExplained(policy.name, score.name, "LeftOut", undecided(policy.name)))
@@ -115,7 +119,8 @@ def explain(
                 known = compared.get((policy.name, score.name), {}).get(name)
                 scores.append(known or RuleExplained(policy.name, score.name, "LeftOut", NOT_LEFT))
             else:
-                scores.append(_score(policy.name, score, pod, view, now))
+                seen = with_learned(view, nodes, policy, score.name, score.score.reads, pod)
+                scores.append(_score(policy.name, score, pod, seen, now))
     return NodeExplained(
         node=name,
         known=node is not None,
@@ -137,7 +142,11 @@ def explain_scores(
     for policy in (each.policy for each in matched if not each.undecided):
         seen = [None if view is None else with_data(view, policy.data, now, nodes) for view in views]
         for rule in _sorted_scores(policy):
-            verdicts = _verdicts(rule, pod, seen, now)
+            reads = rule.score.reads
+            facts = [
+                None if view is None else with_learned(view, nodes, policy, rule.name, reads, pod) for view in seen
+            ]
+            verdicts = _verdicts(rule, pod, facts, now)
             values = [_number(value) for value in verdicts]
             scores = normalize_scores(values, rule.normalize)
             points = [0.0] * len(names) if scores is None else weigh(scores, rule.weight)

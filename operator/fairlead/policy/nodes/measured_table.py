@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from fairlead.api.data import DataEntry
 from fairlead.cel.functions.quantity import round_to_step
 from fairlead.cooperative import Steps, finish
+from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
@@ -49,7 +50,7 @@ class TableKey(NamedTuple):
         return round_to_step(value, self.round) if self.round is not None and isfinite(value) else value
 
 
-Source = tuple[TableKey, int | None]
+Source = tuple[TableKey | TableOfRule, int | None]
 """Part of a table that a rule reads: its values, or with a lag in seconds the pods that are not in them yet."""
 
 

@@ -13,6 +13,9 @@ from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
+from fairlead.learned.pair import node_key
+from fairlead.learned.pairs import Pairs
+from fairlead.policy.nodes.learned_tables import LearnedTables, TableOfRule
 from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
 from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
@@ -46,6 +49,7 @@ class Nodes:
     start: int = 0  # position of the journal's first entry
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
+    learned: LearnedTables = field(default_factory=LearnedTables)
     _created: "array[int]" = field(default_factory=lambda: array("q"))
     _joined: set[str] = field(default_factory=set)
     _unused: list[int] = field(default_factory=list)
@@ -128,6 +132,20 @@ class Nodes:
         changes = yield from self.measurements.publication(readings, slots, views, created, now, names)
         for published in changes:
             self._note(published)
+
+    def put_learned(self, rule: TableOfRule, number: int, pairs: Pairs | None) -> None:
+        """Store a part of what a rule has learned; None for one that cannot be read."""
+        table = self.learned.tables.get(rule)
+        if table is None:
+            return
+        nodes = table.put(number, pairs)
+        if nodes is None:
+            mask = b"\1" * len(self.views)
+        elif nodes:
+            mask = bytes([view is not None and node_key(view.uid) in nodes for view in self.views])
+        else:
+            return
+        self._note(Published(frozenset({(rule, None)}), mask))
 
     def take_joined(self) -> Collection[str]:
         """Return the nodes that have joined, or are other ones now, since this was last called."""
@@ -223,7 +241,7 @@ class RequestNodes(Nodes):
     __slots__ = ("_cluster",)
 
     def __init__(self, cluster: Nodes) -> None:
-        super().__init__(measurements=cluster.measurements)
+        super().__init__(measurements=cluster.measurements, learned=cluster.learned)
         self._cluster = cluster
 
     def expire(self, now: int) -> None:

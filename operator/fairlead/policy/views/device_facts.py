@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from fairlead.strategies.facts import Nominated, PodGrant, Unknown
+from fairlead.grants.device_usage import PodGrant
+from fairlead.strategies.facts import Nominated, Unknown
 
 UnhealthySource = tuple[str, str, str]
 """ConfigMaps of unhealthy devices: their namespace, the beginning of their names, and the key."""

@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, Final, Protocol
 
 from fairlead.cel.functions.quantity import difference, to_float
-from fairlead.grants.device_usage import RequestingPod
+from fairlead.grants.device_usage import PodGrant, RequestingPod
+from fairlead.learned.pair import LearnedOutcomes
+from fairlead.policy.views.derived import Derived
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.pod_usage import (
     NONE_UNMEASURED,
@@ -25,7 +27,6 @@ from fairlead.strategies.facts import (
     ControllerRef,
     NodeCondition,
     Nominated,
-    PodGrant,
     RecentPlacement,
     Stamped,
     Unknown,
@@ -42,6 +43,7 @@ class Since(Protocol):
 
 _NO_AMOUNTS: Final[Amounts] = {}
 _NO_SINCE: Final[Since] = {}
+NOT_LEARNED: Final = Unknown("what the rule has learned", "is not known here", passes=True)
 
 
 class NodeView:
@@ -56,6 +58,7 @@ class NodeView:
         "allocatable",
         "data",
         "devices",
+        "learned",
         "newest_placed",
         "node",
         "pods",
@@ -86,9 +89,10 @@ class NodeView:
         self.victim = victim
         self.newest_placed = newest_placed
         self.devices = devices
+        self.learned: LearnedOutcomes | Unknown = NOT_LEARNED
         self._entries = entries
         self._since = since
-        self._derived = _Derived()
+        self._derived = Derived()
         self._cached: dict[Hashable, Any] = {}
         self._unmeasured: dict[tuple[str, int], UnmeasuredEntries] = {}
 
@@ -219,7 +223,7 @@ class NodeView:
         for request in requests:
             for name, amount in request.items():
                 left[name] = difference(left.get(name, 0.0), amount)
-        return NodeView(
+        other = NodeView(
             self.node,
             pods=[pod for pod in self.pods if pod.uid not in uids],
             entries=[one for one in self._entries if one.pod.uid not in uids],
@@ -230,6 +234,8 @@ class NodeView:
             newest_placed=self.newest_placed,
             devices=self.devices.without(uids),
         )
+        other.learned = self.learned
+        return other
 
     def with_devices(self, devices: NodeDevices) -> "NodeView":
         """Return the node with other facts about its devices, such as the grants of a newer ledger."""
@@ -241,6 +247,12 @@ class NodeView:
     def with_victim(self, victim: Any) -> "NodeView":
         """Return this node with `victim` set to one of its pods."""
         return self._with(self.data, victim)
+
+    def with_learned(self, learned: LearnedOutcomes | Unknown) -> "NodeView":
+        """Return this node with what a rule has learned of pods like one on it."""
+        other = self._with(self.data, self.victim)
+        other.learned = learned
+        return other
 
     def with_data(self, data: Data) -> "NodeView":
         """Return this node with the data of another policy."""
@@ -256,6 +268,7 @@ class NodeView:
         other.victim = victim
         other.newest_placed = self.newest_placed
         other.devices = self.devices
+        other.learned = self.learned
         other._entries, other._since, other._derived = self._entries, self._since, self._derived  # noqa: SLF001
         other._cached = self._cached  # noqa: SLF001
         other._unmeasured = {}  # noqa: SLF001  of other data
@@ -284,16 +297,3 @@ class NodeView:
         if timed is None:
             timed = self._derived.timed = newest_first(self._entries)
         return timed
-
-
-class _Derived:
-    """Values that are computed from a node and its pods on first access; they do not depend on data or a victim."""
-
-    __slots__ = ("capacity", "controlled", "free", "limits", "timed")
-
-    def __init__(self) -> None:
-        self.free: Amounts | None = None
-        self.capacity: Amounts | None = None
-        self.controlled: dict[tuple[str, ControllerRef], list[Any]] | None = None
-        self.limits: tuple[Amounts, Mapping[str, int]] | None = None
-        self.timed: Sequence[tuple[int, PlacedEntry]] | None = None

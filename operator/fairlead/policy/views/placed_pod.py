@@ -47,10 +47,7 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
     @property
     def controller(self) -> ControllerRef | None:
         """Return the owner that controls the pod; None if there is none."""
-        for owner in self.metadata.ownerReferences:
-            if owner.controller is True:
-                return ControllerRef(owner.kind, owner.name)
-        return None
+        return controller_of(self.metadata)
 
     @property
     def phase(self) -> str:
@@ -86,6 +83,14 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
 
     def _ready(self) -> Any:
         return next((condition for condition in self.status.conditions if condition.type == "Ready"), None)
+
+
+def controller_of(metadata: Any) -> ControllerRef | None:
+    """Return the owner that controls a pod; None if there is none."""
+    for owner in metadata.ownerReferences:
+        if owner.controller is True:
+            return ControllerRef(owner.kind, owner.name)
+    return None
 
 
 def placed_pod(obj: object) -> PlacedPod:

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from fairlead.cel.values.schema import NAMESPACE
 from fairlead.cel.values.structs import empty
+from fairlead.policy.views.placed_pod import controller_of
 from fairlead.policy.views.pod_usage import NO_USAGE, Usage
-from fairlead.strategies.facts import Amounts, Predicted, RequestingContainers
+from fairlead.strategies.facts import Amounts, ControllerRef, Predicted, RequestingContainers
 
 _NO_AMOUNTS: Final[Amounts] = {}
 _ZERO: Final = frozenset({"", "0"})
@@ -100,6 +101,11 @@ class PodView:
         """Return the annotations."""
         annotations: Mapping[str, str] = self.pod.metadata.annotations
         return annotations
+
+    @property
+    def controller(self) -> ControllerRef | None:
+        """Return the owner that controls it; None if there is none."""
+        return controller_of(self.pod.metadata)
 
 
 def _asking(containers: Iterable[Any], resource: str) -> int:
