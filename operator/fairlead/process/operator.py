@@ -5,7 +5,6 @@ leader does more, in its own threads: `leadership` composes that from what this 
 """
 
 import asyncio
-import logging
 import ssl
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +28,7 @@ from fairlead.process.replica_certificates import CertificateFiles, CertificateR
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
-from fairlead.process.tasks import do_nothing, every, listen, told_to_stop
+from fairlead.process.tasks import LeaderTasks, do_nothing, every, listen, told_to_stop
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps
@@ -48,7 +47,6 @@ from fairlead.webhook.serving.step_aside import StepAside
 if TYPE_CHECKING:
     from fairlead.kube.watch.reflector import Reflector
 
-LOG: Final = logging.getLogger(__name__)
 SWITCH_S: Final = 0.0005
 """Switch interval of threads: reconciling must not delay serving."""
 _REMEMBER_S: Final = 10.0
@@ -199,11 +197,14 @@ class OperatorReplica:
                     if self.own is None and self.secrets.state.synced:
                         await write_previous(self.core.client, self.settings.namespace, self.peers, self._rate_limiter)
 
+        tasks = LeaderTasks(self.core.capabilities, lambda: candidate.is_leader)
+
         async def stop() -> None:
+            await tasks.stop()  # while it leads: it writes what it still has to
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
 
         self.replica.parts.leader = candidate.summary
-        self.replica.others.append(Runnable(start, stop=stop))
+        self.replica.others += [Runnable(start, stop=stop), Runnable(tasks.run)]
 
     async def _open_ports(self) -> None:
         if self.settings.admission is not None:

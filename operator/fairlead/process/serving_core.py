@@ -20,6 +20,7 @@ from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.refusals import Refusals
 from fairlead.webhook.https.wall_clock import TimeOfDay
+from fairlead.webhook.learning.learning import Learning
 from fairlead.webhook.measured_data.measured_data import MeasuredData
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
@@ -90,7 +91,8 @@ class ServingCore:
         )
         grants = DeviceGrants(client, self.mirror, settings.namespace, self._serving)
         self.binder: Final = grants.binder
-        for capability in (data, grants):
+        learning = Learning(client, self.mirror, settings.namespace, self.now, self._is_synced)
+        for capability in (data, grants, learning):
             self.add(capability)
 
     def add(self, capability: Capability) -> None:

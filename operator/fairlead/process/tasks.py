@@ -1,19 +1,26 @@
 """Helpers of a process: repeated tasks, signals, ports and file descriptors."""
 
 import asyncio
+import logging
 import resource
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Final
+from typing import Final, NoReturn
 
+from fairlead.logs import FaultError
 from fairlead.process.settings import Address
 from fairlead.strategies.guard import LIMIT_S, StrategyGuard
+from fairlead.webhook.capability import Capability
 
 Work = Callable[[], Coroutine[None, None, None]]
 _DESCRIPTORS: Final = 16_384
+_LOOK_S: Final = 1.0
+_AGAIN_S: Final = 30.0
+_END_S: Final = 5.0
+LOG: Final = logging.getLogger(__name__)
 
 
 async def do_nothing() -> None:
@@ -97,3 +104,44 @@ def endless_strategies_interrupted(guard: StrategyGuard, limit_s: float = LIMIT_
         over.set()
         watchdog.join()
         signal.signal(signal.SIGUSR1, before)
+
+
+class LeaderTasks:
+    """Tasks of the capabilities of a replica while it leads."""
+
+    def __init__(self, capabilities: Sequence[Capability], is_leader: Callable[[], bool]) -> None:
+        self._capabilities, self._is_leader = capabilities, is_leader
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_over = False
+
+    async def run(self) -> NoReturn:
+        """Begin and end the tasks as this replica leads, until cancelled."""
+        while True:
+            if self._is_leader() and not (self._tasks or self._is_over):
+                self._tasks = [asyncio.create_task(self._keep_running(one)) for one in self._capabilities]
+            elif self._tasks and not self._is_leader():
+                await self._end()
+            await asyncio.sleep(_LOOK_S)
+
+    async def stop(self) -> None:
+        """End the tasks for good, and wait for them, but not for long."""
+        self._is_over = True
+        await self._end()
+
+    async def _end(self) -> None:
+        tasks, self._tasks = self._tasks, []
+        for one in tasks:
+            one.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_END_S)
+
+    async def _keep_running(self, capability: Capability) -> None:
+        """Run the task of a capability; a fault of one ends no other, and it is tried again."""
+        while True:
+            try:
+                await capability.lead(self._is_leader)
+            except Exception as error:
+                LOG.exception("lead.fault", exc_info=FaultError(error), extra={"capability": type(capability).__name__})
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                return

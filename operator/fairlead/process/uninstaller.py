@@ -25,6 +25,7 @@ from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES
 from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resource, decode_object
+from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import AUTHORITY_SECRET, REPLICAS
 from fairlead.process.cluster_claim import CLAIMS
 from fairlead.render.object_names import (
@@ -158,12 +159,11 @@ class Uninstaller:
             at = ObjectRef(resource(kind), self.namespace)
             for one in await self.objects.all(at, fieldSelector=f"metadata.name={name}"):
                 yield {**one, "kind": kind}
-        kept = ObjectRef(REVISIONS, self.namespace)
-        wake_up = ObjectRef(CAPACITIES, self.namespace)
         # those of `fairlead serve` do not belong to the operator
-        for at, selector in ((kept, f"{LAST_GOOD},{LAST_GOOD}!=files"), (wake_up, _OURS)):
-            for one in await self.objects.all(at, labelSelector=selector):
-                yield {**one, "kind": _KINDS[at.resource]}
+        of_policies = (REVISIONS, f"{LAST_GOOD},{LAST_GOOD}!=files"), (resource("ConfigMap"), LEARNED)
+        for kind_of, selector in (*of_policies, (CAPACITIES, _OURS)):
+            for one in await self.objects.all(ObjectRef(kind_of, self.namespace), labelSelector=selector):
+                yield {**one, "kind": _KINDS.get(kind_of, "ConfigMap")}
         for claim in await self.objects.all(LEASES, **CLAIMS):
             if (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
                 yield {**claim, "kind": "Lease"}

@@ -204,10 +204,11 @@ OPERATOR: Final = (
         "own",
         (
             RbacRule(
-                "configurations and the persisted state of schedulers, and values of nodes that policies name",
+                "configurations and persisted state of schedulers, values of nodes that policies name, and learned state,"
+                " of which updates check the resourceVersion",
                 "",
                 ("configmaps",),
-                _APPLY_AND_WATCH,
+                (*_APPLY_AND_WATCH, "update"),
             ),
             RbacRule("the ServiceAccounts of schedulers", "", ("serviceaccounts",), _APPLY_AND_WATCH),
             RbacRule(

@@ -72,6 +72,12 @@ class Capability:
     async def tend(self) -> None:
         """Do what one replica has to do for all: called now and then on the one that leads."""
 
+    async def lead(self, is_leader: Callable[[], bool]) -> None:
+        """Do what one replica does for all, all the time: it is cancelled when this one leads no more, or ends.
+
+        `is_leader` tells which of both.
+        """
+
     def checks(self) -> Iterator[ReadinessCheck]:
         """Yield the checks of /readyz that decide whether calls can be answered."""
         yield from ()

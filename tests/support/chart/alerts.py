@@ -150,6 +150,17 @@ CASES = {
     "FairleadLedgerUnreadable": AlertCase(
         {_total("ledger_unreadable_entries"): "1x60"}, {_total("ledger_unreadable_entries"): "0x60"}
     ),
+    "FairleadLearnedNotPublished": AlertCase(
+        {
+            _total("learned_observations_total", policy="p", rule="r", outcome="failure"): "0+1x60",
+            _total("learned_publications_total", result="failed"): "0+4x60",
+        },
+        {
+            _total("learned_observations_total", policy="p", rule="r", outcome="failure"): "0+1x60",
+            _total("learned_publications_total", result="written"): "0+4x60",
+        },
+        minutes=45,
+    ),
     "FairleadCertificateExpires": AlertCase(
         {_ENDS: "86400x120"}, {_ENDS: "864000x120"}, {"pod": "a", "certificate": "server"}, minutes=90
     ),

@@ -44,6 +44,8 @@ REQUESTS: dict[str, list[ApiRequest]] = {
     "webhook/serving/mirror_feed": [
         ApiRequest(verb, "", kind, "cluster") for kind in ("pods", "nodes", "namespaces") for verb in ("list", "watch")
     ],
+    "webhook/learning/state_feed": [ApiRequest(verb, "", "configmaps", "own") for verb in ("list", "watch")],
+    "webhook/learning/publisher": [ApiRequest(verb, "", "configmaps", "own") for verb in ("get", "create", "update")],
     "webhook/data_sources/node_metrics": [ApiRequest("list", "metrics.k8s.io", "nodes", "cluster")],
     "webhook/data_sources/config_map_source": [
         ApiRequest(verb, "", "configmaps", "own", "node-prices") for verb in ("list", "watch")

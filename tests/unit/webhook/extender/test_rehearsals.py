@@ -231,9 +231,11 @@ def test_one_that_no_call_came_for_is_freed_at_once_with_the_state_that_it_has()
 
     async def pass_by() -> None:
         loop = asyncio.get_running_loop()
-        rehearsals = Rehearsals(
-            lambda: world.serving, lambda: NOW, Clock(), results.append, loop.call_soon, loop.call_later
-        )
+
+        def soon(one: Callable[[], None]) -> None:
+            loop.call_soon(one)
+
+        rehearsals = Rehearsals(lambda: world.serving, lambda: NOW, Clock(), results.append, soon, loop.call_later)
         rehearsals.plan(call, world.filter(call.body), world.serving)
         await asyncio.sleep(0.5)
         assert there() == 1

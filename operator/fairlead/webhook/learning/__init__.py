@@ -1,0 +1,1 @@
+"""Learning: rules answer from published state, and the replica that leads watches outcomes and publishes them."""

@@ -1,0 +1,58 @@
+"""Rules that learn, of the policies that are enforced."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairlead.learned.pairs import Meaning
+from fairlead.learned.published import LearningRule
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.nodes.learned_facts import table_of
+from fairlead.policy.nodes.learned_tables import TableOfRule
+from fairlead.strategies.reads import OutcomesRead, Reads
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedRule:
+    """Rule of a compiled policy that learns outcomes of pods."""
+
+    policy: CompiledPolicy
+    table: TableOfRule
+    outcomes: OutcomesRead
+
+    @property
+    def rule(self) -> LearningRule:
+        """Return what its published state belongs to."""
+        policy, generation = self.policy, self.policy.generation
+        number = int(generation) if generation.isdecimal() else 0
+        return LearningRule(policy.name, policy.uid, self.table.rule, self.table.meaning, number)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Return the labels of its metrics: policy and rule."""
+        return self.policy.name, self.table.rule
+
+    @property
+    def counting(self) -> Meaning:
+        """Return how its outcomes are counted and bounded."""
+        outcomes = self.outcomes
+        return Meaning(outcomes.half_life_s, outcomes.prior, outcomes.types)
+
+    @property
+    def watched(self) -> tuple[object, ...]:
+        """Return what decides which pods it learns from, and as what: another value needs a new list."""
+        return self.table, self.policy.name, self.policy.match.written
+
+
+def followed_rules(policies: Iterable[CompiledPolicy]) -> list[FollowedRule]:
+    """Return the rules of these policies that learn."""
+    return [
+        FollowedRule(policy, table_of(policy, name, outcomes), outcomes)
+        for policy in policies
+        for name, reads in _reads(policy)
+        for outcomes in reads.learned
+    ]
+
+
+def _reads(policy: CompiledPolicy) -> list[tuple[str, Reads]]:
+    filters = [(rule.name, rule.filter.reads) for rule in policy.filters]
+    return filters + [(rule.name, rule.score.reads) for rule in policy.scores]

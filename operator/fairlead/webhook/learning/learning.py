@@ -1,0 +1,141 @@
+"""Learning: what rules have learned is followed by every replica, and learned and published by the one that leads."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fairlead.kube.http.client import Client
+from fairlead.kube.watch.reflector import Reflector
+from fairlead.learned.outcomes import FAILURE, SUCCESS
+from fairlead.metrics import Counter, Labels, Metrics
+from fairlead.mirror.mirror import Mirror
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.time_units import SECOND_NS
+from fairlead.webhook.capability import Capability, ReadinessCheck
+from fairlead.webhook.data_sources.loop_turns import LoopTurns
+from fairlead.webhook.learning.followed_rules import FollowedRule, followed_rules
+from fairlead.webhook.learning.outcome_watch import OutcomeWatch
+from fairlead.webhook.learning.publisher import Publisher
+from fairlead.webhook.learning.state_feed import StateFeed, StateSink
+
+
+class Learning(Capability):
+    """Learned state of the rules of a replica."""
+
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        namespace: str,
+        now: Callable[[], int],
+        is_synced: Callable[[str], bool],
+    ) -> None:
+        """`namespace` has the published state; `is_synced` says with "" whether the mirror is listed."""
+        self._now, self._is_synced, self._mirror = now, is_synced, mirror
+        self._sink = StateSink(mirror.nodes, now)
+        self._feed = StateFeed(client, namespace, self._sink)
+        self._observations = Counter(
+            "fairlead_learned_observations",
+            "Outcomes of pods that the replica that leads has seen, by the outcome: success, late_failure or failure."
+            " Those of a list, which shows again what was counted before, are left out.",
+            ("policy", "rule", "outcome"),
+        )
+        self._publications = Counter(
+            "fairlead_learned_publications",
+            "Writes of learned state, by the result: written, conflict (decided again on the newer version) or failed.",
+            ("result",),
+        )
+        self._publisher = Publisher(client, namespace, now, LoopTurns().run, self._publications.add)
+        self._late = Counter(
+            "fairlead_learned_late",
+            "Outcomes that came too late to be counted, or for which there was no room.",
+            ("policy", "rule"),
+        )
+        self._watch = OutcomeWatch(
+            client,
+            mirror,
+            now,
+            self._feed,
+            self._publisher,
+            self._count,
+            lambda rule, late: self._late.add(*rule.labels, amount=late),
+        )
+        self._rules: Sequence[FollowedRule] = ()
+
+    @property
+    def reflectors(self) -> Mapping[str, Reflector[Any]]:
+        """Watch of the published state, once a policy learns."""
+        return self._feed.reflectors
+
+    async def run(self) -> None:
+        """Follow the published state until cancelled."""
+        await self._feed.run()
+
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
+        """Follow what these policies learn from now on; return once what they have learned is listed."""
+        rules = followed_rules(policies)
+        await self._feed.follow(rules)
+        self._rules = rules
+
+    async def lead(self, is_leader: Callable[[], bool]) -> None:
+        """Watch outcomes of pods, and publish what is learned of them, until cancelled."""
+        while not self._is_synced(""):
+            await asyncio.sleep(1)
+        await self._watch.run(lambda: self._rules, is_leader)
+
+    def remarks(self) -> Iterator[ReadinessCheck]:
+        """Yield whose outcomes are watched, and what cannot be read."""
+        for scheduler, reflector in self._watch.reflectors.items():
+            state = reflector.state
+            number = f"{len(reflector.objects)} pods" if state.synced else "no list yet"
+            parts = f"{scheduler}: {number}", state.last_error
+            yield ReadinessCheck("outcomes", ok=True, text=": ".join(filter(None, parts)))
+        for published in self._sink.states.values():
+            if published is not None and published.document.fault:
+                yield ReadinessCheck("learned state", ok=True, text=published.document.fault)
+
+    def missing_permissions(self) -> Iterator[str]:
+        """Yield the permission that a publication was refused for want of."""
+        if self._publisher.missing:
+            yield self._publisher.missing
+
+    def register(self, metrics: Metrics) -> None:
+        """Register its metrics."""
+        metrics.add(self._observations, self._late, self._publications)
+        metrics.gauge(
+            "fairlead_learned_entries",
+            "Pairs of a type of pods and a node that a rule has learned.",
+            "policy",
+            "rule",
+            ask=lambda: self._of_rules(self._pairs),
+        )
+        metrics.gauge(
+            "fairlead_learned_bytes",
+            "Bytes of what a rule has learned, as it is published.",
+            "policy",
+            "rule",
+            ask=lambda: self._of_rules(lambda one: sum(state.size for state in self._sink.of_rule(one))),
+        )
+        metrics.gauge(
+            "fairlead_learned_age_seconds",
+            "Time since this replica saw a change of what a rule has learned.",
+            "policy",
+            "rule",
+            ask=self._ages,
+        )
+
+    def _count(self, rule: FollowedRule, reward: float) -> None:
+        outcome = "success" if reward == SUCCESS else "failure" if reward == FAILURE else "late_failure"
+        self._observations.add(*rule.labels, outcome)
+
+    def _of_rules(self, ask: Callable[[FollowedRule], float]) -> dict[Labels, float]:
+        return {one.labels: ask(one) for one in self._rules}
+
+    def _pairs(self, rule: FollowedRule) -> int:
+        table = self._mirror.nodes.learned.tables.get(rule.table)
+        return 0 if table is None else table.pairs
+
+    def _ages(self) -> dict[Labels, float]:
+        now = self._now()
+        known = {one.labels: self._sink.changed_at.get(one.table) for one in self._rules}
+        return {labels: max(0.0, (now - at) / SECOND_NS) for labels, at in known.items() if at is not None}

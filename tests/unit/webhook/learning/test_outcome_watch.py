@@ -1,0 +1,262 @@
+"""The replica that leads watches outcomes and publishes them; every replica answers from what is published."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from functools import wraps
+from typing import Any, Final
+
+from fairlead.kube.http.client import Client
+from fairlead.learned.pair import LearnedOutcomes
+from fairlead.metrics import Metrics
+from fairlead.mirror import decode
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.webhook.learning.learning import Learning
+from support.faults import virtual
+from support.faults.api import Key
+from support.faults.cluster import NAMESPACE, FakeCluster
+from support.faults.faults import Wire
+from support.mirror import FedMirror, node, written
+from support.policy import policy
+
+PREFIX: Final = "fairlead-learned-p-works-"
+END: Final = "2026-11-21T00:00:01Z"
+
+
+def learns(**params: Any) -> CompiledPolicy:
+    return policy(schedulerName="s", scores={"works": {"kubeRL": params}})
+
+
+def failed(name: str, *, on: str = "n1", scheduler: str = "s") -> dict[str, Any]:
+    """Return a pod whose container failed at once."""
+    terminated = {"exitCode": 1, "startedAt": END, "finishedAt": END, "containerID": f"id-{name}"}
+    status = {"name": "main", "restartCount": 0, "state": {"terminated": terminated}}
+    return {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"nodeName": on, "schedulerName": scheduler, "containers": [{"name": "main"}]},
+        "status": {"phase": "Running", "containerStatuses": [status]},
+    }
+
+
+def at(name: str) -> Key:
+    return "", "pods", "ml", name
+
+
+class Replica:
+    """A replica of the operator: what it has learned, and its task while it leads."""
+
+    def __init__(self, cluster: FakeCluster, client: Client) -> None:
+        self.cluster = cluster
+        self.mirror = FedMirror().mirror
+        for name in ("n1", "n2"):
+            self.mirror.node_sink.put(decode.node(written(node(name))))
+        self.learning = Learning(client, self.mirror, NAMESPACE, self._now, lambda _: True)
+        self.tasks: list[asyncio.Task[None]] = [asyncio.ensure_future(self.learning.run())]
+        self.leads: asyncio.Task[None] | None = None
+        self.shown: dict[str, float] = {}
+
+    def _now(self) -> int:
+        return int(self.cluster.now().timestamp() * 10**9)
+
+    def lead(self) -> None:
+        self.leads = asyncio.ensure_future(self.learning.lead(lambda: True))
+
+    async def stop_leading(self, *, is_killed: bool = False) -> None:
+        assert self.leads
+        if is_killed:
+            self.learning._watch.learners.clear()
+        self.leads.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.leads
+
+    def weight(self, name: str = "n1") -> float:
+        """What it answers from: the weight of the outcomes of a type on a node."""
+        view = self.mirror.nodes.view_of(name)
+        assert view is not None
+        table = next(iter(self.mirror.nodes.learned.tables.values()))  # of the rule that serves
+        learned = table.learned("ml/web", view)
+        return learned.sums.weight if isinstance(learned, LearnedOutcomes) else -1.0
+
+    def metric(self, name: str) -> dict[Any, float]:
+        metrics = Metrics()
+        self.learning.register(metrics)
+        for line in metrics.exposition().decode().splitlines():
+            if line.startswith(name):
+                self.shown[line.partition("{")[2].partition("}")[0]] = float(line.rpartition(" ")[2])
+        return self.shown
+
+
+@asynccontextmanager
+async def replicas(cluster: FakeCluster, number: int = 1) -> AsyncIterator[list[Replica]]:
+    async with Wire(cluster.api).client() as client:
+        made = [Replica(cluster, client) for _ in range(number)]
+        try:
+            yield made
+        finally:
+            for one in made:
+                for task in [*one.tasks, *([one.leads] if one.leads else [])]:
+                    task.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await task
+
+
+def published(cluster: FakeCluster) -> dict[str, Any]:
+    return {key[3]: obj for key, obj in cluster.api.objects.items() if key[3].startswith(PREFIX)}
+
+
+def story(test: Callable[[FakeCluster], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Run a test in virtual time, in a cluster of its own."""
+
+    @wraps(test)
+    def run() -> None:
+        virtual.run(test(FakeCluster()))
+
+    del run.__wrapped__  # pytest would ask for the cluster
+    return run
+
+
+@story
+async def test_outcomes_are_published_and_every_replica_answers_from_them(cluster: FakeCluster) -> None:
+    cluster.api.put(at("before"), failed("before"))
+    async with replicas(cluster, 2) as (leader, other):
+        for one in (leader, other):
+            await one.learning.follow([learns()])
+        leader.lead()
+        await asyncio.sleep(20)
+        assert (leader.weight(), other.weight()) == (1.0, 1.0)
+        for number in range(5):
+            cluster.api.put(at(f"web-{number}"), failed(f"web-{number}", on="n2"))
+        cluster.api.put(at("other"), failed("other", scheduler="another"))
+        await asyncio.sleep(20)
+        assert [(one.weight("n1"), one.weight("n2")) for one in (leader, other)] == [(1.0, 5.0)] * 2
+        assert leader.metric("fairlead_learned_observations_total") == {'outcome="failure",policy="p",rule="works"': 5}
+        assert other.metric("fairlead_learned_observations_total") == {}
+        (config_map, *_) = published(cluster).values()
+        assert config_map["metadata"]["ownerReferences"][0]["uid"] == "u-p"
+
+
+@story
+async def test_a_pod_that_is_deleted_between_two_publications_counts(cluster: FakeCluster) -> None:
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([learns()])
+        leader.lead()
+        await asyncio.sleep(5)
+        cluster.api.put(at("web"), failed("web"))
+        cluster.api.delete(at("web"))
+        await asyncio.sleep(20)
+        assert leader.weight() == 1.0
+
+
+@story
+async def test_a_leader_that_ends_publishes_what_it_has(cluster: FakeCluster) -> None:
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([learns()])
+        leader.lead()
+        await asyncio.sleep(16)
+        cluster.api.put(at("web"), failed("web"))
+        await asyncio.sleep(1)
+        assert published(cluster) == {}
+        await leader.stop_leading()
+        await asyncio.sleep(1)
+        assert leader.weight() == 1.0
+
+
+@story
+async def test_what_a_killed_leader_did_not_publish_the_next_one_finds_at_its_pod(cluster: FakeCluster) -> None:
+    async with replicas(cluster, 2) as (killed, following):
+        for one in (killed, following):
+            await one.learning.follow([learns()])
+        killed.lead()
+        cluster.api.put(at("first"), failed("first"))
+        await asyncio.sleep(20)
+        cluster.api.put(at("second"), failed("second"))
+        cluster.api.put(at("gone"), failed("gone"))
+        await asyncio.sleep(1)
+        cluster.api.delete(at("gone"))
+        await killed.stop_leading(is_killed=True)
+        following.lead()
+        await asyncio.sleep(20)
+        assert (killed.weight(), following.weight()) == (2.0, 2.0)
+
+
+@story
+async def test_two_that_believe_to_lead_count_each_outcome_once(cluster: FakeCluster) -> None:
+    async with replicas(cluster, 2) as both:
+        for one in both:
+            await one.learning.follow([learns()])
+            one.lead()
+        for number in range(10):
+            cluster.api.put(at(f"web-{number}"), failed(f"web-{number}"))
+            await asyncio.sleep(7)
+        await asyncio.sleep(40)
+        assert [one.weight() for one in both] == [10.0] * 2
+        late = [one.metric("fairlead_learned_late_total") for one in both]
+        assert late == [{}, {}]
+
+
+@story
+async def test_no_more_than_one_write_a_shard_in_15_s(cluster: FakeCluster) -> None:
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([learns()])
+        leader.lead()
+        before = cluster.api.version
+        for number in range(600):
+            cluster.api.put(at(f"web-{number}"), failed(f"web-{number}"))
+            await asyncio.sleep(1)
+        (shard,) = published(cluster)
+        writes = [one for one in cluster.api.history if one.version > before and one.key[3] == shard]
+        assert 38 <= len(writes) <= 40
+
+
+@story
+async def test_an_edit_of_the_weight_keeps_what_was_learned_and_one_of_the_type_begins_anew(
+    cluster: FakeCluster,
+) -> None:
+    cluster.api.put(at("web"), failed("web"))
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([learns()])
+        leader.lead()
+        await asyncio.sleep(20)
+        cluster.api.delete(at("web"))
+        await leader.learning.follow([learns(priorPercent=50)])
+        cluster.api.put(at("web-2"), failed("web-2"))
+        await asyncio.sleep(20)
+        assert leader.weight() == 2.0
+        await leader.learning.follow([learns(settle="1m")])
+        await asyncio.sleep(20)
+        assert leader.weight() == 1.0, "the pod that is still there"
+
+
+@story
+async def test_nothing_is_watched_without_a_policy_that_learns(cluster: FakeCluster) -> None:
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([policy(schedulerName="s", filters={"f": "true"})])
+        leader.lead()
+        await asyncio.sleep(5)
+        assert not leader.learning.reflectors
+        assert not leader.learning._watch.reflectors
+        await leader.learning.follow([learns()])
+        await asyncio.sleep(5)
+        assert [*leader.learning.reflectors] == ["learned state"]
+        assert [str(one) for one in leader.learning.remarks()] == ["[+] outcomes: s: 0 pods"]
+        await leader.learning.follow([])
+        await asyncio.sleep(5)
+        assert not leader.learning._watch.reflectors
+
+
+@story
+async def test_a_policy_that_is_off_keeps_what_it_has_learned_and_learns_nothing(cluster: FakeCluster) -> None:
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([learns()])
+        leader.lead()
+        await asyncio.sleep(2)
+        cluster.api.put(at("web"), failed("web"))
+        await asyncio.sleep(20)
+        await leader.learning.follow([])
+        cluster.api.delete(at("web"))
+        cluster.api.put(at("off"), failed("off"))
+        await asyncio.sleep(20)
+        cluster.api.delete(at("off"))
+        await leader.learning.follow([learns()])
+        await asyncio.sleep(20)
+        assert leader.weight() == 1.0
