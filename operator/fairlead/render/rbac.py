@@ -204,8 +204,8 @@ OPERATOR: Final = (
         "own",
         (
             RbacRule(
-                "configurations and persisted state of schedulers, values of nodes that policies name, and learned state,"
-                " of which updates check the resourceVersion",
+                "configurations and persisted state of schedulers, values of nodes that policies name, learned state"
+                " (updates check the resourceVersion)",
                 "",
                 ("configmaps",),
                 (*_APPLY_AND_WATCH, "update"),
