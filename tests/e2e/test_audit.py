@@ -51,6 +51,7 @@ _SPEC: dict[str, Any] = {
 _BINDING = {"annotations": [{"key": "fairlead.dev/class", "expression": "'x'"}]}
 _NEVER_USED: dict[ApiRequest, str] = {
     ApiRequest("list", "metrics.k8s.io", "nodes", "cluster"): "no policy here has nodeMetrics",
+    ApiRequest("update", "", "configmaps", "own"): "no policy here learns",
     ApiRequest("list", "coordination.k8s.io", "leases", "cluster", CLAIM): "the claim is in kube-system here",
     ApiRequest("patch", GROUP, PLURAL, "cluster"): "an uninstall takes off the finalizer of a version before",
     **{
