@@ -16,6 +16,7 @@ from fairlead.cli.commands import (
     diff,
     explain,
     import_,
+    learned,
     lint,
     operate,
     render,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _COMMANDS = (
-    *(lint, test, simulate, explain, diff, render, status, data, devices, crd, import_),
+    *(lint, test, simulate, explain, diff, render, status, data, devices, learned, crd, import_),
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"

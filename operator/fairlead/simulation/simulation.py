@@ -31,6 +31,7 @@ from fairlead.policy.explain.mismatch import explain_mismatch
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
+from fairlead.simulation.learned_states import LearnedStates
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
 from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotObject, spelt
@@ -100,6 +101,10 @@ class Simulation:
         for policy in self.policies.policies:
             nodes.measure(policy.data)
         nodes.publish(readings, self.now)
+        states = LearnedStates(nodes, policies.policies)
+        for key, held in snapshot.learned.items():
+            with _reading("configmap", key, held):
+                states.put(held.raw)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}

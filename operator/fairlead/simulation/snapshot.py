@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from fairlead.grants.ledger import LABEL
+from fairlead.learned.published import LABEL as LEARNED
 from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, is_deep
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
 from fairlead.simulation.snapshot_error import SnapshotError
@@ -74,6 +75,8 @@ class Snapshot:
     namespaces: dict[Key, SnapshotObject] = field(default_factory=dict)
     ledgers: dict[Key, SnapshotObject] = field(default_factory=dict)
     """ConfigMaps with what is granted of the devices of nodes."""
+    learned: dict[Key, SnapshotObject] = field(default_factory=dict)
+    """ConfigMaps with what rules have learned."""
     config_maps: dict[Key, SnapshotObject] = field(default_factory=dict)
     """All other ConfigMaps."""
     workloads: dict[str, dict[Key, SnapshotObject]] = field(default_factory=dict)
@@ -142,7 +145,8 @@ class Snapshot:
         if version not in ("v1", ""):  # other API groups have kinds of these names
             return None
         if kind == "ConfigMap":
-            return self.ledgers if isinstance(labels, Mapping) and LABEL in labels else self.config_maps
+            known = labels if isinstance(labels, Mapping) else {}
+            return self.ledgers if LABEL in known else self.learned if LEARNED in known else self.config_maps
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
 
     def _refuse_twice(self, kind: str, key: Key, before: str, now: str) -> None:

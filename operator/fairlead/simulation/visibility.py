@@ -10,11 +10,12 @@ from fairlead.policy.nodes.annotated_values import read_entries
 from fairlead.policy.nodes.polls import Poll, poll_of
 from fairlead.strategies.reads import Reads
 
-ObjectKind = Literal["pods", "namespace", "data", "generation"]
+ObjectKind = Literal["pods", "namespace", "data", "learned", "generation"]
 _WHAT: Final[dict[ObjectKind, str]] = {
     "pods": "the pods on nodes",
     "namespace": "the pod's namespace",
     "data": "values that are not given",
+    "learned": "what it has learned, which is in ConfigMaps of the operator's namespace",
     "generation": "a generation that is not known",
 }
 
@@ -95,6 +96,8 @@ def _them(entries: Collection[DataEntry]) -> str:
 def _blind(reads: Reads, unread: Collection[ObjectKind]) -> ObjectKind | None:
     if "pods" in unread and reads.of_pods:
         return "pods"
+    if "learned" in unread and reads.learned:
+        return "learned"
     return "namespace" if "namespace" in unread and reads.namespace else None
 
 

@@ -6,7 +6,7 @@ for an hour.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from fairlead.api.closest_name import closest_name
@@ -14,8 +14,9 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
+from fairlead.suites.learned_values import learned_by_rule
 from fairlead.suites.node_values import FIELD, DataValue, node_values
-from fairlead.suites.suite import Case, Object, Suite
+from fairlead.suites.suite import Case, LearnedPair, Object, Suite
 
 NOON: Final = "2027-01-15T12:00:00Z"
 COPIES_MAX: Final = 1000
@@ -38,6 +39,8 @@ class CaseInputs:
     now: int
     values: Mapping[str, Mapping[str, DataValue]]
     """Measured values by node and by entry."""
+    learned: Mapping[str, tuple[FieldPath, Sequence[LearnedPair]]] = field(default_factory=dict)
+    """What rules have learned, by rule, with its path."""
 
 
 def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
@@ -58,6 +61,7 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
         namespaces=[_whole_namespace(name, listed.get(("", name), ({}, ()))[0]) for name in spaces],
         now=now,
         values={name: node_values(apply_patch({}, one), path) for (_, name), (one, path) in nodes.items()},
+        learned=learned_by_rule(suite, at),
     )
 
 

@@ -35,6 +35,7 @@ from fairlead.suites.compare import (
     WrittenAnnotations,
     differences,
 )
+from fairlead.suites.learned_values import learned_state
 from fairlead.suites.node_values import readings
 from fairlead.suites.objects import CaseInputs, case_inputs
 from fairlead.suites.suite import Case, Expect, Suite
@@ -43,7 +44,8 @@ from fairlead.suites.suite import Case, Expect, Suite
 def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) -> Actual:
     """Return the actual results of a case. Raises SnapshotError and InvalidObjectError for what cannot be read."""
     snapshot = Snapshot()
-    for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods):
+    learned = learned_state(inputs.learned, policies, inputs.nodes, inputs.now)
+    for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods, *learned):
         snapshot.put(one)
     simulation = Simulation(
         policy_set(policies), snapshot, inputs.now, readings=readings(inputs.values, policies, inputs.now)

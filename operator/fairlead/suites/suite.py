@@ -11,6 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from fairlead.api.params import Listed, Params
+from fairlead.api.values import Duration, within
 
 Object = dict[str, Any]
 _OBJECTS_MAX = 1000
@@ -70,6 +71,23 @@ class Expect(Params):
     """By node: the annotations that the pod gets when it is bound there: these and no others."""
 
 
+class LearnedPair(Params):
+    """Outcomes of the pods of a type on a node, as a rule has learned them."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ("type", "node")
+
+    type: Annotated[str, Field(min_length=1, max_length=128)]
+    """Type of the pods."""
+    node: str
+    """Name of the node."""
+    value: Annotated[float, Field(ge=0, le=1)]
+    """Mean reward as of the last outcome, in which the prior counts as one outcome."""
+    count: Annotated[float, Field(ge=0.01, le=1_000_000)]
+    """Sum of the weights of the outcomes as of the last one: their number, if none is much older than the others."""
+    age: Annotated[Duration, within("0s", "8760h")] | None = None
+    """Time since the last outcome. 0s when absent."""
+
+
 class Case(Params):
     """One pod with its expected results."""
 
@@ -83,6 +101,8 @@ class Case(Params):
     """Merged over the suite's nodes with the same name; others are added."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """Merged over the suite's pods with the same name; others are added."""
+    learned: dict[str, Listed[LearnedPair]] = Field(default_factory=dict)
+    """What rules have learned, by the name of the rule; replaces what the suite says of that rule."""
     pod: Object
     """The pod to place."""
     expect: Expect
@@ -108,6 +128,8 @@ class Suite(Params):
     """The nodes of the cluster."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """The placed pods, each with spec.nodeName."""
+    learned: dict[str, Listed[LearnedPair]] = Field(default_factory=dict)
+    """What rules have learned, by the name of the rule. Absent: nothing, so each node is worth the prior."""
     cases: Annotated[Listed[Case], Field(min_length=1, max_length=_OBJECTS_MAX)]
     """The cases, each about one pod."""
 

@@ -10,14 +10,18 @@ from unittest.mock import AsyncMock, patch
 
 import yaml
 
+from fairlead.api.parse import parse_policy
 from fairlead.cli.inputs.replica_values import page_of
 from fairlead.cli.main import main
 from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
+from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from policies.good import device_share, policy
 from support.cli.status import SCENES
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
+from support.learned.published import published
+from support.policy import INSTALLED, MODEL
 from support.simulation.snapshot import Object, listed, node, pod
 from support.simulation.workloads import owned, workload
 
@@ -78,8 +82,19 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
         "data POLICY": [*_data(folder)][:1],
         "data": [*_data(folder)][1:],
         "devices": [*_devices(folder)],
+        "learned": [_learned(folder)],
         "version": [_run("version")],
     }
+
+
+def _learned(folder: Path) -> Any:
+    """Return what a rule has learned of a node that is there."""
+    works = policy(scores=[{"name": "works", "kubeRL": {}}])
+    (folder / "works.yaml").write_text(yaml.safe_dump(works))
+    compiled = compile_policy(parse_policy(works, MODEL), CompileOptions(INSTALLED))
+    known = published(compiled, [("ml/train", "u-a", 1.0, 3.0, 1_800_000_000)])
+    (folder / "known.json").write_text(json.dumps(listed(node("a"), *known)))
+    return _run("learned", "--policies", str(folder / "works.yaml"), "--snapshot", str(folder / "known.json"))
 
 
 _KEEP: Final = """

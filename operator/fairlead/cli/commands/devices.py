@@ -38,12 +38,8 @@ def run(options: argparse.Namespace) -> int:
 
     option = PolicyOption("--policies", options.policies)
     access = cluster_access(options, [option])
-    from fairlead.cli.inputs.simulated_cluster import (
-        no_pods,
-        policies_with_devices,
-        read_cluster,
-    )
-    from fairlead.cli.inputs.simulation_inputs import unknown_node
+    from fairlead.cli.inputs.simulated_cluster import no_pods, read_cluster
+    from fairlead.cli.inputs.simulation_inputs import policies_with_devices, unknown_node
     from fairlead.cli.reports.device_text import cluster_lines, node_lines
     from fairlead.mirror.device_report import node_report, sum_of
 

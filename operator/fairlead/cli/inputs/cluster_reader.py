@@ -19,6 +19,7 @@ from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef, Page, Resource
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
+from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import NAMESPACE
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.simulation.snapshot import Key, Snapshot
@@ -42,10 +43,12 @@ class LiveObjects:
     """Kinds of objects that may not be read, and why."""
     unread_ledgers: str = ""
     """Reason why the ledgers of devices may not be read."""
+    unread_learned: str = ""
+    """Reason why what rules have learned may not be read."""
 
 
 async def read_objects(client: Client, live: LiveObjects, scope: Key | None = None) -> None:
-    """Read nodes, pods, namespaces and ledgers.
+    """Read nodes, pods, namespaces, ledgers and learned state.
 
     Of a scope, a namespace and the name of a pod or "", only the namespace is read, and if pods of all namespaces may
     not be listed, only what is in the scope.
@@ -54,7 +57,7 @@ async def read_objects(client: Client, live: LiveObjects, scope: Key | None = No
         _needed("nodes", lambda: _list(client, NODES, "Node", live.snapshot)),
         _read_pods(client, live, scope),
         _namespaces(client, live, scope),
-        _ledgers(client, live),
+        _documents(client, live),
     ]
     # If several fail, always report the same one, not the fastest.
     for failed in await asyncio.gather(*reads, return_exceptions=True):
@@ -101,17 +104,24 @@ async def _namespaces(client: Client, live: LiveObjects, scope: Key | None) -> N
         live.unread["namespace"] = error.message
 
 
-async def _ledgers(client: Client, live: LiveObjects) -> None:
-    query = {"labelSelector": LABEL}
+async def _documents(client: Client, live: LiveObjects) -> None:
+    live.unread_ledgers = await _labelled(client, live.snapshot, LABEL)
+    live.unread_learned = await _labelled(client, live.snapshot, LEARNED)
+
+
+async def _labelled(client: Client, snapshot: Snapshot, label: str) -> str:
+    """Read the ConfigMaps with a label, if not of all namespaces then of the operators'; return why some are unread."""
+    query, why = {"labelSelector": label}, ""
     try:
-        await _list(client, CONFIG_MAPS, "ConfigMap", live.snapshot, query)
+        await _list(client, CONFIG_MAPS, "ConfigMap", snapshot, query)
     except ForbiddenError:
         for namespace in await operator_namespaces(ObjectClient(client)) or [NAMESPACE]:
             at = ObjectRef(CONFIG_MAPS.resource, namespace)
             try:
-                await _list(client, at, "ConfigMap", live.snapshot, query)
+                await _list(client, at, "ConfigMap", snapshot, query)
             except ForbiddenError as error:
-                live.unread_ledgers = error.message
+                why = error.message
+    return why
 
 
 async def read_policies(client: Client, live: LiveObjects) -> None:

@@ -40,7 +40,7 @@ from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.simulation.simulation import Simulation, policies_for
 from fairlead.simulation.snapshot import Key, Snapshot
-from fairlead.simulation.visibility import SkippedRule, judgeable
+from fairlead.simulation.visibility import ObjectKind, SkippedRule, judgeable
 
 if TYPE_CHECKING:
     from fairlead.render.prometheus_settings import PrometheusServer
@@ -170,6 +170,7 @@ async def gather(
                 raise failed
     else:
         live.snapshot, where = snapshot_of(arguments.snapshot), ", ".join(arguments.snapshot)
+        live.unread_learned = "" if live.snapshot.learned else "the snapshot has no such ConfigMaps"
         if policies_live:
             await read_policies(await access.client(), live)
     nodes_of(live.snapshot, where)
@@ -250,11 +251,6 @@ def policies_of_pods(
     return [one for one in policies if id(one) in found]
 
 
-def policies_with_devices(policies: Sequence[CompiledPolicy], *_: object) -> Sequence[CompiledPolicy]:
-    """Return the policies that share devices."""
-    return [one for one in policies if shares_in_force([one])]
-
-
 def _in_files(option: PolicyOption) -> PolicySet | None:
     """Return the policies of the files of an option; None if it names none."""
     return None if not option.names or is_live(option.option, option.names) else policies_of(option.names)
@@ -273,7 +269,10 @@ def _judgeable(
     policies: PolicySet, live: LiveObjects, files: PolicySet | None, option: PolicyOption, data: MeasuredInput
 ) -> PolicySetVersion:
     """Return the version without the rules that read what is not known."""
-    found, skipped = judgeable(policies.policies, [*live.unread], data.readings)
+    unread: list[ObjectKind] = [*live.unread]
+    if live.unread_learned:
+        unread.append("learned")
+    found, skipped = judgeable(policies.policies, unread, data.readings)
     if option.is_live:
         edited = {one.name for one in files.policies} if files is not None else set()
         skipped = [*skipped, *unknown_rules(one for one in live.policies if one.name not in edited)]

@@ -13,6 +13,7 @@ from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.files import BYTES_MAX, File, files
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.mirror.resource_requests import ENDED
+from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
 from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, SnapshotObject, spelt
@@ -269,3 +270,13 @@ def _said(finding: "Finding") -> str:
     what = ": ".join(part for part in (finding.field, finding.message) if part)
     hint = finding.hint.partition("\n")[0]
     return f"{finding.file}:{finding.line}:{finding.column}: {what}" + (f"; {hint}" if hint else "")
+
+
+def policies_with_devices(policies: Sequence[CompiledPolicy], *_: object) -> Sequence[CompiledPolicy]:
+    """Return the policies that share devices."""
+    return [one for one in policies if shares_in_force([one])]
+
+
+def policies_that_learn(policies: Sequence[CompiledPolicy], *_: object) -> Sequence[CompiledPolicy]:
+    """Return the policies that have a rule that learns."""
+    return [one for one in policies if one.learning]

@@ -13,7 +13,7 @@ from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.strategies.contract import CompiledShare, Filter, Normalize, Reject, Score, Verdict
 from fairlead.strategies.devices.record import recorded_in
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import ANNOTATIONS, Reads, union
+from fairlead.strategies.reads import ANNOTATIONS, OutcomesRead, Reads, union
 
 RuleKind = Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
 
@@ -146,6 +146,13 @@ class CompiledPolicy:
     def __post_init__(self) -> None:
         rules = [rule.filter.reads for rule in self.filters] + [rule.score.reads for rule in self.scores]
         object.__setattr__(self, "reads", union(rules))
+
+    @property
+    def learning(self) -> list[tuple[str, OutcomesRead]]:
+        """Return what its rules learn, each with the name of the rule."""
+        reads = [(rule.name, rule.filter.reads) for rule in self.filters]
+        reads += [(rule.name, rule.score.reads) for rule in self.scores]
+        return [(name, outcomes) for name, one in reads for outcomes in one.learned]
 
     @property
     def enforced(self) -> bool:

@@ -26,6 +26,18 @@ class RuleOwner(Protocol):
     def data(self) -> Sequence[DataEntry]: ...  # noqa: D102
 
 
+class LearningPolicy(RuleOwner, Protocol):
+    """Policy with what its rules learn."""
+
+    @property
+    def learning(self) -> Sequence[tuple[str, OutcomesRead]]: ...  # noqa: D102
+
+
+def tables_of(policy: LearningPolicy) -> list[TableOfRule]:
+    """Return what the tables of a policy are known by."""
+    return [table_of(policy, rule, outcomes) for rule, outcomes in policy.learning]
+
+
 def table_of(policy: RuleOwner, rule: str, outcomes: OutcomesRead) -> TableOfRule:
     """Return what the table of a rule is known by."""
     return TableOfRule(policy.uid or policy.name, rule, outcomes.meaning)

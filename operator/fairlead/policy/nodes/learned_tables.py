@@ -3,11 +3,11 @@
 All policies and evaluators of a process share them. A table is published in parts, each of which changes some nodes.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from fairlead.learned.pair import NOTHING, LearnedOutcomes, OutcomeSums, node_key
-from fairlead.learned.pairs import NO_PAIRS, Pairs
+from fairlead.learned.pairs import NO_PAIRS, Key, Pairs
 from fairlead.policy.views.node_view import NOT_LEARNED, NodeView
 from fairlead.strategies.facts import Unknown
 
@@ -36,6 +36,11 @@ class LearnedTable:
     def pairs(self) -> int:
         """Return the number of pairs."""
         return sum(map(len, self._parts.values()))
+
+    def all_pairs(self) -> Iterator[tuple[Key, OutcomeSums]]:
+        """Yield all pairs."""
+        for part in self._parts.values():
+            yield from part.items()
 
     @property
     def is_readable(self) -> bool:

@@ -8,7 +8,7 @@ from fairlead.learned.published import LearningRule
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.policy.nodes.learned_tables import TableOfRule
-from fairlead.strategies.reads import OutcomesRead, Reads
+from fairlead.strategies.reads import OutcomesRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,5 @@ def followed_rules(policies: Iterable[CompiledPolicy]) -> list[FollowedRule]:
     return [
         FollowedRule(policy, table_of(policy, name, outcomes), outcomes)
         for policy in policies
-        for name, reads in _reads(policy)
-        for outcomes in reads.learned
+        for name, outcomes in policy.learning
     ]
-
-
-def _reads(policy: CompiledPolicy) -> list[tuple[str, Reads]]:
-    filters = [(rule.name, rule.filter.reads) for rule in policy.filters]
-    return filters + [(rule.name, rule.score.reads) for rule in policy.scores]
