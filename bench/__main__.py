@@ -19,6 +19,7 @@ SUBJECTS: Final = (
     "expressions",
     "calls",
     "slices",
+    "systems",
     "compiling",
     "webhook",
     "memory",

@@ -456,6 +456,52 @@ BAD: dict[str, Bad] = {
         "spec.scores[0].allocation.resources",
         "Balance needs at least two resources",
     ),
+    "a resource that counts twice": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"resources": ["cpu", "memory", "cpu"]}}]),
+        "spec.scores[0].pigeon.resources[2]",
+        'Duplicate value: "cpu"',
+        "'cpu' is a duplicate",
+    ),
+    "a resource with two floors": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"floors": [{"name": "cpu", "quantity": "1"}] * 2}}]),
+        "spec.scores[0].pigeon.floors[1]",
+        'Duplicate value: {"name":"cpu"}',
+        "name 'cpu' is a duplicate",
+    ),
+    "more resources than count": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"resources": [f"r{i}" for i in range(6)]}}]),
+        "spec.scores[0].pigeon.resources",
+        "at most 5 items",
+        "must have at most 5 items",
+    ),
+    "a floor of a resource that is not listed": Bad(
+        policy(
+            scores=[{"name": "a", "pigeon": {"resources": ["cpu"], "floors": [{"name": "memory", "quantity": "1"}]}}]
+        ),
+        "spec.scores[0].pigeon.floors",
+        "a floor is of a resource that counts: add its name to resources, or leave the floor out",
+    ),
+    "a floor of a resource that is not listed by default": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"floors": [{"name": "pods", "quantity": "1"}]}}]),
+        "spec.scores[0].pigeon.floors",
+        "a floor is of a resource that counts: add its name to resources, or leave the floor out",
+    ),
+    "more pods than are sampled": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"samples": 20, "minSamples": 21}}]),
+        "spec.scores[0].pigeon.minSamples",
+        "minSamples is at most samples, of which no more are known",
+    ),
+    "more pods than are sampled by default": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"minSamples": 101}}]),
+        "spec.scores[0].pigeon.minSamples",
+        "minSamples is at most samples, of which no more are known",
+    ),
+    "more samples than there may be": Bad(
+        policy(scores=[{"name": "a", "pigeon": {"samples": 4001}}]),
+        "spec.scores[0].pigeon.samples",
+        "less than or equal to 4000",
+        "must be at most 4000",
+    ),
     "a range that goes down": Bad(
         policy(
             scores=[{"name": "a", "telemetry": {"value": "x", "prefer": "Lowest", "range": {"from": 80, "to": 30}}}],

@@ -154,6 +154,7 @@ GOOD: dict[str, Object] = {
             {"name": "b", "congestion": {"value": "heat"}},
             {"name": "c", "hotSpot": {}},
             {"name": "d", "telemetry": {"value": "heat", "prefer": "Highest"}},
+            {"name": "e", "pigeon": {}},
         ],
     ),
     "strategies with all their parameters": policy(
@@ -175,6 +176,17 @@ GOOD: dict[str, Object] = {
             {
                 "name": "f",
                 "telemetry": {"value": "heat", "prefer": "Lowest", "range": {"from": -10, "to": 80.5}},
+            },
+            {
+                "name": "g",
+                "pigeon": {
+                    "objective": "Consolidate",
+                    "resources": ["memory", "cpu", "pods", "ephemeral-storage", "nvidia.com/gpu"],
+                    "system": {"matchLabels": {"pool": "batch"}},
+                    "floors": [{"name": "cpu", "quantity": "10m"}, {"name": "memory", "quantity": "16Mi"}],
+                    "samples": 4000,
+                    "minSamples": 1000,
+                },
             },
         ],
     ),

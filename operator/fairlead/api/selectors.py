@@ -56,6 +56,9 @@ class LabelSelector(Params):
     match_expressions: Annotated[Listed[Requirement], Field(max_length=6)] = ()
     """Requirements on labels."""
 
+    def __hash__(self) -> int:
+        return hash((frozenset(self.match_labels.items()), self.match_expressions))
+
 
 Labels = Mapping[str, str]
 

@@ -55,6 +55,20 @@ _write: Final = msgspec.json.Encoder().encode
 _UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
 
+def pairs_in(content: Content | None) -> Pairs | None:
+    """Return pairs; None for what is no pairs, and so cannot be read by a rule that learns outcomes."""
+    if content is None or not all(isinstance(one, OutcomeSums) for one in content.values()):
+        return None
+    return content  # type: ignore[return-value]
+
+
+def demands_in(content: Content | None) -> Demands:
+    """Return demands; none for what is no demands."""
+    if content is None or any(isinstance(one, OutcomeSums) for one in content.values()):
+        return NO_DEMANDS
+    return content  # type: ignore[return-value]
+
+
 def read(where: str, data: Mapping[str, str], rv: str) -> Document[Content]:
     """Read the data of a ConfigMap; what a newer version of Fairlead wrote, or what cannot be read, is left alone."""
     text = data.get(PODS) or data.get(PAIRS, "")

@@ -237,6 +237,15 @@ class DemandLearner:
         """Return the published demands."""
         return self.versions.content(0) or NO_DEMANDS
 
+    def take_late(self) -> int:
+        """Return 0: a pod that is older than all that are known changes nothing, whenever it comes."""
+        return 0
+
+    def write_steps(self, _now: int) -> Steps[list[StateWrite]]:
+        """Compute `writes`."""
+        yield
+        return self.writes()
+
     def writes(self) -> list[StateWrite]:
         """Return the write by which everything is published that is pending."""
         if not self.versions.may_write(0):

@@ -5,7 +5,8 @@ A rule is built in three steps, each as seldom as possible: `filter(params)` onc
 give the same verdict, nothing is stored between calls, and nothing raises. A rule that cannot decide returns `Unknown`.
 
 A score may compare the nodes of a call instead: `over(pod, nodes, now, trace)` is asked once a call about all of its
-nodes that are left, and what it returns is never kept.
+nodes that are left, and what it returns is never kept. The nodes also have what it reads of all nodes of the cluster
+together: `nodes.system(read)`.
 
 `now` is a fact like any other: a rule that uses it declares `Reads(now=True)` and returns with the verdict `until`: the
 earliest moment after `now` at which the verdict may change although no other fact does. Without `until` a verdict holds
@@ -24,6 +25,7 @@ from msgspec import Struct
 from fairlead.grants.device_usage import PodGrant, RequestingPod
 from fairlead.grants.entry import GrantedDevice
 from fairlead.learned.pair import LearnedOutcomes
+from fairlead.strategies.compared_nodes import ComparedNodes
 from fairlead.strategies.facts import (
     Amounts,
     ControllerRef,
@@ -39,14 +41,17 @@ from fairlead.strategies.facts import (
     Unknown,
     UnmeasuredPods,
 )
+from fairlead.strategies.node_system import NodeSystem
 from fairlead.strategies.reads import (
     ANNOTATIONS,
     CONDITIONS,
     LABELS,
+    DemandsRead,
     OutcomesRead,
     Path,
     PodsRead,
     Reads,
+    SystemRead,
     TypeOf,
     usual_type,
 )
@@ -58,6 +63,7 @@ __all__ = [
     "LABELS",
     "PASS",
     "Amounts",
+    "ComparedNodes",
     "CompiledFilter",
     "CompiledScore",
     "CompiledShare",
@@ -65,6 +71,7 @@ __all__ = [
     "CompiledTexts",
     "ControllerRef",
     "Decide",
+    "DemandsRead",
     "Filter",
     "GrantedDevice",
     "LearnedOutcomes",
@@ -72,6 +79,7 @@ __all__ = [
     "NodeFacts",
     "NodeFilter",
     "NodeScorer",
+    "NodeSystem",
     "NodesScorer",
     "Nominated",
     "Normalize",
@@ -91,6 +99,7 @@ __all__ = [
     "Score",
     "Stamped",
     "Strategy",
+    "SystemRead",
     "Timed",
     "Trace",
     "TypeOf",
@@ -171,7 +180,9 @@ class NodeScorer(Protocol[_Node]):
 class NodesScorer(Protocol[_Pod, _Node]):
     """Score that compares the nodes of a call."""
 
-    def __call__(self, pod: _Pod, nodes: Sequence[_Node], now: int, trace: Trace | None = None, /) -> Sequence[Value]:
+    def __call__(
+        self, pod: _Pod, nodes: ComparedNodes[_Node], now: int, trace: Trace | None = None, /
+    ) -> Sequence[Value]:
         """Rate nodes, in their order. What it notes of one node is `trace.item(node.name, ...)`."""
 
 

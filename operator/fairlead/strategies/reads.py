@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.selectors import LabelSelector
 from fairlead.strategies.facts import ControllerRef, PodFacts, PodOnNode, Unknown
 
 Path = tuple[str, ...]
@@ -85,6 +86,45 @@ UnmeasuredRead = tuple[str, int]
 """Name of an entry of `data`, and the lag in seconds before its time from which placements are not in it yet."""
 
 
+class SystemRead(Struct, frozen=True):
+    """System that a rule reads: the nodes that are selected, Ready and not cordoned, and have all of some resources.
+
+    A node that has no condition Ready, as in a file written by hand, counts as ready.
+    """
+
+    resources: tuple[str, ...]
+    """At least one. Of the first, the prime one, the shares of the nodes are kept in order, too."""
+    selector: LabelSelector | None = None
+    """Selector of the nodes; None: all."""
+
+    @property
+    def of_node(self) -> "Reads":
+        """Return the facts of a node that decide whether it belongs to the system, and with which amounts."""
+        keys = set[str]()
+        if self.selector is not None:
+            keys = {*self.selector.match_labels, *(one.key for one in self.selector.match_expressions)}
+        amounts = frozenset(self.resources)
+        return Reads(
+            node=frozenset({(*CONDITIONS, "Ready"), ("spec", "unschedulable"), *((*LABELS, key) for key in keys)}),
+            requested=amounts,
+            allocatable=amounts,
+        )
+
+
+class DemandsRead(Struct, frozen=True):
+    """Requests of pods that a rule reads: those of the newest pods that its policy matches, each at least a floor."""
+
+    resources: tuple[str, ...]
+    samples: int
+    floors: tuple[float, ...]
+    """One for each resource."""
+
+    @property
+    def meaning(self) -> str:
+        """Return a hash of what gives the numbers of a state their meaning; a state with another one is not used."""
+        return hashlib.sha256(json.dumps(["demands", self.resources]).encode()).hexdigest()[:_MEANING]
+
+
 class NodeChange(Struct, frozen=True):
     """Change of one node."""
 
@@ -127,6 +167,10 @@ class Reads(Struct, frozen=True):
     """Pods of which the rule reads when they were placed."""
     devices: frozenset[str] = frozenset()
     """Resources of which the rule reads who has, asks for or waits for how much of which device."""
+    system: frozenset[SystemRead] = frozenset()
+    """Systems that a score with `over` reads..."""
+    demands: frozenset[DemandsRead] = frozenset()
+    """...and learned requests."""
     learned: frozenset[OutcomesRead] = frozenset()
     """Outcomes that the rule learns, and reads; a rule may learn one kind of them."""
     now: bool = False
@@ -159,7 +203,7 @@ class Reads(Struct, frozen=True):
     def of_pods(self) -> bool:
         """True if evicting pods from the node can change the verdict."""
         read = self.pods or self.free or self.requested or self.limits or self.unmeasured or self.placements
-        return bool(read or self.devices)
+        return bool(read or self.devices or self.system)
 
 
 def union(several: Iterable[Reads]) -> Reads:

@@ -96,8 +96,26 @@ def _of_list(most: int | None, sample: Json, path: Path, here: list[object]) -> 
     assert most is not None, f"the list {path} has no largest length"
     assert most <= 64, f"the list {path} may be {most} long"
     for size, fits in ((most, True), (most + 1, False)):
-        made = [_distinct(copy.deepcopy(here[0]), f"{path[-1]}{index}".lower()) for index in range(size)]
-        yield Edge(f"{size} items", path, _put(sample, path, made), fits=fits)
+        made = [_distinct(copy.deepcopy(here[0]), name) for name in _names(sample, path, here[0], size)]
+        edge = _put(sample, path, made)
+        rivals = (_renamed(edge, here[0], made[0]),) if isinstance(here[0], str) else ()
+        yield Edge(f"{size} items", path, edge, fits=fits, rivals=rivals)
+
+
+def _names(sample: Json, path: Path, item: object, size: int) -> list[str]:
+    """Different names, first those of a list of the sample that has the item's: it may have to be listed there."""
+    name = item.get("name") if isinstance(item, dict) else None
+    listed = next((one for one in sample.values() if isinstance(one, list) and name in one), [])
+    return [*listed, *(f"{path[-1]}{index}".lower() for index in range(size))][:size]
+
+
+def _renamed(sample: Any, old: object, new: object) -> Any:
+    """The sample with a name changed wherever it stands."""
+    if isinstance(sample, dict):
+        return {key: _renamed(value, old, new) for key, value in sample.items()}
+    if isinstance(sample, list):
+        return [_renamed(value, old, new) for value in sample]
+    return new if sample == old else sample
 
 
 def _distinct(item: object, name: str) -> object:
@@ -110,7 +128,11 @@ def _of_string(metadata: list[object], sample: Json, path: Path) -> Iterator[Edg
     most, least = _bound(metadata, MaxLen), _bound(metadata, MinLen)
     assert most is not None, f"the string {path} has no largest length"
     shaped = any(isinstance(one, Shape) for one in metadata)
-    at = [_put(sample, path, text) for text in ("a" * most, f"{'a' * (most - 2)}/a")]
+    here: Any = sample
+    for step in path:
+        here = here[step]
+    texts = ("a" * most, f"{'a' * (most - 2)}/a")
+    at = [*(_put(sample, path, text) for text in texts), *(_renamed(sample, here, text) for text in texts)]
     yield Edge(f"{most} characters", path, at[0], fits=True, rivals=tuple(at[1:]))
     yield Edge(f"{most + 1} characters", path, _put(sample, path, "a" * (most + 1)), fits=False)
     if least:

@@ -24,6 +24,7 @@ from fairlead.strategies.contract import (
 from support.strategies.facts import Notes
 from support.strategies.generated import Scene
 from support.strategies.samples import SHARES
+from support.strategies.systems import compared
 from support.strategies.watched import WatchedNode, WatchedPod
 
 
@@ -44,7 +45,8 @@ def keeps_contract(use: Use[Any], params: Params, scene: Scene) -> None:
 
 def _ask(rule: Filter | Score, pod: PodFacts, node: NodeFacts, now: int, trace: Notes | None = None) -> Verdict | Value:
     if not isinstance(rule, CompiledFilter) and rule.over is not None:
-        (found,) = rule.over(pod, [node], now, trace)
+        fact = node.node if isinstance(node, WatchedNode) else node
+        (found,) = rule.over(pod, compared([node], [fact], rule.reads), now, trace)
         return found
     return rule.for_pod(pod)(node, now, trace)
 
@@ -111,13 +113,14 @@ def _over(rule: Filter | Score, scene: Scene) -> None:
     if isinstance(rule, CompiledFilter) or rule.over is None:
         return
     nodes = [scene.node, scene.node.without(*scene.leaving), scene.node]
-    found = [*rule.over(scene.pod, nodes, scene.now)]
+    found = [*rule.over(scene.pod, compared(nodes, nodes, rule.reads), scene.now)]
     assert len(found) == len(nodes), f"{len(found)} answers about {len(nodes)} nodes"
     for one in found:
         _sound(rule, one)
         assert isinstance(one, Unknown) or 0 <= _timeless(one) <= 100, f"the score {one} is not on a scale of 100"  # type: ignore[operator]
     assert found[0] == found[2], "equal nodes got other scores"
-    assert [*rule.over(scene.pod, nodes[::-1], scene.now)] == found[::-1], "in another order it gave other scores"
-    watched = [_watched(node, rule) for node in nodes]
+    turned = compared(nodes[::-1], nodes[::-1], rule.reads)
+    assert [*rule.over(scene.pod, turned, scene.now)] == found[::-1], "in another order it gave other scores"
+    watched = compared([_watched(node, rule) for node in nodes], nodes, rule.reads)
     assert [*rule.over(WatchedPod(scene.pod, rule.reads), watched, scene.now)] == found, "it reads what it does not say"
-    assert not rule.over(scene.pod, [], scene.now), "it rates nodes that are not there"
+    assert not rule.over(scene.pod, compared([], [], rule.reads), scene.now), "it rates nodes that are not there"

@@ -105,6 +105,26 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"conditions": [{"type": "NetworkReady", "status": "False"}], "labels": [{"key": "warm"}]},
         {"labels": [{"key": "warm"}], "annotations": [{"key": "checked"}], "choose": {"podAnnotation": "needs"}},
     ],
+    "pigeon score": [
+        {
+            "objective": "Adaptive",
+            "resources": ["cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu"],
+            "system": {
+                "matchLabels": {"pool": "batch"},
+                "matchExpressions": [{"key": "retired", "operator": "NotIn", "values": ["yes"]}],
+            },
+            "floors": [{"name": "cpu", "quantity": "10m"}],
+            "samples": 4000,
+            "minSamples": 10,
+        },
+        {},
+        {"objective": "Balance"},
+        {"objective": "Balance", "resources": ["memory"], "system": {}},
+        {"objective": "Consolidate", "floors": [{"name": "memory", "quantity": "16Mi"}]},
+        {"objective": "Consolidate", "resources": ["cpu"]},
+        {"resources": ["cpu"], "samples": 2},
+        {"samples": 13, "minSamples": 13},
+    ],
     "telemetry filter": [
         {"rejectWhen": "AllOf", "rules": [{"value": "heat", "operator": "GreaterThan", "target": 7.1}]},
         {"rules": [{"value": "heat", "operator": "Equals", "target": 0}]},

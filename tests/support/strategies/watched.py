@@ -171,7 +171,7 @@ class WatchedOnNode:
 
 class WatchedNode:
     def __init__(self, node: NodeFacts, reads: Reads) -> None:
-        self._node, self._reads = node, reads
+        self.node, self._reads = node, reads
         self.seen: list[object] = []
         """Values that were handed out and that a trace has to show."""
         self.labels = WatchedMap(node.labels, LABELS, reads.node, self.seen)
@@ -187,18 +187,18 @@ class WatchedNode:
     @property
     def name(self) -> str:
         allow(("metadata", "name"), self._reads.node)
-        return self._node.name
+        return self.node.name
 
     @property
     def uid(self) -> str:
         allow(("metadata", "uid"), self._reads.node)
-        return self._node.uid
+        return self.node.uid
 
     @property
     def learned(self) -> LearnedOutcomes | Unknown:
         if not self._reads.learned:
             raise UndeclaredError("read of what was learned is not declared")
-        learned = self._node.learned
+        learned = self.node.learned
         if not isinstance(learned, Unknown):
             self.seen += [learned.type, learned.sums.rewards, learned.sums.weight]
         return learned
@@ -209,30 +209,30 @@ class WatchedNode:
     @property
     def created(self) -> int | None:
         allow(("metadata", "creationTimestamp"), self._reads.node)
-        self.seen.append(self._node.created)
-        return self._node.created
+        self.seen.append(self.node.created)
+        return self.node.created
 
     @property
     def pods(self) -> Sequence[PodOnNode]:
         if not self._reads.pods:
             raise UndeclaredError("read of pods is not declared")
-        return [self._watched(pod) for pod in self._node.pods]
+        return [self._watched(pod) for pod in self.node.pods]
 
     def controlled(self, namespace: str, controller: ControllerRef) -> Sequence[PodOnNode]:
         wanted = PodsRead(namespace, controller)
         if not self._reads.pods & {wanted, PodsRead(namespace), PodsRead(None, controller), PodsRead()}:
             raise UndeclaredError(f"read of {wanted} is not declared")
-        return [self._watched(pod) for pod in self._node.controlled(namespace, controller)]
+        return [self._watched(pod) for pod in self.node.controlled(namespace, controller)]
 
     def condition(self, kind: str) -> NodeCondition | None:
         allow((*CONDITIONS, kind), self._reads.node)
-        found = self._node.condition(kind)
+        found = self.node.condition(kind)
         self.seen.append(found and found.status)
         return found
 
     def since(self, where: Stamped, key: str, value: str | None) -> int | None:
         allow((*(LABELS if where == "labels" else ANNOTATIONS), key), self._reads.node)
-        found = self._node.since(where, key, value)
+        found = self.node.since(where, key, value)
         if found is not None:
             self.seen.append(found)
         return found
@@ -240,7 +240,7 @@ class WatchedNode:
     def data(self, name: str) -> float | Unknown:
         if not self._reads.data & {name, EVERY}:
             raise UndeclaredError(f"read of data {name} is not declared")
-        found = self._node.data(name)
+        found = self.node.data(name)
         if not isinstance(found, Unknown):
             self.seen.append(found)
         return found
@@ -248,12 +248,12 @@ class WatchedNode:
     def unmeasured(self, name: str, lag_s: int) -> UnmeasuredPods:
         if (name, lag_s) not in self._reads.unmeasured:
             raise UndeclaredError(f"read of what is unmeasured for data {name} is not declared")
-        return self._node.unmeasured(name, lag_s)
+        return self.node.unmeasured(name, lag_s)
 
     def placed(self, after: int) -> Sequence[RecentPlacement]:
         if not self._reads.placements:
             raise UndeclaredError("read of placements is not declared")
-        reads, found = self._reads.placements, self._node.placed(after)
+        reads, found = self._reads.placements, self.node.placed(after)
         self.seen.append(len(found))
         return [
             RecentPlacement(
@@ -265,20 +265,20 @@ class WatchedNode:
     @property
     def granted(self) -> Sequence[PodGrant]:
         of_devices(EVERY, self._reads.devices)
-        return self._node.granted
+        return self.node.granted
 
     @property
     def nominated(self) -> Sequence[Nominated]:
         of_devices(EVERY, self._reads.devices)
-        return self._node.nominated
+        return self.node.nominated
 
     def pods_requesting(self, resource: str) -> Sequence[RequestingPod]:
         of_devices(resource, self._reads.devices)
-        return self._node.pods_requesting(resource)
+        return self.node.pods_requesting(resource)
 
     def unhealthy(self, namespace: str, prefix: str, key: str) -> str | Unknown:
         of_devices(EVERY, self._reads.devices)
-        return self._node.unhealthy(namespace, prefix, key)
+        return self.node.unhealthy(namespace, prefix, key)
 
     def _watched(self, pod: PodOnNode) -> WatchedOnNode:
         return WatchedOnNode(pod, covered=any(read.covers(pod) for read in self._reads.pods))

@@ -24,6 +24,7 @@ _SAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("spread", "filter"): [{"label": "app", "max": 2}, {"label": "app"}],
     ("spread", "score"): [{"label": "app"}],
     ("headroom", "score"): [{"of": "cpu"}, {"of": "example.com/gpu"}],
+    ("emptier", "score"): [{"of": "cpu"}, {"of": "example.com/gpu"}],
 }
 
 

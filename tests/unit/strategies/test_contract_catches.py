@@ -10,12 +10,15 @@ from hypothesis import Phase, given, settings
 from fairlead.api.params import Params
 from fairlead.strategies.contract import (
     PASS,
+    ComparedNodes,
+    DemandsRead,
     Filter,
     Pass,
     PodsRead,
     Reads,
     Reject,
     Score,
+    SystemRead,
     Timed,
     Trace,
     Unknown,
@@ -47,6 +50,22 @@ def filters(one: Callable[..., Any], *, resolvable: bool = False, **reads: Any) 
 
 def scores(one: Callable[..., Any], **reads: Any) -> Use[Score]:
     return Use(Nothing, lambda _: Score(reads=Reads(**reads), for_pod=lambda _pod: one))
+
+
+def compares(over: Callable[..., Any], **reads: Any) -> Use[Score]:
+    return Use(Nothing, lambda _: Score(reads=Reads(**reads), over=over, scale="word"))
+
+
+def _by_system(_pod: Any, nodes: ComparedNodes[Any], _now: int, _trace: Trace | None = None) -> list[float]:
+    mean = nodes.system(_SYSTEM).sums.figures.mean[0]
+    return [100.0 * min(mean, 1.0)] * len(nodes)
+
+
+def _by_demands(_pod: Any, nodes: ComparedNodes[Any], _now: int, _trace: Trace | None = None) -> list[float]:
+    return [min(100.0, nodes.demands(_DEMANDS).mean[0])] * len(nodes)
+
+
+_SYSTEM, _DEMANDS = SystemRead(("cpu",)), DemandsRead(("cpu",), 10, (0.0,))
 
 
 def some_scenes() -> list[Scene]:
@@ -90,6 +109,8 @@ _GOOD = {
         resolvable=True, pods=_PODS),
     "a score by the clock": scores(
         lambda _node, now, _trace=None: Timed(1.0, NOW) if now < NOW else 2.0, now=True),
+    "a score by a system": compares(_by_system, system=frozenset({_SYSTEM})),
+    "a score by learned requests": compares(_by_demands, demands=frozenset({_DEMANDS})),
     "a score that cannot decide": scores(lambda _node, _now, _trace=None: Unknown("all", "is lost")),
 }  # fmt: skip
 
@@ -140,6 +161,12 @@ _BROKEN = {
         filters(lambda node, _now, _trace=None: PASS if len(node.pods) else _NO, resolvable=True, pods=_PODS),
         "fewer pods"),
     "its score is not a number": (scores(lambda _node, _now, _trace=None: float("nan")), "not finite"),
+    "it reads a system that is not declared": (compares(_by_system), "is not declared"),
+    "it reads another system than declared": (
+        compares(_by_system, system=frozenset({SystemRead(("memory",))})), "is not declared"),
+    "it reads learned requests that are not declared": (compares(_by_demands), "is not declared"),
+    "its score depends on the order": (
+        compares(lambda _pod, nodes, _now, _trace=None: [float(at) for at, _ in enumerate(nodes)]), "other scores"),
     "its score is a verdict": (scores(lambda _node, _now, _trace=None: PASS), "a score answered"),
     "its verdict is a score": (filters(lambda _node, _now, _trace=None: 1.0), "a filter answered"),
 }  # fmt: skip

@@ -34,3 +34,12 @@ _CASES: dict[str, tuple[dict[str, Any], dict[str, str], bool]] = {
 @pytest.mark.parametrize(("selector", "labels", "want"), _CASES.values(), ids=_CASES)
 def test_a_selector(selector: dict[str, Any], labels: dict[str, str], want: bool) -> None:
     assert compile_selector(LabelSelector.model_validate(selector))(labels) is want
+
+
+def test_equal_selectors_are_one_key() -> None:
+    one, other = (
+        LabelSelector.model_validate({"matchLabels": labels, **where("In", "1")})
+        for labels in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
+    )
+    assert (one == other, hash(one) == hash(other)) == (True, True)
+    assert len({one, LabelSelector.model_validate({"matchLabels": {"a": "1"}})}) == 2

@@ -4,8 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.selectors import LabelSelector
 from fairlead.strategies.contract import ControllerRef
-from fairlead.strategies.reads import ANNOTATIONS, CONDITIONS, EVERY, LABELS, NodeChange, Path, PodsRead, Reads, union
+from fairlead.strategies.reads import (
+    ANNOTATIONS,
+    CONDITIONS,
+    EVERY,
+    LABELS,
+    NodeChange,
+    Path,
+    PodsRead,
+    Reads,
+    SystemRead,
+    union,
+)
 from support.strategies.facts import OnNode
 
 _GPU: Path = (*LABELS, "gpu")
@@ -64,6 +76,31 @@ def test_a_rule_is_affected_by(reads: Reads, change: NodeChange, want: bool) -> 
     assert reads.affected_by(change) is want
 
 
+_SYSTEM = SystemRead(
+    ("cpu", "memory"),
+    LabelSelector.model_validate(
+        {"matchLabels": {"pool": "a"}, "matchExpressions": [{"key": "old", "operator": "DoesNotExist"}]}
+    ),
+)
+_OF_NODE = {
+    "what is requested": (NodeChange(requested=names("memory")), True),
+    "what is allocatable": (NodeChange(allocatable=names("cpu")), True),
+    "another resource": (NodeChange(requested=names("pods"), allocatable=names("pods")), False),
+    "a label of the selector": (NodeChange(node=node((*LABELS, "pool"))), True),
+    "a label of its expressions": (NodeChange(node=node((*LABELS, "old"))), True),
+    "another label": (NodeChange(node=node(_GPU)), False),
+    "its condition Ready": (NodeChange(node=node((*CONDITIONS, "Ready", "status"))), True),
+    "another condition": (NodeChange(node=node((*CONDITIONS, "Sick"))), False),
+    "whether it is cordoned": (NodeChange(node=node(("spec", "unschedulable"))), True),
+    "its spec": (NodeChange(node=node(("spec",))), True),
+}
+
+
+@pytest.mark.parametrize(("change", "want"), _OF_NODE.values(), ids=_OF_NODE)
+def test_a_system_is_affected_by(change: NodeChange, want: bool) -> None:
+    assert _SYSTEM.of_node.affected_by(change) is want
+
+
 def test_what_depends_on_the_pod_and_on_pods() -> None:
     assert not Reads(node=node(_GPU), now=True, data=names("load")).of_pod
     assert all(one.of_pod for one in (Reads(pod=node(_GPU)), Reads(namespace=node(_GPU)), Reads(request=names("cpu"))))
@@ -71,6 +108,7 @@ def test_what_depends_on_the_pod_and_on_pods() -> None:
     assert Reads(pods=frozenset({PodsRead()})).of_pods
     assert Reads(free=names("cpu")).of_pods
     assert Reads(requested=names("cpu")).of_pods
+    assert Reads(system=frozenset({SystemRead(("cpu",))})).of_pods
 
 
 _paths = st.frozensets(st.lists(st.sampled_from("ab"), max_size=3).map(tuple), max_size=3)

@@ -272,6 +272,8 @@ class _Compiler:
         amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
         amounts += [self._named(("data", name)) for name in reads.data]
         amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.unmeasured]
+        amounts += [f"system.{name}" for read in reads.system for name in read.resources]
+        amounts += [f"learned requests.{name}" for read in reads.demands for name in read.resources]
         amounts += ["learned outcomes" for _ in reads.learned]
         others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
         return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))

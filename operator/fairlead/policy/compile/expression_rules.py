@@ -18,6 +18,7 @@ from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, i
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.policy.views.policy_data import MissingDataError
+from fairlead.strategies.compared_nodes import ComparedNodes
 from fairlead.strategies.contract import (
     PASS,
     CompiledFilter,
@@ -67,8 +68,6 @@ def with_values(error: Exception) -> str:
 
 def bind_rule(rule: Filter | Score, pod: Any, name: str) -> Callable[..., Any]:
     """Return a rule for one pod; if that raises, one that returns the error for every node."""
-    if isinstance(rule, CompiledScore) and rule.over is not None:
-        return lambda node, now, trace=None: values_over(rule, pod, name, [node], now, trace)[0]
     try:
         return rule.for_pod(pod)
     except RAISED as error:
@@ -86,7 +85,7 @@ def verdict_of(rule: Filter | Score, pod: Any, name: str, node: Any, now: int, t
 
 
 def values_over(
-    score: Score, pod: Any, name: str, nodes: Sequence[Any], now: int, trace: Trace | None = None
+    score: Score, pod: Any, name: str, nodes: ComparedNodes[Any], now: int, trace: Trace | None = None
 ) -> Sequence[Any]:
     """Return the values of nodes by a score that compares them; if that raises, the error for each of them."""
     try:

@@ -13,7 +13,7 @@ from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.strategies.contract import CompiledShare, Filter, Normalize, Reject, Score, Verdict
 from fairlead.strategies.devices.record import recorded_in
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import ANNOTATIONS, OutcomesRead, Reads, union
+from fairlead.strategies.reads import ANNOTATIONS, DemandsRead, OutcomesRead, Reads, union
 
 RuleKind = Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
 
@@ -153,6 +153,11 @@ class CompiledPolicy:
         reads = [(rule.name, rule.filter.reads) for rule in self.filters]
         reads += [(rule.name, rule.score.reads) for rule in self.scores]
         return [(name, outcomes) for name, one in reads for outcomes in one.learned]
+
+    @property
+    def demanding(self) -> list[tuple[str, DemandsRead]]:
+        """Return the requests of pods that its rules learn, each with the name of the rule."""
+        return [(rule.name, demands) for rule in self.scores for demands in rule.score.reads.demands]
 
     @property
     def enforced(self) -> bool:

@@ -1,7 +1,7 @@
 """Scores that compare the nodes of a call: asked once about all of them, and never kept."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ from fairlead.policy.compile.model import CompiledPolicy, ScoreRule
 from fairlead.policy.evaluate.columns import NAN, View
 from fairlead.policy.evaluate.deadline import Clock, Spent, TooSlowError
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.nodes.compared_views import compared_views, follow, kept_system
+from fairlead.policy.nodes.kept_system import KeptSystem
 from fairlead.policy.nodes.learned_facts import seen_by
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
@@ -26,32 +28,42 @@ class ComparedScore:
     nodes: Nodes
     tally: RuleErrorTally
     view: View
+    systems: Sequence[KeptSystem]
+    """Systems that it reads."""
 
     @classmethod
     def of(
         cls, policy: CompiledPolicy, rule: ScoreRule, pod: PodView, nodes: Nodes, tally: RuleErrorTally
     ) -> "ComparedScore":
         """Return the score of a policy about these nodes for a class of pods."""
-        return cls(policy, rule, nodes, tally, seen_by(nodes, policy, rule.name, rule.score.reads, pod))
+        reads = rule.score.reads
+        systems = [kept_system(nodes, read) for read in reads.system]
+        return cls(policy, rule, nodes, tally, seen_by(nodes, policy, rule.name, reads, pod), systems)
+
+    def follow(self, clock: Clock, deadline_ns: int) -> bool:
+        """Bring the systems up to date; report whether that was done by the deadline. The next call goes on there."""
+        return follow_all(self.nodes, self.systems, clock, deadline_ns)
 
     def values(self, pod: PodView, names: Sequence[str], now: int) -> list[float]:
         """Return the values of the nodes; NaN where there is none."""
-        found, slots = [NAN] * len(names), self.nodes.slots
-        places, views = list[int](), list[Any]()
-        for at, name in enumerate(names):
-            slot = slots.get(name)
-            view = None if slot is None else self.view(slot, now)
-            if view is not None:
-                places.append(at)
-                views.append(view)
+        slots, view = self.nodes.slots, self.view
+        known = [slots[name] for name in names if name in slots]
+        views: list[Any] = [view(slot, now) for slot in known]
         policy, rule = self.policy.name, self.rule
+        nodes = compared_views(views, known, self.nodes, self.policy.uid or policy, rule.name)
         self.tally.count_evaluations(policy, rule.name, len(views))
-        for at, value in zip(places, values_over(rule.score, pod, rule.name, views, now), strict=True):
-            if isinstance(value, Unknown):
-                self.tally.count_error(policy, rule.name, value)
-            else:
-                found[at] = float(value.value if isinstance(value, Timed) else value)
-        return found
+        values = values_over(rule.score, pod, rule.name, nodes, now)
+        numbers = [value if value.__class__ is float else self._number(value) for value in values]
+        if len(numbers) == len(names):
+            return numbers
+        each = iter(numbers)
+        return [next(each) if name in slots else NAN for name in names]
+
+    def _number(self, value: Any) -> float:
+        if isinstance(value, Unknown):
+            self.tally.count_error(self.policy.name, self.rule.name, value)
+            return NAN
+        return float(value.value if isinstance(value, Timed) else value)
 
 
 def compared_scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[ComparedScore]:
@@ -72,8 +84,24 @@ def compare(
     took = Counter(spent)
     for each in scores:
         before = clock()
-        yield each.values(pod, names, now), each.rule.normalize, each.rule.weight
+        is_followed = each.follow(clock, deadline_ns)
+        if is_followed:
+            yield each.values(pod, names, now), each.rule.normalize, each.rule.weight
         after = clock()
         took[each.policy.name] += after - before
-        if after > deadline_ns:
+        if after > deadline_ns or not is_followed:
             raise TooSlowError(took)
+
+
+def systems_of(policies: Iterable[CompiledPolicy], nodes: Nodes) -> list[KeptSystem]:
+    """Return the systems that the rules of the enforced policies read."""
+    return [kept_system(nodes, read) for policy in policies if policy.enforced for read in policy.reads.system]
+
+
+def follow_all(nodes: Nodes, systems: Iterable[KeptSystem], clock: Clock, deadline_ns: int) -> bool:
+    """Bring systems up to date; report whether that was done by the deadline."""
+    for kept in systems:
+        for _ in follow(nodes, kept):
+            if clock() > deadline_ns:
+                return False
+    return True

@@ -30,6 +30,7 @@ from fairlead.policy.explain.explanation import (
 from fairlead.policy.explain.trace_steps import RAISED_STEP, EngineTrace, steps
 from fairlead.policy.explain.units import unit_of
 from fairlead.policy.nodes.annotated_values import with_data
+from fairlead.policy.nodes.compared_views import compared_views
 from fairlead.policy.nodes.learned_facts import with_learned
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, InternalRuleError, RuleError, error_with_place
@@ -78,7 +79,7 @@ def explain_compared(pod: PodView, matched: Sequence[Matched], nodes: Nodes, lef
                 seen = [with_data(view, policy.data, now, nodes) for view in views]
                 seen = [with_learned(view, nodes, policy, rule.name, reads, pod) for view in seen]
                 notes = StrategyTrace()
-                values = values_over(rule.score, pod, rule.name, seen, now, notes)
+                values = _compared(policy, rule, pod, seen, nodes, now, notes)
                 of_nodes = dict(notes.items)
                 found[policy.name, rule.name] = {
                     view.name: _scored(policy.name, rule, value, {**notes.values, **of_nodes.get(view.name, {})})
@@ -146,7 +147,7 @@ def explain_scores(
             facts = [
                 None if view is None else with_learned(view, nodes, policy, rule.name, reads, pod) for view in seen
             ]
-            verdicts = _verdicts(rule, pod, facts, now)
+            verdicts = _verdicts(policy, rule, pod, facts, nodes, now)
             values = [_number(value) for value in verdicts]
             scores = normalize_scores(values, rule.normalize)
             points = [0.0] * len(names) if scores is None else weigh(scores, rule.weight)
@@ -158,11 +159,27 @@ def explain_scores(
     return [NodeScored(*each) for each in zip(names, totals, on_the_wire(totals), rows, strict=True)]
 
 
-def _verdicts(rule: ScoreRule, pod: PodView, seen: Sequence[NodeView | None], now: int) -> list[Value]:
+def _verdicts(
+    policy: CompiledPolicy, rule: ScoreRule, pod: PodView, seen: Sequence[NodeView | None], nodes: Nodes, now: int
+) -> list[Value]:
     if rule.compares:
-        known = iter(values_over(rule.score, pod, rule.name, [view for view in seen if view is not None], now))
+        known = iter(_compared(policy, rule, pod, [view for view in seen if view is not None], nodes, now))
         return [_NOT_KNOWN if view is None else next(known) for view in seen]
     return [_NOT_KNOWN if view is None else verdict_of(rule.score, pod, rule.name, view, now) for view in seen]
+
+
+def _compared(
+    policy: CompiledPolicy,
+    rule: ScoreRule,
+    pod: PodView,
+    views: Sequence[NodeView],
+    nodes: Nodes,
+    now: int,
+    notes: StrategyTrace | None = None,
+) -> Sequence[Value]:
+    slots = [nodes.slots[view.name] for view in views]
+    compared = compared_views(views, slots, nodes, policy.uid or policy.name, rule.name)
+    return values_over(rule.score, pod, rule.name, compared, now, notes)
 
 
 def changes_of(

@@ -15,13 +15,14 @@ from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
 from fairlead.learned.pair import node_key
 from fairlead.learned.pairs import Pairs
+from fairlead.policy.nodes.kept_system import KeptSystem, LearnedDemands, nothing_learned
 from fairlead.policy.nodes.learned_tables import LearnedTables, TableOfRule
 from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
 from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
-from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads
+from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _READ_MAX: Final = 4096
@@ -49,6 +50,9 @@ class Nodes:
     start: int = 0  # position of the journal's first entry
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
+    systems: "WeakValueDictionary[SystemRead, KeptSystem]" = field(default_factory=WeakValueDictionary)
+    """Systems that some rule reads."""
+    learned_demands: LearnedDemands = nothing_learned
     learned: LearnedTables = field(default_factory=LearnedTables)
     _created: "array[int]" = field(default_factory=lambda: array("q"))
     _joined: set[str] = field(default_factory=set)
@@ -59,6 +63,11 @@ class Nodes:
     """Fields that include one of these."""
     _with_data: "WeakValueDictionary[tuple[object, ...], NodesWithData]" = field(default_factory=WeakValueDictionary)
     """Views that some rule uses, by the policy, its entries and their tables."""
+
+    @property
+    def home(self) -> "Nodes":
+        """Return the nodes of the cluster, of which systems are."""
+        return self
 
     @property
     def head(self) -> int:
@@ -196,12 +205,16 @@ class Nodes:
         found = self.measurements.entries(entries)
         if not found:
             return view
-        return view.with_data(measured(found, view.data, self._measured_slot(view), view, now))
+        return view.with_data(measured(found, view.data, self.home_slot(view), view, now))
 
     def view_of(self, name: str) -> NodeView | None:
         """Return the node of a name, without data; None if it is unknown."""
         slot = self.slots.get(name)
         return None if slot is None else self.views[slot]
+
+    def home_slot(self, view: NodeView) -> int:
+        """Return the slot that a node has in the cluster, also in the tables of measured values; -1 if it has none."""
+        return self.slots.get(view.name, -1)
 
     def since(self, position: int) -> Iterator[JournalEntry | Published] | None:
         """Return the journal's entries from a position on; None if some of these are dropped already."""
@@ -223,10 +236,6 @@ class Nodes:
         self.measurements.clear(slot)
         self._joined.add(name)
 
-    def _measured_slot(self, view: NodeView) -> int:
-        """Return the slot of a node in the tables of measured values; -1 if nothing measures it."""
-        return self.slots.get(view.name, -1)
-
     def _note(self, entry: JournalEntry | Published) -> None:
         self.journal.append(entry)
         if len(self.journal) > self.limit:
@@ -241,8 +250,15 @@ class RequestNodes(Nodes):
     __slots__ = ("_cluster",)
 
     def __init__(self, cluster: Nodes) -> None:
-        super().__init__(measurements=cluster.measurements, learned=cluster.learned)
+        super().__init__(
+            measurements=cluster.measurements, learned=cluster.learned, learned_demands=cluster.learned_demands
+        )
         self._cluster = cluster
+
+    @property
+    def home(self) -> Nodes:
+        """Return the nodes of the cluster."""
+        return self._cluster.home
 
     def expire(self, now: int) -> None:
         """Change nothing: a request is of one moment."""
@@ -260,14 +276,15 @@ class RequestNodes(Nodes):
                 return None
             data = values[slot] if slot < len(values) else None
             data = _NO_DATA if data is None else data
-            return held.with_data(measured(found, data, self._measured_slot(held), held, now) if found else data)
+            return held.with_data(measured(found, data, self.home_slot(held), held, now) if found else data)
 
         return view
 
     def _forget_measured(self, slot: int, name: str) -> None:
         """Forget nothing: its slots are not those of the tables."""
 
-    def _measured_slot(self, view: NodeView) -> int:
+    def home_slot(self, view: NodeView) -> int:
+        """Return the slot that the same node has in the cluster; -1 if the cluster does not have it."""
         slot = self._cluster.slots.get(view.name, -1)
         known = self._cluster.views[slot] if slot >= 0 else None
         return -1 if known is None or known.uid != view.uid else slot

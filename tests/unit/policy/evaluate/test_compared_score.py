@@ -7,7 +7,16 @@ import pytest
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.explain.explainer import NOT_LEFT, explain, explain_compared, explain_scores
-from fairlead.strategies.contract import Reads, Score, Strategy, Timed, Unknown, Use
+from fairlead.strategies.contract import (
+    DemandsRead,
+    Reads,
+    Score,
+    Strategy,
+    SystemRead,
+    Timed,
+    Unknown,
+    Use,
+)
 from fairlead.strategies.guard import StrategyGuard
 from support.policy import INSTALLED, NOW, Clock, Evaluation, faults, node, pod, policy
 from support.policy.comparing import COMPARED, Compared, Counting, Over, comparing
@@ -133,6 +142,20 @@ def test_a_score_is_of_one_kind(fields: dict[str, Any], why: str) -> None:
     for custom in ({"compared": strategy}, StrategyGuard().guard({"compared": strategy})):
         (said,) = faults(CompileOptions(INSTALLED, custom=custom), **RULE).values()
         assert said.startswith(f"the strategy compared failed: TypeError: {why}")
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        Reads(system=frozenset({SystemRead(("cpu",))})),
+        Reads(demands=frozenset({DemandsRead(("cpu",), 10, (0.0,))})),
+    ],
+)
+def test_a_system_is_for_scores_that_compare(reads: Reads) -> None:
+    made = Score(reads=reads, for_pod=lambda _: lambda *_: 1.0)
+    strategy = Strategy(name="compared", score=Use(Compared, lambda _: made))
+    (said,) = faults(CompileOptions(INSTALLED, custom={"compared": strategy}), **RULE).values()
+    assert said.startswith("the strategy compared failed: TypeError: it reads a system or learned requests, which only")
 
 
 def test_a_rule_with_normalize_does_not_compile() -> None:
