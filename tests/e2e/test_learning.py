@@ -14,7 +14,8 @@ from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster
 from testbed.node_config import NODE, POD_IMAGE
 
-SETTLE_S: Final = 10
+SETTLE_S: Final = 30
+"""Longer than a pod takes to start on a busy machine: one that has not started by then is a failure."""
 NEVER_PULLED: Final = "image.invalid/none:1"
 OUTCOMES: Final[dict[str, tuple[float, int]]] = {
     "succeeds": (1.0, 1),
@@ -52,6 +53,7 @@ def pod_of(kind: str, scheduler: str, *arguments: str, **fields: Any) -> Object:
     container |= fields.pop("container", {})
     spec = {"nodeName": NODE, "schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]}
     spec |= {"terminationGracePeriodSeconds": 1} | fields
+    spec = {key: value for key, value in spec.items() if value is not None}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": kind, "labels": {"app": kind}}, "spec": spec}
 
 
@@ -90,7 +92,7 @@ class Scene:
             return holds(seen)
 
         try:
-            wait_for(what, look, timeout_s=90)
+            wait_for(what, look, timeout_s=180)
         except Exception as error:
             error.add_note(f"published is {seen}")
             raise
@@ -105,7 +107,9 @@ def test_what_becomes_of_pods_is_learned_once(replicas: list[Operating], cluster
     scene.make("succeeds", "exit", "0")
     scene.make("runs", "pause")
     scene.make("fails-at-once", "exit", "1")
-    scene.make("fails-late", "get", "http://127.0.0.1:1")  # it tries for 15 s
+    probe = {"tcpSocket": {"port": 1}, "initialDelaySeconds": SETTLE_S + 2, "periodSeconds": 1, "failureThreshold": 1}
+    never_ready = {"readinessProbe": {"tcpSocket": {"port": 1}}}  # else it would have settled before it fails
+    scene.make("fails-late", "sleep", "600", container={"livenessProbe": probe, **never_ready})
     scene.make("is-not-pulled", "pause", container={"image": NEVER_PULLED})
     init = {"name": "beside", "image": POD_IMAGE, "imagePullPolicy": "IfNotPresent", "args": ["exit", "3"]}
     scene.make("init-fails", "sleep", "600", initContainers=[init])
@@ -141,3 +145,24 @@ def test_what_becomes_of_pods_is_learned_once(replicas: list[Operating], cluster
         lambda: time.monotonic() - began > 20 or scene.learned(),
     )
     assert scene.learned() == {}
+
+
+def test_requests_of_pods_that_wait_are_learned(replicas: list[Operating], cluster: Cluster, namespace: str) -> None:
+    rule = {"name": "packs", "pigeon": {"resources": ["cpu"], "samples": 3, "minSamples": 3}}
+    for one in replicas:
+        one.put("packs", scores=[rule])
+    scene = Scene(cluster, namespace)
+    for number, cpu in enumerate(("4", "500m", "1", "2")):  # nobody places them: their scheduler does not run
+        scene.make(f"waits-{number}", "pause", nodeName=None, container={"resources": {"requests": {"cpu": cpu}}})
+
+    def learned() -> list[float] | None:
+        for config_map in cluster.api.items(scene.config_maps, labelSelector=LABEL):
+            state = decode(config_map)
+            assert state is not None
+            demands: Any = state.document.value or {}
+            if len(demands) == 3:
+                return sorted(amounts[0] for amounts in demands.values())
+        return None
+
+    found = wait_for("three requests to be published", learned)
+    assert len({*found} & {4.0, 0.5, 1.0, 2.0}) == 3, "the newest; within a second their UIDs decide"

@@ -212,6 +212,8 @@ class UnplacedSink(_Sink):
         self._schedulers = frozenset(schedulers)
         self._changed = changed
         self.objects: Final = objects
+        self.on_put: Callable[[Any], None] = lambda _: None
+        """Called with each managed pod that is added or updated."""
 
     def set_schedulers(self, schedulers: Iterable[str]) -> bool:
         """Set the managed schedulers; return True if one of them is new, so that pods must be listed again."""
@@ -226,6 +228,7 @@ class UnplacedSink(_Sink):
         if self._is_managed(pod) and not pod.spec.nodeName:
             self.objects[key] = pod
             self._changed(key)
+            self.on_put(pod)
         else:
             self.remove(key)
 

@@ -96,7 +96,7 @@ def _them(entries: Collection[DataEntry]) -> str:
 def _blind(reads: Reads, unread: Collection[ObjectKind]) -> ObjectKind | None:
     if "pods" in unread and reads.of_pods:
         return "pods"
-    if "learned" in unread and reads.learned:
+    if "learned" in unread and (reads.learned or reads.demands):
         return "learned"
     return "namespace" if "namespace" in unread and reads.namespace else None
 

@@ -20,7 +20,7 @@ from policies.good import device_share, policy
 from support.cli.status import SCENES
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
-from support.learned.published import published
+from support.learned.published import published, published_requests
 from support.policy import INSTALLED, MODEL
 from support.simulation.snapshot import Object, listed, node, pod
 from support.simulation.workloads import owned, workload
@@ -89,10 +89,11 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
 
 def _learned(folder: Path) -> Any:
     """Return what a rule has learned of a node that is there."""
-    works = policy(scores=[{"name": "works", "kubeRL": {}}])
+    works = policy(scores=[{"name": "works", "kubeRL": {}}, {"name": "packs", "pigeon": {"resources": ["cpu"]}}])
     (folder / "works.yaml").write_text(yaml.safe_dump(works))
     compiled = compile_policy(parse_policy(works, MODEL), CompileOptions(INSTALLED))
     known = published(compiled, [("ml/train", "u-a", 1.0, 3.0, 1_800_000_000)])
+    known.append(published_requests(compiled, {(1_800_000_000, "u-pod"): (0.5,)}))
     (folder / "known.json").write_text(json.dumps(listed(node("a"), *known)))
     return _run("learned", "--policies", str(folder / "works.yaml"), "--snapshot", str(folder / "known.json"))
 

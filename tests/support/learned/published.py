@@ -3,15 +3,24 @@
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.learned.content import encode_pairs
+from fairlead.learned.content import encode_demands, encode_pairs
+from fairlead.learned.demands import Demands
 from fairlead.learned.pair import OutcomeSums, node_key
 from fairlead.learned.pairs import Key, Meaning, shard_of
 from fairlead.learned.published import config_map, names_of
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.webhook.learning.followed_rules import followed_rules
+from fairlead.webhook.learning.followed_rules import followed_requests, followed_rules
 
 Learned = tuple[str, str, float, float, int]
 """Type, UID of the node, rewards, weights, and the time of the last outcome."""
+
+
+def published_requests(policy: CompiledPolicy, requests: Demands) -> dict[str, Any]:
+    """Return the ConfigMap of the only rule of a policy that learns requests."""
+    (rule,) = followed_requests([policy])
+    one = config_map(rule.rule, names_of(rule.rule, 0)[0], encode_demands(requests, 100).data)
+    one["metadata"] |= {"namespace": "fairlead-system", "uid": "c-requests", "resourceVersion": "9"}
+    return one
 
 
 def published(policy: CompiledPolicy, learned: Iterable[Learned]) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if options.policy and options.policy not in (names := sorted(one.name for one in policies)):
         raise CommandError(f"there is no policy {options.policy}; there are {', '.join(names) or 'none'}")
     wanted = [one for one in policies if options.policy in ("", one.name)]
-    rules = [name for one in wanted for name, _ in one.learning]
+    rules = [name for one in wanted for name, _ in (*one.learning, *one.demanding)]
     if options.rule and options.rule not in rules:
         raise CommandError(f"no rule {options.rule} learns; those that do are {', '.join(sorted(rules)) or 'none'}")
     if cluster.live.unread_learned and rules:

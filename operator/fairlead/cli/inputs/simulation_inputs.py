@@ -279,4 +279,4 @@ def policies_with_devices(policies: Sequence[CompiledPolicy], *_: object) -> Seq
 
 def policies_that_learn(policies: Sequence[CompiledPolicy], *_: object) -> Sequence[CompiledPolicy]:
     """Return the policies that have a rule that learns."""
-    return [one for one in policies if one.learning]
+    return [one for one in policies if one.learning or one.demanding]

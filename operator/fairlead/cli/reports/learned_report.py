@@ -8,6 +8,7 @@ from fairlead.learned.pair import node_key, score, value
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.simulation.simulation import Simulation
+from fairlead.strategies.reads import DemandsRead
 from fairlead.time_units import SECOND_NS
 
 Report: TypeAlias = dict[str, Any]
@@ -43,7 +44,23 @@ def learned_report(policies: Iterable[CompiledPolicy], rule: str, simulation: Si
             entries.sort(key=lambda one: (one["value"], -one["outcomes"], one["type"], one["node"]))
             readable = table is None or table.is_readable
             rules.append({"policy": policy.name, "rule": name, "readable": readable, "pairs": entries})
+        rules += [
+            {
+                "policy": policy.name,
+                "rule": name,
+                "readable": True,
+                "requests": _requests(policy, name, read, simulation),
+            }
+            for name, read in policy.demanding
+            if rule in ("", name)
+        ]
     return {"rules": rules}
+
+
+def _requests(policy: CompiledPolicy, rule: str, read: DemandsRead, simulation: Simulation) -> Report:
+    """Return of how many pods a rule knows the requests, and their means, in base units."""
+    known = simulation.mirror.nodes.learned_demands(policy.uid or policy.name, rule, read)
+    return {"pods": known.number, "mean": dict(zip(read.resources, known.mean, strict=True))}
 
 
 def learned_text(report: Report) -> Iterator[str]:
@@ -54,22 +71,27 @@ def learned_text(report: Report) -> Iterator[str]:
         return
     rows: list[Sequence[str]] = [_COLUMNS]
     for rule in rules:
-        for one in rule["pairs"]:
+        for one in rule.get("pairs", ()):
             outcomes = f"{one['outcomes']:.2f}"
             node = one["node"] or "(gone)"
             age = _age(one["lastOutcomeSeconds"])
             rows.append((rule["policy"], rule["rule"], one["type"], node, str(one["score"]), outcomes, age))
     if len(rows) > 1:
         yield from columns(rows)
-    elif all(rule["readable"] for rule in rules):
+    elif all(rule["readable"] and not rule.get("requests", {}).get("pods") for rule in rules):
         yield _NOTHING
+    for rule in rules:
+        if "requests" in rule:
+            means = ", ".join(f"{name} {mean:g}" for name, mean in rule["requests"]["mean"].items())
+            pods = pluralize(rule["requests"]["pods"], "pod")
+            yield f"{rule['policy']}/{rule['rule']} knows the requests of {pods}, on average {means}"
     for rule in rules:
         if not rule["readable"]:
             yield (
                 f"{rule['policy']}/{rule['rule']} adds nothing: a ConfigMap with what it has learned cannot be read. "
                 "Upgrade Fairlead if a newer version wrote it, or delete it, and the rule learns again"
             )
-    gone = sum(not one["node"] for rule in rules for one in rule["pairs"])
+    gone = sum(not one["node"] for rule in rules for one in rule.get("pairs", ()))
     if gone:
         yield f"{pluralize(gone, 'pair')} of nodes that are gone: they fade, and are forgotten"
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from fairlead.learned.pairs import Meaning
 from fairlead.learned.published import LearningRule
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.policy.nodes.learned_tables import TableOfRule
-from fairlead.strategies.reads import OutcomesRead
+from fairlead.strategies.reads import DemandsRead, OutcomesRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,7 @@ class FollowedRule:
     @property
     def rule(self) -> LearningRule:
         """Return what its published state belongs to."""
-        policy, generation = self.policy, self.policy.generation
-        number = int(generation) if generation.isdecimal() else 0
-        return LearningRule(policy.name, policy.uid, self.table.rule, self.table.meaning, number)
+        return _rule(self.policy, self.table)
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -41,6 +40,42 @@ class FollowedRule:
     def watched(self) -> tuple[object, ...]:
         """Return what decides which pods it learns from, and as what: another value needs a new list."""
         return self.table, self.policy.name, self.policy.match.written
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedRequests:
+    """Rule of a compiled policy that learns the requests of pods."""
+
+    policy: CompiledPolicy
+    table: TableOfRule
+    demands: DemandsRead
+
+    @property
+    def rule(self) -> LearningRule:
+        """Return what its published state belongs to."""
+        return _rule(self.policy, self.table)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Return the labels of its metrics: policy and rule."""
+        return self.policy.name, self.table.rule
+
+
+AnyRule: TypeAlias = FollowedRule | FollowedRequests
+
+
+def _rule(policy: CompiledPolicy, table: TableOfRule) -> LearningRule:
+    number = int(policy.generation) if policy.generation.isdecimal() else 0
+    return LearningRule(policy.name, policy.uid, table.rule, table.meaning, number)
+
+
+def followed_requests(policies: Iterable[CompiledPolicy]) -> list[FollowedRequests]:
+    """Return the rules of these policies that learn the requests of pods."""
+    return [
+        FollowedRequests(policy, TableOfRule(policy.uid or policy.name, name, demands.meaning), demands)
+        for policy in policies
+        for name, demands in policy.demanding
+    ]
 
 
 def followed_rules(policies: Iterable[CompiledPolicy]) -> list[FollowedRule]:

@@ -13,9 +13,16 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.capability import Capability, ReadinessCheck
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
-from fairlead.webhook.learning.followed_rules import FollowedRule, followed_rules
+from fairlead.webhook.learning.followed_rules import (
+    AnyRule,
+    FollowedRequests,
+    FollowedRule,
+    followed_requests,
+    followed_rules,
+)
 from fairlead.webhook.learning.outcome_watch import OutcomeWatch
 from fairlead.webhook.learning.publisher import Publisher
+from fairlead.webhook.learning.request_watch import RequestWatch
 from fairlead.webhook.learning.state_feed import StateFeed, StateSink
 
 
@@ -37,7 +44,8 @@ class Learning(Capability):
         self._observations = Counter(
             "fairlead_learned_observations",
             "Outcomes of pods that the replica that leads has seen, by the outcome: success, late_failure or failure."
-            " Those of a list, which shows again what was counted before, are left out.",
+            " Those of a list, which shows again what was counted before, are left out. Pods whose requests were"
+            " learned have the outcome pod.",
             ("policy", "rule", "outcome"),
         )
         self._publications = Counter(
@@ -57,10 +65,11 @@ class Learning(Capability):
             now,
             self._feed,
             self._publisher,
+            RequestWatch(mirror, now, self._feed, lambda rule: self._observations.add(*rule.labels, "pod")),
             self._count,
             lambda rule, late: self._late.add(*rule.labels, amount=late),
         )
-        self._rules: Sequence[FollowedRule] = ()
+        self._rules: Sequence[AnyRule] = ()
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
@@ -73,7 +82,7 @@ class Learning(Capability):
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         """Follow what these policies learn from now on; return once what they have learned is listed."""
-        rules = followed_rules(policies)
+        rules: Sequence[AnyRule] = [*followed_rules(policies), *followed_requests(policies)]
         await self._feed.follow(rules)
         self._rules = rules
 
@@ -104,7 +113,7 @@ class Learning(Capability):
         metrics.add(self._observations, self._late, self._publications)
         metrics.gauge(
             "fairlead_learned_entries",
-            "Pairs of a type of pods and a node that a rule has learned.",
+            "Pairs of a type of pods and a node that a rule has learned, or pods whose requests it has.",
             "policy",
             "rule",
             ask=lambda: self._of_rules(self._pairs),
@@ -114,7 +123,7 @@ class Learning(Capability):
             "Bytes of what a rule has learned, as it is published.",
             "policy",
             "rule",
-            ask=lambda: self._of_rules(lambda one: sum(state.size for state in self._sink.of_rule(one))),
+            ask=lambda: self._of_rules(lambda one: sum(state.size for state in self._sink.of_rule(one.table))),
         )
         metrics.gauge(
             "fairlead_learned_age_seconds",
@@ -128,10 +137,12 @@ class Learning(Capability):
         outcome = "success" if reward == SUCCESS else "failure" if reward == FAILURE else "late_failure"
         self._observations.add(*rule.labels, outcome)
 
-    def _of_rules(self, ask: Callable[[FollowedRule], float]) -> dict[Labels, float]:
+    def _of_rules(self, ask: Callable[[AnyRule], float]) -> dict[Labels, float]:
         return {one.labels: ask(one) for one in self._rules}
 
-    def _pairs(self, rule: FollowedRule) -> int:
+    def _pairs(self, rule: AnyRule) -> int:
+        if isinstance(rule, FollowedRequests):
+            return self._sink.requests.pods(rule.table)
         table = self._mirror.nodes.learned.tables.get(rule.table)
         return 0 if table is None else table.pairs
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS
@@ -12,13 +12,12 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.learned.learner import PairLearner
 from fairlead.mirror.mirror import Mirror
-from fairlead.webhook.learning.followed_rules import FollowedRule
+from fairlead.policy.nodes.learned_tables import TableOfRule
+from fairlead.webhook.learning.followed_rules import AnyRule, FollowedRequests, FollowedRule
 from fairlead.webhook.learning.outcome_sink import OutcomeSink, watched_pod
-from fairlead.webhook.learning.publisher import Publisher
+from fairlead.webhook.learning.publisher import Learner, Publisher
+from fairlead.webhook.learning.request_watch import RequestWatch
 from fairlead.webhook.learning.state_feed import StateFeed
-
-if TYPE_CHECKING:
-    from fairlead.policy.nodes.learned_tables import TableOfRule
 
 PUBLISH_S: Final = 15.0
 _TICK_S: Final = 1.0
@@ -36,10 +35,15 @@ class OutcomeWatch:
         now: Callable[[], int],
         feed: StateFeed,
         publisher: Publisher,
+        requests: RequestWatch,
         on_outcome: Callable[[FollowedRule, float], None],
         on_late: Callable[[FollowedRule, int], None],
     ) -> None:
-        """`on_late` is called with the number of outcomes that came too late to be counted."""
+        """Take the watch of requests, which runs beside this one.
+
+        `on_late` is called with the number of outcomes that came too late to be counted.
+        """
+        self._requests = requests
         self._client, self._mirror, self._now = client, mirror, now
         self._feed, self._publisher = feed, publisher
         self._on_outcome, self._on_late = on_outcome, on_late
@@ -66,10 +70,10 @@ class OutcomeWatch:
             if self._sinks[name].set_rules(its_rules, self.learners):
                 self._watches.reflectors[name].relist()
 
-    async def run(self, rules: Callable[[], Iterable[FollowedRule]], is_leader: Callable[[], bool]) -> None:
+    async def run(self, rules: Callable[[], Iterable[AnyRule]], is_leader: Callable[[], bool]) -> None:
         """Watch and publish until cancelled, and publish once more then if this replica leads still."""
-        followed = list[FollowedRule]()
-        self._feed.sink.versions = lambda: [one.versions for one in self.learners.values()]
+        followed = list[AnyRule]()
+        self._feed.sink.versions = lambda: [one.versions for _, one in self._all_learners()]
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._watches.run())
@@ -77,7 +81,8 @@ class OutcomeWatch:
                 while True:
                     wanted = [*rules()]
                     if wanted != followed and self._feed.reflector.state.synced:
-                        self.set_rules(wanted)
+                        self.set_rules(one for one in wanted if isinstance(one, FollowedRule))
+                        self._requests.set_rules(one for one in wanted if isinstance(one, FollowedRequests))
                         followed = wanted
                     for one in self._sinks.values():
                         one.tell_due()
@@ -88,6 +93,7 @@ class OutcomeWatch:
                     await self._publish()
             self._feed.sink.versions = tuple
             self.learners, self._sinks = {}, {}
+            self._requests.set_rules(())
             self._watches.want({})
 
     async def _publish_now_and_then(self) -> None:
@@ -96,10 +102,13 @@ class OutcomeWatch:
             await self._publish()
 
     async def _publish(self) -> None:
-        for table, learner in [*self.learners.items()]:
+        for table, learner in self._all_learners():
             await self._publisher.publish(learner)
             if (late := learner.take_late()) and table in self._rules:
                 self._on_late(self._rules[table], late)
+
+    def _all_learners(self) -> list[tuple[TableOfRule, Learner]]:
+        return [*self.learners.items(), *self._requests.learners.items()]
 
     def _learner(self, rule: FollowedRule) -> PairLearner:
         learner = self.learners.get(rule.table)

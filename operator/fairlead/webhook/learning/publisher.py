@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -14,8 +14,8 @@ from fairlead.kube.http.document_writer import write_document
 from fairlead.kube.resources import ObjectRef
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.learned.content import STATE, Content
-from fairlead.learned.learner import PairLearner, StateWrite
-from fairlead.learned.published import decode, names_of
+from fairlead.learned.learner import StateWrite, Versions
+from fairlead.learned.published import LearnedState, decode, names_of
 from fairlead.logs import RateLimiter
 from fairlead.time_units import SECOND_NS
 
@@ -23,6 +23,21 @@ LOG: Final = logging.getLogger(__name__)
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 Result = str
 """Result of a write: written, conflict or failed."""
+
+
+class Learner(Protocol):
+    """Learner of one rule."""
+
+    @property
+    def versions(self) -> Versions: ...  # noqa: D102
+    def write_steps(self, now: int, /) -> Steps[list[StateWrite]]:
+        """Compute the writes by which everything is published that is pending."""
+
+    def accepted(self, write: StateWrite, published: LearnedState, /) -> None:
+        """Take note that a write was accepted."""
+
+    def take_late(self) -> int:
+        """Return how many outcomes came late since this was asked last."""
 
 
 class Publisher:
@@ -43,14 +58,14 @@ class Publisher:
         self.missing = ""
         """Missing permission that the last write was refused for want of."""
 
-    async def publish(self, learner: PairLearner) -> None:
+    async def publish(self, learner: Learner) -> None:
         """Write what a rule has learned since it was published last; what is refused is written the next time."""
         for number in learner.versions.to_read:
             await self._read(learner, number)
         for write in await self._pause(learner.write_steps(self._now() // SECOND_NS)):
             await self._write(learner, write)
 
-    async def _write(self, learner: PairLearner, write: StateWrite) -> None:
+    async def _write(self, learner: Learner, write: StateWrite) -> None:
         before: Document[Content] = Document() if write.before is None else write.before.document
         at = self._named(write.config_map["metadata"]["name"])
         try:
@@ -67,7 +82,7 @@ class Publisher:
         self._on_write("written")
         learner.accepted(write, state)
 
-    async def _read(self, learner: PairLearner, number: int) -> None:
+    async def _read(self, learner: Learner, number: int) -> None:
         """Read what there is in place of what could not be written."""
         versions = learner.versions
         found = None

@@ -11,12 +11,13 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import EventSink, Key, Meta
+from fairlead.learned.content import Content, demands_in, pairs_in
 from fairlead.learned.learner import Versions
-from fairlead.learned.pairs import NO_PAIRS, Pairs
 from fairlead.learned.published import LABEL, LearnedState, decode, names_of
+from fairlead.policy.nodes.learned_demands import LearnedRequests
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.webhook.learning.followed_rules import FollowedRule
+from fairlead.webhook.learning.followed_rules import AnyRule, FollowedRequests, FollowedRule
 
 _PAGE: Final = 4  # each may have 400 KiB
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -40,7 +41,8 @@ class StateSink(EventSink):
 
     def __init__(self, nodes: Nodes, now: Callable[[], int]) -> None:
         self._nodes, self._now = nodes, now
-        self._rules: Sequence[FollowedRule] = ()
+        self.requests: Final = LearnedRequests()
+        nodes.learned_demands = self.requests
         self._states: dict[str, LearnedState | None] = {}
         self.changed_at: dict[TableOfRule, int] = {}
         """When the state of a rule changed last, as this process saw it: time of day in nanoseconds."""
@@ -52,9 +54,9 @@ class StateSink(EventSink):
         """Return all that is published, by the name of its ConfigMap; None for what belongs to no rule."""
         return self._states
 
-    def of_rule(self, rule: FollowedRule) -> list[LearnedState]:
+    def of_rule(self, table: TableOfRule) -> list[LearnedState]:
         """Return the published state of a rule."""
-        return [one for one in self._states.values() if one is not None and _table(one) == rule.table]
+        return [one for one in self._states.values() if one is not None and _table(one) == table]
 
     def show_all(self, versions: Versions) -> None:
         """Show all that is published to a learner."""
@@ -62,16 +64,18 @@ class StateSink(EventSink):
             _show(versions, name, state)
         versions.is_listed = True
 
-    def set_rules(self, rules: Iterable[FollowedRule], before: Iterable[FollowedRule] = ()) -> None:
+    def set_rules(self, rules: Sequence[AnyRule], before: Sequence[AnyRule] = ()) -> None:
         """Keep tables for these rules, and for those that serve until these do."""
-        known = self._nodes.learned.tables
-        self._rules = [*rules]
-        self._nodes.learned.keep([one.table for one in (*self._rules, *before)])
-        new = {one.table for one in self._rules} - known.keys()
+        known = {*self._nodes.learned.tables, *self.requests.rules}
+        kept = [*before, *rules]  # of two that read the same requests in another way, the new one
+        self._nodes.learned.keep([one.table for one in reversed(kept) if isinstance(one, FollowedRule)])
+        self.requests.keep({one.table: one.demands for one in kept if isinstance(one, FollowedRequests)})
+        new = {one.table for one in rules} - known
         for state in [*self._states.values()]:
             if state is not None and _table(state) in new:
                 self._publish(state)
-        self.changed_at = {table: at for table, at in self.changed_at.items() if table in self._nodes.learned.tables}
+        tables = {one.table for one in kept}
+        self.changed_at = {table: at for table, at in self.changed_at.items() if table in tables}
 
     def put(self, item: ListedState, /) -> None:
         """Add or update a ConfigMap."""
@@ -95,17 +99,20 @@ class StateSink(EventSink):
 
     def _publish(self, state: LearnedState) -> None:
         if state.name in names_of(state.rule, state.number):  # else it is a copy
-            self._put(state, None if state.document.fault else _pairs(state))
+            self._put(state, None if state.document.fault else state.document.value or {})
 
     def _clear(self, state: LearnedState) -> None:
         if state.name in names_of(state.rule, state.number):
-            self._put(state, NO_PAIRS)
+            self._put(state, {})
 
-    def _put(self, state: LearnedState, pairs: Pairs | None) -> None:
+    def _put(self, state: LearnedState, content: Content | None) -> None:
         table = _table(state)
         if table in self._nodes.learned.tables:
             self.changed_at[table] = self._now()
-            self._nodes.put_learned(table, state.number, pairs)
+            self._nodes.put_learned(table, state.number, pairs_in(content))
+        elif table in self.requests.rules:
+            self.changed_at[table] = self._now()
+            self.requests.put(table, demands_in(content))
 
 
 def _show(versions: Versions, name: str, state: LearnedState | None) -> None:
@@ -123,11 +130,6 @@ def _place(state: LearnedState) -> tuple[TableOfRule, int]:
     return _table(state), state.number
 
 
-def _pairs(state: LearnedState) -> Pairs:
-    pairs: Pairs = state.document.value or NO_PAIRS  # type: ignore[assignment]  # of a rule that learns outcomes
-    return pairs
-
-
 class StateFeed:
     """Watch of the published state in the operator's namespace."""
 
@@ -138,14 +140,14 @@ class StateFeed:
         self.reflector: Final[Reflector[ListedState]] = Reflector(
             client, where, decode=read_state, sink=sink, query={"labelSelector": LABEL}, page=_PAGE
         )
-        self._followed: Sequence[FollowedRule] = ()
+        self._followed: Sequence[AnyRule] = ()
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
         """Return the watch by its name, once a policy that serves, or has served, learns."""
         return self._watches.reflectors
 
-    async def follow(self, rules: Sequence[FollowedRule]) -> None:
+    async def follow(self, rules: Sequence[AnyRule]) -> None:
         """Watch if there are rules that learn; return once what they have learned is listed."""
         self.sink.set_rules(rules, self._followed)
         self._followed = rules

@@ -12,7 +12,7 @@ from fairlead.api.parse import parse_policy
 from fairlead.cli.main import main
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from policies.good import policy
-from support.learned.published import Learned, published
+from support.learned.published import Learned, published, published_requests
 from support.policy import INSTALLED, MODEL
 from support.simulation.snapshot import listed, node, pod
 
@@ -104,3 +104,19 @@ def test_explain_and_simulate_score_by_what_was_learned(run: Run) -> None:
 def test_without_its_config_maps_a_rule_is_named_as_not_evaluated(run: Run) -> None:
     _, out, err = run("explain", "waits", "--node", "bad", snapshot="bare.json")
     assert "some/works: it reads what it has learned" in out + err
+
+
+def test_requests_of_pods_are_counted(run: Run) -> None:
+    packs = policy(scores=[{"name": "packs", "pigeon": {"resources": ["cpu"], "minSamples": 2, "samples": 2}}])
+    compiled = compile_policy(parse_policy(packs, MODEL), CompileOptions(INSTALLED))
+    requests = {(AT + at, f"u-{at}"): (float(at),) for at in range(1, 4)}
+    Path("p.yaml").write_text(yaml.safe_dump(packs))
+    waits = pod("waits", asks={"cpu": "1"})
+    waits["spec"]["schedulerName"] = "fairlead"
+    nodes = [node("good", room={"cpu": "8"}), node("bad", room={"cpu": "4"})]
+    Path("c.json").write_text(json.dumps(listed(*nodes, waits, published_requests(compiled, requests))))
+    assert run("learned")[1] == "some/packs knows the requests of 2 pods, on average cpu 2.5\n"
+    assert json.loads(run("learned", "-o", "json")[1])["rules"] == [
+        {"policy": "some", "rule": "packs", "readable": True, "requests": {"pods": 2, "mean": {"cpu": 2.5}}}
+    ]
+    assert "gammaDemand" in run("explain", "waits", "--node", "good")[1]

@@ -16,7 +16,7 @@ from support.faults import virtual
 from support.faults.api import Key
 from support.faults.cluster import NAMESPACE, FakeCluster
 from support.faults.faults import Wire
-from support.mirror import FedMirror, node, written
+from support.mirror import FedMirror, node, pod, written
 from support.policy import policy
 
 PREFIX: Final = "fairlead-learned-p-works-"
@@ -260,3 +260,60 @@ async def test_a_policy_that_is_off_keeps_what_it_has_learned_and_learns_nothing
         await leader.learning.follow([learns()])
         await asyncio.sleep(20)
         assert leader.weight() == 1.0
+
+
+def packs(**params: Any) -> CompiledPolicy:
+    return policy(schedulerName="fairlead", scores={"works": {"pigeon": params}})
+
+
+def request(one: Replica, of: CompiledPolicy) -> tuple[int, float]:
+    """What it answers from: the number of pods, and the mean of their first request."""
+    ((name, read),) = of.demanding
+    known = one.mirror.nodes.learned_demands(of.uid, name, read)
+    return known.number, known.mean[0]
+
+
+def waits(one: Replica, name: str, cpu: str, created: int) -> None:
+    made = pod(name, on="", cpu=cpu)
+    made["spec"]["schedulerName"] = "fairlead"
+    made["metadata"]["creationTimestamp"] = f"2026-11-21T00:{created // 60:02}:{created % 60:02}Z"
+    one.mirror.unplaced_sink.put(decode.pod(written(made)))
+
+
+@story
+async def test_the_newest_requests_of_pods_are_learned_by_two_leaders_once_and_followed(cluster: FakeCluster) -> None:
+    rule = packs(samples=3, minSamples=3, resources=["cpu"])
+    async with replicas(cluster, 3) as (one, other, follower):
+        for each in (one, other, follower):
+            await each.learning.follow([rule])
+        waits(one, "before", "8", 1)
+        for each in (one, other):
+            each.lead()
+        await asyncio.sleep(5)
+        for each in (other, one, one):
+            for at, cpu in ((30, "4"), (33, "2"), (31, "500m"), (32, "1")):
+                waits(each, f"pod-{at}", cpu, at)
+        await asyncio.sleep(60)
+        assert [request(each, rule) for each in (one, other, follower)] == [(3, 3.5 / 3)] * 3
+        (config_map,) = published(cluster)
+        assert config_map == "fairlead-learned-p-works-0"
+        assert one.metric("fairlead_learned_entries") == {'policy="p",rule="works"': 3}
+
+
+@story
+async def test_floors_and_samples_are_applied_when_requests_are_read(cluster: FakeCluster) -> None:
+    rule = packs(samples=10, minSamples=2, resources=["cpu"])
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([rule])
+        leader.lead()
+        await asyncio.sleep(2)
+        for at in range(4):
+            waits(leader, f"pod-{at}", str(at + 1), at)
+        await asyncio.sleep(20)
+        assert request(leader, rule) == (4, 2.5)
+        edited = packs(samples=2, resources=["cpu"], floors=[{"name": "cpu", "quantity": "3500m"}])
+        await leader.learning.follow([edited])
+        assert request(leader, edited) == (2, 3.75)
+        await leader.learning.follow([packs(resources=["memory"])])
+        await asyncio.sleep(20)
+        assert request(leader, packs(resources=["memory"])) == (4, 0.0), "the pods that still wait"
