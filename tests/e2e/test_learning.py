@@ -51,8 +51,8 @@ def pod_of(kind: str, scheduler: str, *arguments: str, **fields: Any) -> Object:
     """Return a pod that is on the node from the beginning, as if that scheduler had placed it."""
     container = {"name": "main", "image": POD_IMAGE, "imagePullPolicy": "IfNotPresent", "args": [*arguments]}
     container |= fields.pop("container", {})
-    spec = {"nodeName": NODE, "schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]}
-    spec |= {"terminationGracePeriodSeconds": 1} | fields
+    spec: dict[str, Any] = {"nodeName": NODE, "schedulerName": scheduler, "restartPolicy": "Never"}
+    spec |= {"containers": [container], "terminationGracePeriodSeconds": 1} | fields
     spec = {key: value for key, value in spec.items() if value is not None}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": kind, "labels": {"app": kind}}, "spec": spec}
 
