@@ -101,3 +101,20 @@ def test_a_status_is_taken_back_unless_another_operator_writes_it(others: dict[A
     assert ready["status"] == status
     assert ("policies: their statuses say that nothing enforces them" in said) is (status == "False")
     assert said[-1] == "done; 1 policy and the CustomResourceDefinition remain"
+
+
+def test_what_rules_have_learned_goes_and_other_config_maps_stay() -> None:
+    cluster = FakeCluster()
+    learned, other = (("", "configmaps", NAMESPACE, name) for name in ("fairlead-learned-p-works-3", "of-a-user"))
+    cluster.api.put(learned, {"metadata": {"labels": {"fairlead.dev/learned": ""}}, "data": {}})
+    cluster.api.put(other, {"metadata": {"labels": {"app": "x"}}, "data": {}})
+
+    async def end() -> None:
+        async with Wire(cluster.api).client() as client:
+            await Uninstaller(
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, report=lambda _: None
+            ).run()
+
+    virtual.run(end())
+    assert learned not in cluster.api.objects
+    assert other in cluster.api.objects
