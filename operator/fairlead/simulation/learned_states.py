@@ -9,7 +9,7 @@ from fairlead.learned.content import demands_in, pairs_in
 from fairlead.learned.published import decode
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.learned_demands import LearnedRequests
-from fairlead.policy.nodes.learned_facts import tables_of
+from fairlead.policy.nodes.learned_facts import table_of, tables_of
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.simulation.snapshot import Raw
@@ -34,7 +34,7 @@ class LearnedStates:
         kept = dict[TableOfRule, DemandsRead]()
         for policy in policies:
             for name, read in policy.demanding:
-                table = TableOfRule(policy.uid or policy.name, name, read.meaning)
+                table = table_of(policy, name, read)
                 kept[table] = read
                 self._tables[policy.name, name, read.meaning] = policy.uid, table
         self._requests.keep(kept)

@@ -12,7 +12,7 @@ from fairlead.policy.views.faults import RAISED, internal_error
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import OutcomesRead, Reads
+from fairlead.strategies.reads import DemandsRead, OutcomesRead, Reads
 
 
 class RuleOwner(Protocol):
@@ -38,9 +38,9 @@ def tables_of(policy: LearningPolicy) -> list[TableOfRule]:
     return [table_of(policy, rule, outcomes) for rule, outcomes in policy.learning]
 
 
-def table_of(policy: RuleOwner, rule: str, outcomes: OutcomesRead) -> TableOfRule:
+def table_of(policy: RuleOwner, rule: str, learned: OutcomesRead | DemandsRead) -> TableOfRule:
     """Return what the table of a rule is known by."""
-    return TableOfRule(policy.uid or policy.name, rule, outcomes.meaning)
+    return TableOfRule(policy.uid or policy.name, rule, learned.meaning)
 
 
 def pod_type(outcomes: OutcomesRead, pod: PodView, rule: str) -> str | Unknown:

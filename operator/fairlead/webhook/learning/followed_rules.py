@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from fairlead.learned.pairs import Meaning
 from fairlead.learned.published import LearningRule
@@ -13,22 +12,30 @@ from fairlead.strategies.reads import DemandsRead, OutcomesRead
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedRule:
-    """Rule of a compiled policy that learns outcomes of pods."""
+class AnyRule:
+    """Rule of a compiled policy that learns, whatever it learns."""
 
     policy: CompiledPolicy
     table: TableOfRule
-    outcomes: OutcomesRead
 
     @property
     def rule(self) -> LearningRule:
         """Return what its published state belongs to."""
-        return _rule(self.policy, self.table)
+        policy, table = self.policy, self.table
+        number = int(policy.generation) if policy.generation.isdecimal() else 0
+        return LearningRule(policy.name, policy.uid, table.rule, table.meaning, number)
 
     @property
     def labels(self) -> tuple[str, str]:
         """Return the labels of its metrics: policy and rule."""
         return self.policy.name, self.table.rule
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedRule(AnyRule):
+    """Rule of a compiled policy that learns outcomes of pods."""
+
+    outcomes: OutcomesRead
 
     @property
     def counting(self) -> Meaning:
@@ -43,36 +50,16 @@ class FollowedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedRequests:
+class FollowedRequests(AnyRule):
     """Rule of a compiled policy that learns the requests of pods."""
 
-    policy: CompiledPolicy
-    table: TableOfRule
     demands: DemandsRead
-
-    @property
-    def rule(self) -> LearningRule:
-        """Return what its published state belongs to."""
-        return _rule(self.policy, self.table)
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """Return the labels of its metrics: policy and rule."""
-        return self.policy.name, self.table.rule
-
-
-AnyRule: TypeAlias = FollowedRule | FollowedRequests
-
-
-def _rule(policy: CompiledPolicy, table: TableOfRule) -> LearningRule:
-    number = int(policy.generation) if policy.generation.isdecimal() else 0
-    return LearningRule(policy.name, policy.uid, table.rule, table.meaning, number)
 
 
 def followed_requests(policies: Iterable[CompiledPolicy]) -> list[FollowedRequests]:
     """Return the rules of these policies that learn the requests of pods."""
     return [
-        FollowedRequests(policy, TableOfRule(policy.uid or policy.name, name, demands.meaning), demands)
+        FollowedRequests(policy, table_of(policy, name, demands), demands)
         for policy in policies
         for name, demands in policy.demanding
     ]

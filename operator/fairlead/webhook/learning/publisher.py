@@ -75,7 +75,7 @@ class Publisher:
             self._failed(error, "conflict" if isinstance(error, ConflictError) else "failed")
             return
         state = decode(after)
-        if state is None:  # somebody took its annotations away while it was written
+        if state is None:  # its annotations were taken away while it was written
             learner.versions.refuse(write.number)
             return
         self.missing = ""
