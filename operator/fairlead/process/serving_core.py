@@ -34,8 +34,11 @@ LOG: Final = logging.getLogger(__name__)
 class ServingCore:
     """Components that `fairlead serve` and `fairlead operate` share."""
 
-    def __init__(self, settings: ServingSettings, client: Client, source: str) -> None:
-        """`source`: where the policies come from; it labels their last good generations."""
+    def __init__(self, settings: ServingSettings, client: Client, source: str, *, is_alone: bool = False) -> None:
+        """`source`: where the policies come from; it labels their last good generations.
+
+        `is_alone`: no other replica leads or follows, so that what rules learn is not published.
+        """
         self.settings = settings
         self.client = client
         self.metrics = Metrics(collectors=PROCESS)
@@ -91,7 +94,8 @@ class ServingCore:
         )
         grants = DeviceGrants(client, self.mirror, settings.namespace, self._serving)
         self.binder: Final = grants.binder
-        learning = Learning(client, self.mirror, settings.namespace, self.now, self._is_synced)
+        publishes_in = None if is_alone else settings.namespace
+        learning = Learning(client, self.mirror, publishes_in, self.now, self._is_synced)
         for capability in (data, grants, learning):
             self.add(capability)
 

@@ -11,7 +11,7 @@ from fairlead.process.replica_certificates import CertificateFiles
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import AllowedCallers, Settings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
-from fairlead.process.tasks import every, told_to_stop
+from fairlead.process.tasks import LeaderTasks, every, told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.policy_files import PolicyFolder
@@ -45,16 +45,17 @@ class StandaloneReplica:
     def __init__(self, settings: Settings, client: Client, file: SettingsFile | None = None) -> None:
         """`file`: the settings, of which `prometheus` and `maxPolicies` apply; None for none."""
         self.file = file or SettingsFile(None)
-        self.core = ServingCore(settings, client, "files")
+        self.core = ServingCore(settings, client, "files", is_alone=True)
         self._use_servers()
         self.settings_reloader = SettingsReloader(self.file, self._use_servers)
+        tasks = LeaderTasks(self.core.capabilities, lambda: True)
         self.policies = policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
         self.replica = Replica(
             self.core,
             ListedCallers(settings.callers, self.core.reloader),
             CertificateFiles(Tls(settings.tls)),
             policies,
-            [Runnable(every(SETTINGS_S, self.settings_reloader.reload))],
+            [Runnable(every(SETTINGS_S, self.settings_reloader.reload)), Runnable(tasks.run, stop=tasks.stop)],
             faults=lambda: {**policies.faults, **self.settings_reloader.faults},
         )
 

@@ -20,6 +20,7 @@ from fairlead.webhook.learning.followed_rules import (
     followed_requests,
     followed_rules,
 )
+from fairlead.webhook.learning.memory_states import MemoryStates
 from fairlead.webhook.learning.outcome_watch import OutcomeWatch
 from fairlead.webhook.learning.publisher import Publisher
 from fairlead.webhook.learning.request_watch import RequestWatch
@@ -33,14 +34,16 @@ class Learning(Capability):
         self,
         client: Client,
         mirror: Mirror,
-        namespace: str,
+        namespace: str | None,
         now: Callable[[], int],
         is_synced: Callable[[str], bool],
     ) -> None:
-        """`namespace` has the published state; `is_synced` says with "" whether the mirror is listed."""
+        """`namespace` has the published state: None if nothing is published, and this process learns for itself.
+
+        `is_synced` says with "" whether the mirror is listed.
+        """
         self._now, self._is_synced, self._mirror = now, is_synced, mirror
         self._sink = StateSink(mirror.nodes, now)
-        self._feed = StateFeed(client, namespace, self._sink)
         self._observations = Counter(
             "fairlead_learned_observations",
             "Outcomes of pods that the replica that leads has seen, by the outcome: success, late_failure or failure."
@@ -53,7 +56,14 @@ class Learning(Capability):
             "Writes of learned state, by the result: written, conflict (decided again on the newer version) or failed.",
             ("result",),
         )
-        self._publisher = Publisher(client, namespace, now, LoopTurns().run, self._publications.add)
+        self._feed: StateFeed | MemoryStates
+        self._publisher: Publisher | MemoryStates
+        pause = LoopTurns().run
+        if namespace is None:
+            self._feed = self._publisher = MemoryStates(self._sink, now, pause)
+        else:
+            self._feed = StateFeed(client, namespace, self._sink)
+            self._publisher = Publisher(client, namespace, now, pause, self._publications.add)
         self._late = Counter(
             "fairlead_learned_late",
             "Outcomes that came too late to be counted, or for which there was no room.",
@@ -65,7 +75,7 @@ class Learning(Capability):
             now,
             self._feed,
             self._publisher,
-            RequestWatch(mirror, now, self._feed, lambda rule: self._observations.add(*rule.labels, "pod")),
+            RequestWatch(mirror, now, self._sink, lambda rule: self._observations.add(*rule.labels, "pod")),
             self._count,
             lambda rule, late: self._late.add(*rule.labels, amount=late),
         )

@@ -14,6 +14,7 @@ from fairlead.learned.learner import PairLearner
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.webhook.learning.followed_rules import AnyRule, FollowedRequests, FollowedRule
+from fairlead.webhook.learning.memory_states import MemoryStates
 from fairlead.webhook.learning.outcome_sink import OutcomeSink, watched_pod
 from fairlead.webhook.learning.publisher import Learner, Publisher
 from fairlead.webhook.learning.request_watch import RequestWatch
@@ -33,8 +34,8 @@ class OutcomeWatch:
         client: Client,
         mirror: Mirror,
         now: Callable[[], int],
-        feed: StateFeed,
-        publisher: Publisher,
+        feed: StateFeed | MemoryStates,
+        publisher: Publisher | MemoryStates,
         requests: RequestWatch,
         on_outcome: Callable[[FollowedRule, float], None],
         on_late: Callable[[FollowedRule, int], None],
@@ -80,7 +81,7 @@ class OutcomeWatch:
                 group.create_task(self._publish_now_and_then())
                 while True:
                     wanted = [*rules()]
-                    if wanted != followed and self._feed.reflector.state.synced:
+                    if wanted != followed and self._feed.is_listed:
                         self.set_rules(one for one in wanted if isinstance(one, FollowedRule))
                         self._requests.set_rules(one for one in wanted if isinstance(one, FollowedRequests))
                         followed = wanted

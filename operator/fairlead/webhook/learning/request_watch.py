@@ -9,7 +9,7 @@ from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.learning.followed_rules import FollowedRequests
-from fairlead.webhook.learning.state_feed import StateFeed
+from fairlead.webhook.learning.state_feed import StateSink
 
 if TYPE_CHECKING:
     from fairlead.policy.nodes.learned_tables import TableOfRule
@@ -21,10 +21,10 @@ class RequestWatch:
     """Learners of the requests of pods, while this replica leads."""
 
     def __init__(
-        self, mirror: Mirror, now: Callable[[], int], feed: StateFeed, on_pod: Callable[[FollowedRequests], None]
+        self, mirror: Mirror, now: Callable[[], int], states: StateSink, on_pod: Callable[[FollowedRequests], None]
     ) -> None:
         """`now` is in nanoseconds; `on_pod` is called with each pod that a rule learns from."""
-        self._mirror, self._now, self._feed, self._on_pod = mirror, now, feed, on_pod
+        self._mirror, self._now, self._states, self._on_pod = mirror, now, states, on_pod
         self._rules: Mapping[TableOfRule, FollowedRequests] = {}
         self._policies: PolicySet = policy_set(())
         self._seen: dict[str, None] = {}
@@ -45,7 +45,7 @@ class RequestWatch:
         learner = self.learners.get(rule.table)
         if learner is None:
             learner = DemandLearner(rule.rule, rule.demands.samples)
-            self._feed.sink.show_all(learner.versions)
+            self._states.show_all(learner.versions)
         learner.versions.rule, learner.samples = rule.rule, rule.demands.samples
         return learner
 

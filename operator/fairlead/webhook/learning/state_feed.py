@@ -147,6 +147,11 @@ class StateFeed:
         """Return the watch by its name, once a policy that serves, or has served, learns."""
         return self._watches.reflectors
 
+    @property
+    def is_listed(self) -> bool:
+        """Return whether all that is published is known."""
+        return self.reflector.state.synced
+
     async def follow(self, rules: Sequence[AnyRule]) -> None:
         """Watch if there are rules that learn; return once what they have learned is listed."""
         self.sink.set_rules(rules, self._followed)

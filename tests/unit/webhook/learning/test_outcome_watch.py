@@ -45,12 +45,12 @@ def at(name: str) -> Key:
 class Replica:
     """A replica of the operator: what it has learned, and its task while it leads."""
 
-    def __init__(self, cluster: FakeCluster, client: Client) -> None:
+    def __init__(self, cluster: FakeCluster, client: Client, namespace: str | None = NAMESPACE) -> None:
         self.cluster = cluster
         self.mirror = FedMirror().mirror
         for name in ("n1", "n2"):
             self.mirror.node_sink.put(decode.node(written(node(name))))
-        self.learning = Learning(client, self.mirror, NAMESPACE, self._now, lambda _: True)
+        self.learning = Learning(client, self.mirror, namespace, self._now, lambda _: True)
         self.tasks: list[asyncio.Task[None]] = [asyncio.ensure_future(self.learning.run())]
         self.leads: asyncio.Task[None] | None = None
         self.shown: dict[str, float] = {}
@@ -87,9 +87,11 @@ class Replica:
 
 
 @asynccontextmanager
-async def replicas(cluster: FakeCluster, number: int = 1) -> AsyncIterator[list[Replica]]:
+async def replicas(
+    cluster: FakeCluster, number: int = 1, namespace: str | None = NAMESPACE
+) -> AsyncIterator[list[Replica]]:
     async with Wire(cluster.api).client() as client:
-        made = [Replica(cluster, client) for _ in range(number)]
+        made = [Replica(cluster, client, namespace) for _ in range(number)]
         try:
             yield made
         finally:
@@ -317,3 +319,41 @@ async def test_floors_and_samples_are_applied_when_requests_are_read(cluster: Fa
         await leader.learning.follow([packs(resources=["memory"])])
         await asyncio.sleep(20)
         assert request(leader, packs(resources=["memory"])) == (4, 0.0), "the pods that still wait"
+
+
+@story
+async def test_a_process_that_is_alone_learns_in_memory(cluster: FakeCluster) -> None:
+    async with replicas(cluster, namespace=None) as (alone,):
+        await alone.learning.follow([learns()])
+        alone.lead()
+        cluster.api.put(at("before"), failed("before"))
+        await asyncio.sleep(20)
+        cluster.api.put(at("web"), failed("web", on="n2"))
+        await asyncio.sleep(20)
+        assert (alone.weight("n1"), alone.weight("n2")) == (1.0, 1.0)
+        assert published(cluster) == {}
+        assert not alone.learning.reflectors
+        await alone.learning.follow([learns(priorPercent=50)])
+        await asyncio.sleep(20)
+        assert alone.weight() == 1.0
+        await alone.learning.follow([learns(settle="1m")])
+        cluster.api.delete(at("web"))
+        await asyncio.sleep(20)
+        assert (alone.weight("n1"), alone.weight("n2")) == (1.0, 0.0), "the pod that is still there"
+
+
+@story
+async def test_a_process_that_is_alone_learns_requests_and_forgets_those_of_a_policy_that_is_gone(
+    cluster: FakeCluster,
+) -> None:
+    rule = packs(samples=3, minSamples=3, resources=["cpu"])
+    async with replicas(cluster, namespace=None) as (alone,):
+        await alone.learning.follow([rule])
+        alone.lead()
+        for created, cpu in ((30, "4"), (33, "2"), (31, "500m"), (32, "1")):
+            waits(alone, f"pod-{created}", cpu, created)
+        await asyncio.sleep(20)
+        assert request(alone, rule) == (3, 3.5 / 3)
+        await alone.learning.follow([])
+        await alone.learning.follow([])
+        assert not alone.learning._sink.states
