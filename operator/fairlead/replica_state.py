@@ -110,6 +110,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Its measured entries."""
     reviewed: int = 0
     """Newest generation that the API server had this replica review; 0: none since it started."""
+    unreadable: tuple[str, ...] = ()
+    """Faults of the ConfigMaps that have what its rules have learned, and cannot be read."""
     missing_permission: str = ""
     """Missing permission to read what only this policy names, with the RBAC rule to add; "" if none is missing."""
 

@@ -25,7 +25,7 @@ class StatusCondition(StatusPart):
     list_keys: ClassVar[tuple[str, ...]] = ("type",)
 
     type: Annotated[str, Field(min_length=1, max_length=64)]
-    """Accepted, Compiled, Programmed, DataReady or Ready; Reconciling and Stalled for tools that wait."""
+    """Accepted, Compiled, Programmed, DataReady or Ready; LearnedStateUnreadable; Reconciling and Stalled for tools."""
     status: Literal["True", "False", "Unknown"]
     """Status of the condition."""
     observed_generation: _Count | None = None

@@ -133,6 +133,14 @@ _NO_VALUES: Object = {
     "reason": "DataMissing",
     "message": "load: of 7 nodes 5 have no value (a100-large, a100-small, common-1, ...)",
 }
+_UNREADABLE: Object = {
+    "type": "LearnedStateUnreadable",
+    "status": "True",
+    "reason": "LearnedStateUnreadable",
+    "message": "ConfigMap fairlead-learned-tried-works-7, what a rule has learned, has format '2', and this version "
+    "of Fairlead reads 1 at most; it is left alone: upgrade Fairlead, or delete it, and its rule learns from the "
+    "beginning",
+}
 _SCALED: Object = {
     "metadata": {"name": "fairlead", "namespace": NS, "labels": pod("fairlead-a")["metadata"]["labels"]},
     "spec": {"replicas": 0},
@@ -202,6 +210,16 @@ SCENES: dict[str, tuple[Answers, int]] = {
             PODS=_WELL,
             POLICIES=items(
                 policy("cool", conditions=[*policy("cool")["status"]["conditions"], _NO_VALUES]), policy("gpu-class")
+            ),
+        ),
+        1,
+    ),
+    "learned-state-unreadable": (
+        cluster(
+            PODS=_WELL,
+            POLICIES=items(
+                policy("tried", conditions=[*policy("tried")["status"]["conditions"], _UNREADABLE]),
+                policy("gpu-class"),
             ),
         ),
         1,

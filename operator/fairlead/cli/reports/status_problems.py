@@ -135,11 +135,15 @@ def _wrong_policies(policies: Iterable[PolicyRow]) -> Iterator[ProblemRow]:
             yield ProblemRow(kind="policy", name=one.name, reason=one.reason, message=one.message, cure=cure)
 
 
+_WRONG_DATA: Final = (("DataReady", "False"), ("LearnedStateUnreadable", "True"))
+"""Conditions of what rules read, with the status in which something has to be done although the policy is Ready."""
+
+
 def _wrong_data(policies: Iterable[Obj]) -> Iterator[ProblemRow]:
-    """Yield a problem for each policy whose measured values are stale or missing."""
+    """Yield a problem for each policy whose measured values are missing, or whose learned state cannot be read."""
     for policy in policies:
         for one in policy.get("status", {}).get("conditions", ()):
-            if one["type"] == "DataReady" and one["status"] == "False":
+            if (one["type"], one["status"]) in _WRONG_DATA:
                 name, reason = policy["metadata"]["name"], one["reason"]
                 cure = REASONS[reason].hint if reason in REASONS else ""
                 yield ProblemRow(kind="policy", name=name, reason=reason, message=one["message"], cure=cure)

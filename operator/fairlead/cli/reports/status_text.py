@@ -82,6 +82,7 @@ _OF_EACH: Final = {
     "DataMissing": ("values of {} are missing", "policy", "policies"),
     "DataStale": ("values of {} are too old", "policy", "policies"),
     "PollFailed": ("values of {} cannot be polled", "policy", "policies"),
+    "LearnedStateUnreadable": ("what {} learned cannot be read", "policy has", "policies have"),
     "Stale": ("{} behind the cluster", "replica is", "replicas are"),
 }
 

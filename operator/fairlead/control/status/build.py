@@ -75,6 +75,7 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
         missing_permissions=inputs.missing_permissions,
         paused=inputs.paused,
         data=data_condition(measured_entries(policy["spec"]), data, mode),
+        unreadable=sorted({fault for one in found for fault in one.unreadable}),
     )
     made: dict[str, Any] = {
         "observedGeneration": generation,

@@ -22,9 +22,11 @@ Reason = Literal[
     "ConfigurationRejected", "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
     # DataReady
     "DataReady", "DataStale", "DataMissing", "PollFailed",
+    # LearnedStateUnreadable
+    "LearnedStateUnreadable",
     # Ready, Reconciling and Stalled
     "Ready", "Progressing",
-    # Programmed, DataReady and Ready, after the operator was uninstalled
+    # Programmed, DataReady, LearnedStateUnreadable and Ready, after the operator was uninstalled
     "Uninstalled",
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
@@ -97,6 +99,8 @@ class ConditionInputs:
     paused: bool = False
     data: ConditionValue | None = None
     """Whether its measured values are there; None if it has none."""
+    unreadable: Sequence[str] = ()
+    """Faults of what its rules have learned, where it cannot be read."""
 
 
 def serving_generation(known: ConditionInputs) -> int | None:
@@ -118,6 +122,7 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
         "Compiled": compiled,
         "Programmed": programmed,
         **({"DataReady": known.data} if known.data is not None else {}),
+        **({"LearnedStateUnreadable": _unreadable(known.unreadable)} if known.unreadable else {}),
         "Ready": ready,
         "Reconciling": ConditionValue("True", "Progressing", ready.message)
         if moves
@@ -246,6 +251,12 @@ def _scheduler(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("Unknown", "Pending", "its scheduler has not been reconciled yet")
     elif known.rollout_message:
         yield ConditionValue("False", "SchedulerUnavailable", known.rollout_message)
+
+
+def _unreadable(faults: Sequence[str]) -> ConditionValue:
+    more = len(faults) - _NAMED
+    message = "; ".join([*faults[:_NAMED], *([f"and {more} more ConfigMaps"] if more > 0 else [])])
+    return ConditionValue("True", "LearnedStateUnreadable", message)
 
 
 def _silent(replicas: Sequence[ReplicaSummary]) -> ConditionValue:

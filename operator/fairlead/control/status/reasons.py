@@ -146,10 +146,17 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "The source of values does not answer, or cannot be read. Values that are known are used until `maxAge`.",
         "See the message for the cause: a NetworkPolicy, the server's settings, or the query.",
     ),
+    "LearnedStateUnreadable": ReasonDoc(
+        "LearnedStateUnreadable",
+        "What a rule has learned cannot be read, or a newer version of Fairlead wrote it. The rule adds nothing until "
+        "it can be read, and the operator leaves the ConfigMap alone. The policy has this condition only for so long.",
+        "Upgrade Fairlead, restore the ConfigMap that the message names, or delete it: its rule then learns from the "
+        "beginning.",
+    ),
     "Ready": ReasonDoc("Ready", "The policy's rules serve."),
     "Progressing": ReasonDoc("Reconciling", "A change is in progress and completes by itself.", "Wait."),
     "Uninstalled": ReasonDoc(
-        "Programmed, DataReady, Ready",
+        "Programmed, DataReady, LearnedStateUnreadable, Ready",
         "The operator and its schedulers were uninstalled: nothing enforces the policy, and pods that name its "
         "scheduler wait.",
         "Install the operator again, or delete the policy.",

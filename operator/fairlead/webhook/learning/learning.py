@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.learned.outcomes import FAILURE, SUCCESS
 from fairlead.metrics import Counter, Labels, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.replica_state import ReplicaState
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.capability import Capability, ReadinessCheck
 from fairlead.webhook.data_sources.loop_turns import LoopTurns
@@ -117,6 +120,20 @@ class Learning(Capability):
         """Yield the permission that a publication was refused for want of."""
         if self._publisher.missing:
             yield self._publisher.missing
+
+    def report(self, state: ReplicaState) -> ReplicaState:
+        """Return the report with the learned state of each policy that cannot be read."""
+        faults: dict[tuple[str, str], list[str]] = {}
+        for one in self._sink.states.values():
+            if one is not None and one.document.fault:
+                faults.setdefault((one.rule.policy, one.rule.uid), []).append(one.document.fault)
+        if not faults:
+            return state
+        policies = {
+            name: replace(policy, unreadable=tuple(faults.get((name, policy.uid), ()))) if policy.mode else policy
+            for name, policy in state.policies.items()
+        }
+        return replace(state, policies=policies)
 
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""

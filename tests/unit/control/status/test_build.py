@@ -127,3 +127,20 @@ def test_of_a_mode_that_a_newer_version_has_the_replicas_say_what_is_applied(mod
     about = StatusInputs(policy=policy, states=on_replicas, result=passed, paused=False)
     made = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
     assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason
+
+
+@pytest.mark.parametrize("number", [0, 2, 5])
+def test_learned_state_that_a_replica_cannot_read_is_a_condition_of_a_policy_that_is_ready(number: int) -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+    faults = tuple(f"ConfigMap {at}, what a rule has learned, cannot be read" for at in range(number))
+    served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", unreadable=faults)
+    answers: dict[str, ReplicaState | str] = {name: ReplicaState(policies={"p": served}) for name in ("one", "two")}
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    about = StatusInputs(policy=policy, states=answers, result=passed, paused=False)
+    found = {one["type"]: one for one in build_status(about, datetime(2026, 1, 1, tzinfo=UTC))["conditions"]}
+    assert found["Ready"]["status"] == "True"
+    assert ("LearnedStateUnreadable" in found) == bool(number)
+    if number:
+        condition = found["LearnedStateUnreadable"]
+        assert (condition["status"], condition["reason"]) == ("True", "LearnedStateUnreadable")
+        assert condition["message"] == "; ".join([*faults[:3], *(["and 2 more ConfigMaps"] if number > 3 else [])])

@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any, Final
 
+from msgspec import structs
+
 from fairlead.kube.http.client import Client
 from fairlead.learned.pair import LearnedOutcomes
 from fairlead.metrics import Metrics
 from fairlead.mirror import decode
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.replica_state import PolicyState, ReplicaState
 from fairlead.webhook.learning.learning import Learning
 from support.faults import virtual
 from support.faults.api import Key
@@ -357,3 +360,27 @@ async def test_a_process_that_is_alone_learns_requests_and_forgets_those_of_a_po
         await alone.learning.follow([])
         await alone.learning.follow([])
         assert not alone.learning._sink.states
+
+
+@story
+async def test_what_cannot_be_read_is_reported_with_its_policy_and_left_alone(cluster: FakeCluster) -> None:
+    cluster.api.put(at("web"), failed("web"))
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([learns()])
+        leader.lead()
+        await asyncio.sleep(20)
+        (name,) = published(cluster)
+        key = "", "configmaps", NAMESPACE, name
+        newer = cluster.api.edit(key, data={"pairs": '{"v": 2}'})["data"]
+        cluster.api.put(at("next"), failed("next"))
+        await asyncio.sleep(40)
+        assert cluster.api.objects[key]["data"] == newer
+        mine, other = PolicyState(uid="u-p", generation="1", reason="Compiled", mode="Enforce"), "another"
+        states = {"p": mine, "q": mine, "off": structs.replace(mine, mode="")}
+        reported = leader.learning.report(ReplicaState(policies={**states, other: structs.replace(mine, uid=other)}))
+        faults = {policy: state.unreadable for policy, state in reported.policies.items() if state.unreadable}
+        assert [*faults] == ["p"]
+        assert faults["p"][0].startswith(f"ConfigMap {name}, what a rule has learned, has format '2'")
+        cluster.api.delete(key)
+        await asyncio.sleep(20)
+        assert leader.learning.report(reported) is reported
