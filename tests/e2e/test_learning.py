@@ -11,7 +11,7 @@ from fairlead.learned.published import LABEL, decode
 from support.kube.crd import let_all_go, policies_served
 from support.process.operating import Operating
 from testbed.api import Object, wait_for
-from testbed.fixtures import Cluster
+from testbed.fixtures import Cluster, StartScheduler
 from testbed.node_config import NODE, POD_IMAGE
 
 SETTLE_S: Final = 30
@@ -70,6 +70,9 @@ class Scene:
 
     def runs(self, kind: str) -> None:
         wait_for(f"{kind} to run", lambda: self.api.get(f"{self.pods}/{kind}")["status"].get("phase") == "Running")
+
+    def reason(self, kind: str) -> str:
+        return str(self.api.get(f"{self.pods}/{kind}")["status"].get("reason", ""))
 
     def learned(self) -> dict[str, tuple[float, int]]:
         """Return mean reward and number of outcomes of each type, as published."""
@@ -145,6 +148,47 @@ def test_what_becomes_of_pods_is_learned_once(replicas: list[Operating], cluster
         lambda: time.monotonic() - began > 20 or scene.learned(),
     )
     assert scene.learned() == {}
+
+
+ENDED_BY_THE_NODE: Final[dict[str, tuple[float, int]]] = {"runs-out-of-memory": (0.0, 1), "fills-its-disk": (0.0, 1)}
+_SLOT: Final = "example.com/slot"
+
+
+@pytest.fixture
+def slot(cluster: Cluster) -> Iterator[None]:
+    """A resource of which the node has one."""
+    status = f"/api/v1/nodes/{NODE}/status"
+    cluster.api.patch(status, {"status": {"capacity": {_SLOT: "1"}}})
+    wait_for("a slot", lambda: cluster.api.get(f"/api/v1/nodes/{NODE}")["status"]["allocatable"].get(_SLOT) == "1")
+    yield
+    cluster.api.patch(status, {"status": {"capacity": {_SLOT: None}, "allocatable": {_SLOT: None}}})
+
+
+@pytest.mark.usefixtures("slot")
+def test_what_the_node_ends_is_learned_and_what_the_scheduler_preempts_is_not(
+    replicas: list[Operating], cluster: Cluster, namespace: str, scheduler: StartScheduler
+) -> None:
+    rule = {"name": "works", "kubeRL": {"settle": "10m", "halfLife": "720h"}}
+    for one in replicas:
+        one.put("learns", scores=[rule])
+    scheduler({"profiles": [{"schedulerName": namespace}]})
+    scene = Scene(cluster, namespace)
+    scene.make("runs-out-of-memory", "cat", "/dev/zero", container={"resources": {"limits": {"memory": "64Mi"}}})
+    mount = {"name": "small", "mountPath": "/small"}
+    small = {"name": "small", "emptyDir": {"sizeLimit": "1Mi"}}
+    scene.make("fills-its-disk", "fill", "/small", container={"volumeMounts": [mount]}, volumes=[small])
+    one_slot = {"resources": {"limits": {_SLOT: "1"}}}
+    scene.make("is-preempted", "pause", nodeName=None, container=one_slot)
+    scene.runs("is-preempted")
+    scene.make("preempts", "pause", nodeName=None, container=one_slot, priorityClassName="system-cluster-critical")
+    wait_for("the pod to go", lambda: not cluster.api.exists(f"{scene.pods}/is-preempted"))
+    scene.runs("preempts")
+    ended = ENDED_BY_THE_NODE.items()
+    scene.until_learned("what the node has ended to be published", lambda seen: ended <= seen.items())
+    assert scene.reason("fills-its-disk") == "Evicted"
+    status = cluster.api.get(f"{scene.pods}/runs-out-of-memory")["status"]["containerStatuses"][0]
+    assert status["state"]["terminated"]["reason"] == "OOMKilled"
+    assert scene.learned() == ENDED_BY_THE_NODE
 
 
 def test_requests_of_pods_that_wait_are_learned(replicas: list[Operating], cluster: Cluster, namespace: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from fairlead.cli.main import main
+from fairlead.learned.published import LearningRule, config_map
 from fairlead.render.object_names import STATUS_MANAGER
 from support.chart.chart import NAMESPACE
 from support.chart.release import refused
@@ -17,6 +18,7 @@ from testbed.fixtures import Cluster, Kubectl
 
 OPERATOR = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
 SCHEDULER = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kube-scheduler-s"
+LEARNED = f"/api/v1/namespaces/{NAMESPACE}/configmaps/fairlead-learned-p-works-7"
 LABELS = {"app.kubernetes.io/managed-by": "fairlead", "fairlead.dev/scheduler": "s"}
 
 
@@ -72,6 +74,9 @@ def test_a_dry_run_names_what_would_be_deleted_and_whoever_sits_at_a_terminal_is
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     here = [*there, "-n", NAMESPACE]
+    uid = control_plane.api.get(f"{POLICIES}/p")["metadata"]["uid"]
+    learned = config_map(LearningRule("p", uid, "works", "meaning", 1), "fairlead-learned-p-works-7", {})
+    control_plane.api.create(LEARNED.rpartition("/")[0], learned)
     assert main([*here, "--dry-run"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[:2] == [
@@ -92,6 +97,7 @@ def test_a_dry_run_names_what_would_be_deleted_and_whoever_sits_at_a_terminal_is
     assert (out.splitlines()[-1], err) == ("done; 1 policy and the CustomResourceDefinition remain", "")
     assert not control_plane.api.exists(OPERATOR)
     assert not control_plane.api.exists(SCHEDULER)
+    assert not control_plane.api.exists(LEARNED)
     assert _ready(control_plane) == ("False", "Uninstalled")
     assert "servingGeneration" not in control_plane.api.get(f"{POLICIES}/p")["status"]
     events = re.split(r"\s{2,}", kubectl("describe", "sep", "p").strip().splitlines()[-1].strip())

@@ -31,7 +31,8 @@ const usage = `usage:
   pod sleep SECONDS    exit 0 after that time
   pod exit CODE        exit with that code
   pod env NAME         print that environment variable; exit 1 when it is not set
-  pod cat FILE         print that file`
+  pod cat FILE         print that file
+  pod fill FOLDER      write 16 MiB to a file there, and wait until SIGTERM or SIGINT`
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "pause" {
@@ -63,6 +64,11 @@ func main() {
 			fail(err.Error())
 		}
 		os.Stdout.Write(content)
+	case "fill":
+		if err := os.WriteFile(argument+"/filled", make([]byte, 16<<20), 0o600); err != nil {
+			fail(err.Error())
+		}
+		pause()
 	default:
 		fail(usage)
 	}

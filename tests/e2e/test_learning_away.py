@@ -1,0 +1,160 @@
+"""Outcomes of pods are counted once while the API server is away, and while replicas are replaced."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import pytest
+
+from fairlead.learned.published import LABEL, decode
+from support.kube.crd import let_all_go, policies_served
+from support.process.operating import Operating
+from testbed import process
+from testbed.api import wait_for
+from testbed.fixtures import Cluster, MakeNodes, raised
+from testbed.layout import folder_of
+from testbed.providers import Local
+
+AWAY_S: Final = 60.0
+RULE: Final = {"name": "works", "kubeRL": {"type": "'demo'", "halfLife": "720h"}}
+
+
+@pytest.fixture(scope="module")
+def local(this_run: str, kubernetes_version: str) -> Local:
+    """A cluster that nobody shares."""
+    return Local(f"test-learning-{this_run}", kubernetes=kubernetes_version, node=False)
+
+
+@pytest.fixture(scope="module")
+def control_plane(local: Local, kubernetes_version: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Tests here use this one."""
+    with raised(local, kubernetes_version, pytestconfig) as cluster:
+        yield cluster
+
+
+class Scene:
+    """Replicas of the operator, and pods that fail."""
+
+    def __init__(self, cluster: Cluster, namespace: str, folder: Path, node: str) -> None:
+        self.cluster, self.namespace, self.folder, self.node = cluster, namespace, folder, node
+        self.pods = f"/api/v1/namespaces/{namespace}/pods"
+        self.replicas: list[Operating] = []
+        self.failed = 0
+
+    def start(self) -> Operating:
+        """Start another replica."""
+        folder = self.folder / str(len(self.replicas))
+        folder.mkdir()
+        self.replicas.append(Operating(self.cluster, self.namespace, folder))
+        self.replicas[-1].start()
+        return self.replicas[-1]
+
+    def process_of(self, replica: Operating) -> psutil.Process:
+        """Return the process of a replica."""
+        found = process.find(self.cluster.folder, replica.name)
+        assert found is not None
+        return found
+
+    def leader(self) -> Operating:
+        """Return the replica that leads, once one does."""
+        lease = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/fairlead"
+
+        def found() -> Operating | None:
+            holder = str(self.cluster.api.get(lease)["spec"].get("holderIdentity", ""))
+            return next((one for one in self.replicas if holder.startswith(f"{one.name}_") or holder == one.name), None)
+
+        return wait_for("a replica to lead", found)
+
+    def fail(self, number: int) -> list[str]:
+        """Have as many pods fail, and return their names."""
+        api, at = self.cluster.api, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        names = [f"fails-{self.failed + one}" for one in range(number)]
+        self.failed += number
+        spec = {"nodeName": self.node, "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
+        spec |= {"containers": [{"name": "main", "image": "main"}]}
+        api.create_all(self.pods, [{"metadata": {"name": name}, "spec": spec} for name in names])
+        for name in names:
+            ended = {"exitCode": 1, "startedAt": at, "finishedAt": at, "containerID": f"containerd://{name}"}
+            status = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
+            status |= {"state": {"terminated": ended}}
+            wait_for(f"{name} to run", partial(self._runs, name))
+            api.patch(f"{self.pods}/{name}/status", {"status": {"containerStatuses": [status]}})
+        return names
+
+    def _runs(self, name: str) -> bool:
+        return bool(self.cluster.api.get(f"{self.pods}/{name}").get("status", {}).get("phase") == "Running")
+
+    def counted(self) -> int:
+        """Return how many outcomes are published."""
+        found = 0.0
+        path = f"/api/v1/namespaces/{self.namespace}/configmaps"
+        for config_map in self.cluster.api.items(path, labelSelector=LABEL):
+            state = decode(config_map)
+            assert state is not None
+            pairs: Any = state.document.value or {}
+            found += sum(pair.weight for pair in pairs.values())
+        return round(found)
+
+    def until_all_are_counted(self) -> None:
+        """Wait until each outcome is published, and none of them twice."""
+        wait_for("each outcome to be published", lambda: self.counted() >= self.failed, timeout_s=120)
+        assert self.counted() == self.failed
+
+
+@pytest.fixture
+def scene(control_plane: Cluster, namespace: str, tmp_path: Path, kwok_nodes: MakeNodes) -> Iterator[Scene]:
+    (node,) = kwok_nodes(1)
+    made = Scene(control_plane, namespace, tmp_path, node)
+    with policies_served(control_plane.api):
+        try:
+            made.start()
+            made.start()
+            yield made
+        finally:
+            for one in made.replicas:
+                one.kill()
+            let_all_go(control_plane.api)
+
+
+def test_each_outcome_counts_once_whatever_becomes_of_the_api_server_and_of_replicas(scene: Scene) -> None:
+    for one in scene.replicas:
+        one.put("learns", scores=[RULE])
+    wait_for("the outcomes to be watched", lambda: "[+] outcomes" in scene.leader().probe("readyz")[1])
+    scene.fail(5)
+    scene.until_all_are_counted()
+
+    scene.fail(3)  # it is not published yet
+    api_server = process.find(folder_of(scene.cluster.provider.cluster), "kube-apiserver")
+    assert api_server is not None
+    api_server.suspend()
+    try:
+        with pytest.raises(psutil.TimeoutExpired):
+            api_server.wait(timeout=AWAY_S)
+    finally:
+        api_server.resume()
+    scene.until_all_are_counted()
+    scene.fail(2)
+    scene.until_all_are_counted()
+
+    for _ in range(2):
+        leader = scene.leader()
+        observed = _observed(leader)
+        names = scene.fail(2)
+        wait_for("the leader to see them", lambda: _observed(leader) == observed + 2)  # noqa: B023
+        for name in names:
+            scene.cluster.api.delete(f"{scene.pods}/{name}")  # so that nobody can see them again
+        scene.start()
+        ending = scene.process_of(leader)
+        ending.terminate()
+        ending.wait(timeout=60)
+        scene.fail(1)
+        scene.until_all_are_counted()
+    assert scene.counted() == scene.failed == 16
+
+
+def _observed(replica: Operating) -> float:
+    lines = replica.probe("metrics")[1].splitlines()
+    return sum(float(one.rpartition(" ")[2]) for one in lines if one.startswith("fairlead_learned_observations_total{"))
