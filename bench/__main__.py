@@ -29,10 +29,11 @@ SUBJECTS: Final = (
     "simulate",
     "single",
     "follow",
+    "outcomes",
     "grants",
     "hostile",
 )
-PROGRAMS: Final = frozenset({"single", "follow", "grants", "hostile"})
+PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "hostile"})
 """Subjects that start programs, of which some are built from Go first."""
 
 

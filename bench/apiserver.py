@@ -16,6 +16,7 @@ import yaml
 from aiohttp import web
 
 PAGE: Final = 250
+OF_A_SCHEDULER: Final = "pods-of-a-scheduler"
 _EMPTY: Final = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 
 
@@ -31,7 +32,7 @@ def write_kubeconfig(file: Path, port: int) -> Path:
 
 @dataclass(eq=False)
 class ApiServer:
-    """Replies by what is asked for: `nodes`, `pods` (those on nodes), `node-metrics` (one page)."""
+    """Replies by what is asked for: `nodes`, `pods` (on nodes), those of a scheduler, and `node-metrics` (one page)."""
 
     pages: dict[str, list[bytes]] = field(default_factory=dict)
     port: int = 0
@@ -98,6 +99,8 @@ class ApiServer:
             kind = "node-metrics"
         if request.query.get("fieldSelector", "").startswith("spec.nodeName=,"):
             kind = "unplaced"
+        if request.query.get("fieldSelector", "").startswith("spec.schedulerName="):
+            kind = OF_A_SCHEDULER
         if "watch" in request.query:
             return await self._watch(kind, request)
         self.asked[kind] += request.method == "GET"

@@ -1,6 +1,12 @@
 """Outcomes of pods are counted once while the API server is away, and while replicas are replaced."""
 
-from collections.abc import Iterator
+import http.client
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -9,16 +15,24 @@ from typing import Any, Final
 import psutil
 import pytest
 
-from fairlead.learned.published import LABEL, decode
+from fairlead.learned.pairs import SHARDS
+from fairlead.learned.published import LABEL, PREFIX, decode
+from fairlead.webhook.learning.outcome_watch import PUBLISH_S
 from support.kube.crd import let_all_go, policies_served
 from support.process.operating import Operating
+from support.stream import Follow
 from testbed import process
-from testbed.api import wait_for
+from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes, raised
 from testbed.layout import folder_of
 from testbed.providers import Local
 
 AWAY_S: Final = 60.0
+STREAM_S: Final = float(os.environ.get("FAIRLEAD_LEARNING_S", "40"))
+_A_SECOND: Final = 20
+_KEPT: Final = 200
+_NODES: Final = 10
+_TYPES: Final = 7
 RULE: Final = {"name": "works", "kubeRL": {"type": "'demo'", "halfLife": "720h"}}
 
 
@@ -35,11 +49,18 @@ def control_plane(local: Local, kubernetes_version: str, pytestconfig: pytest.Co
         yield cluster
 
 
+def _failed(name: str, at: str) -> Object:
+    """Return the status of a pod whose container has failed at once."""
+    ended = {"exitCode": 1, "startedAt": at, "finishedAt": at, "containerID": f"containerd://{name}"}
+    status = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    return {"containerStatuses": [status | {"state": {"terminated": ended}}]}
+
+
 class Scene:
     """Replicas of the operator, and pods that fail."""
 
-    def __init__(self, cluster: Cluster, namespace: str, folder: Path, node: str) -> None:
-        self.cluster, self.namespace, self.folder, self.node = cluster, namespace, folder, node
+    def __init__(self, cluster: Cluster, namespace: str, folder: Path, nodes: Sequence[str]) -> None:
+        self.cluster, self.namespace, self.folder, self.nodes = cluster, namespace, folder, nodes
         self.pods = f"/api/v1/namespaces/{namespace}/pods"
         self.replicas: list[Operating] = []
         self.failed = 0
@@ -73,16 +94,27 @@ class Scene:
         api, at = self.cluster.api, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         names = [f"fails-{self.failed + one}" for one in range(number)]
         self.failed += number
-        spec = {"nodeName": self.node, "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
+        spec = {"nodeName": self.nodes[0], "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
         spec |= {"containers": [{"name": "main", "image": "main"}]}
         api.create_all(self.pods, [{"metadata": {"name": name}, "spec": spec} for name in names])
         for name in names:
-            ended = {"exitCode": 1, "startedAt": at, "finishedAt": at, "containerID": f"containerd://{name}"}
-            status = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
-            status |= {"state": {"terminated": ended}}
             wait_for(f"{name} to run", partial(self._runs, name))
-            api.patch(f"{self.pods}/{name}/status", {"status": {"containerStatuses": [status]}})
+            api.patch(f"{self.pods}/{name}/status", {"status": _failed(name, at)})
         return names
+
+    def fail_at_once(self, number: int) -> None:
+        """Make one pod that has failed, of one of many types on one of the nodes, and delete an old one."""
+        at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        node, name = self.nodes[number % len(self.nodes)], f"stream-{number}"
+        spec = {"nodeName": node, "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
+        spec |= {"containers": [{"name": "main", "image": "main"}]}
+        labels = {"app": f"type-{number % _TYPES}"}
+        self.cluster.api.create(self.pods, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+        status = _failed(name, at) | {"phase": "Failed"}
+        self.cluster.api.patch(f"{self.pods}/{name}/status", {"status": status})
+        if number >= _KEPT:
+            self.cluster.api.delete(f"{self.pods}/stream-{number - _KEPT}")
+        self.failed += 1
 
     def _runs(self, name: str) -> bool:
         return bool(self.cluster.api.get(f"{self.pods}/{name}").get("status", {}).get("phase") == "Running")
@@ -106,8 +138,7 @@ class Scene:
 
 @pytest.fixture
 def scene(control_plane: Cluster, namespace: str, tmp_path: Path, kwok_nodes: MakeNodes) -> Iterator[Scene]:
-    (node,) = kwok_nodes(1)
-    made = Scene(control_plane, namespace, tmp_path, node)
+    made = Scene(control_plane, namespace, tmp_path, kwok_nodes(_NODES))
     with policies_served(control_plane.api):
         try:
             made.start()
@@ -153,6 +184,42 @@ def test_each_outcome_counts_once_whatever_becomes_of_the_api_server_and_of_repl
         scene.fail(1)
         scene.until_all_are_counted()
     assert scene.counted() == scene.failed == 16
+
+
+def test_a_stream_of_outcomes_is_written_each_15_s(scene: Scene) -> None:
+    """20 pods a second: a shard is written no more often, and nothing is lost."""
+    for one in scene.replicas:
+        one.put("learns", scores=[{"name": "works", "kubeRL": {"halfLife": "720h"}}])
+    wait_for("the outcomes to be watched", lambda: "[+] outcomes" in scene.leader().probe("readyz")[1])
+    with closing(Follow(scene.cluster.audit_log)) as log:
+        begun, number = time.monotonic(), 0
+        while (passed := time.monotonic() - begun) < STREAM_S:
+            if number < passed * _A_SECOND:
+                scene.fail_at_once(number)
+                number += 1
+            else:
+                time.sleep(1 / _A_SECOND)  # a pace, which no condition ends
+        scene.until_all_are_counted()
+        lasted = time.monotonic() - begun
+        writes, refused = _writes(log)
+    assert number > STREAM_S * _A_SECOND / 2
+    assert 1 < len(writes) <= SHARDS
+    assert max(writes.values()) <= lasted / PUBLISH_S + 1
+    assert not refused
+
+
+def _writes(log: Follow) -> tuple[Counter[str], list[Object]]:
+    """Return how often each ConfigMap of learned state was written, and the writes that were refused."""
+    writes, refused = Counter[str](), list[Object]()
+    for line in log.lines():
+        event = json.loads(line)
+        at = event.get("objectRef", {})
+        is_write = event["stage"] == "ResponseComplete" and event["verb"] in ("create", "update", "patch")
+        if is_write and at.get("resource") == "configmaps" and PREFIX in str(at.get("name", "")):
+            writes[at["name"]] += 1
+            if event["responseStatus"]["code"] >= http.client.BAD_REQUEST:
+                refused.append(event)
+    return writes, refused
 
 
 def _observed(replica: Operating) -> float:
