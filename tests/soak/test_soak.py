@@ -114,7 +114,7 @@ def namespace_path(release: Release) -> Iterator[str]:
         api.delete(path)
         return not api.exists(path)
 
-    wait_for("the namespace to go", is_gone)
+    wait_for("the namespace to go", is_gone, timeout_s=_OVER_WITHIN_S)
 
 
 @dataclass(slots=True)

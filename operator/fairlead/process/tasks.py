@@ -1,4 +1,4 @@
-"""Helpers of a process: repeated tasks, signals, ports and file descriptors."""
+"""Helpers of a process: repeated tasks and those of a leader, signals, ports and file descriptors."""
 
 import asyncio
 import logging
