@@ -4,7 +4,6 @@ The first look at a pod reads all of it and decides which rules learn from it, a
 what tells outcomes. What a pod has told is remembered as long as it is there, so that it is told once.
 """
 
-import heapq
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,10 +20,12 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender import requests
+from fairlead.webhook.learning.due_outcomes import DueOutcome, DueOutcomes
 from fairlead.webhook.learning.followed_rules import FollowedRule
 
 _TOLD_MAX: Final = 16
 """Ids of one pod: what its state does not show any more is not told again, but for a few."""
+_KINDS_MAX: Final = 4096
 Kinds: TypeAlias = tuple[tuple[TableOfRule, str], ...]
 """Rules that learn from a pod, each with the type that the pod has for it."""
 
@@ -64,17 +65,6 @@ class _Known(Struct, gc=False):
     settling: tuple[_Settling, ...]
 
 
-class _Later(NamedTuple):
-    """Outcome of a pod that is told once its time has come."""
-
-    at: int
-    pod: Key
-    uid: str
-    place: int
-    """Place of the rules among those of the pod."""
-    outcome: PodOutcome
-
-
 class OutcomeSink:
     """Sink of the pods of one scheduler."""
 
@@ -93,8 +83,7 @@ class OutcomeSink:
         self._rules: Mapping[TableOfRule, FollowedRule] = {}
         self._policies: PolicySet = policy_set(())
         self._known: dict[Key, _Known] = {}
-        self._later: dict[Key, list[_Later]] = {}
-        self._queue: list[_Later] = []
+        self._due = DueOutcomes()
         self._kinds: dict[Kinds, Kinds] = {}
         self._is_listing = False
 
@@ -111,8 +100,7 @@ class OutcomeSink:
         if before == [one.watched for one in self._rules.values()]:
             return False
         self._known.clear()
-        self._later.clear()
-        self._queue.clear()
+        self._due.clear()
         self._kinds.clear()
         self._list(is_listing=True)
         return True
@@ -149,16 +137,15 @@ class OutcomeSink:
     def remove(self, key: Key, /) -> None:
         """Forget a pod that is gone."""
         self._known.pop(key, None)
-        self._later.pop(key, None)
+        self._due.set(key, ())
 
     def tell_due(self) -> None:
         """Tell the outcomes whose time has come."""
         now = self._now() // SECOND_NS
-        while self._queue and self._queue[0].at <= now:
-            later = heapq.heappop(self._queue)
-            known, waiting = self._known.get(later.pod), self._later.get(later.pod, ())
-            if known is not None and known.uid == later.uid and later in waiting:
-                self._tell(later.pod[0], known, known.settling[later.place], [later.outcome], now)
+        for due in self._due.take(now):
+            known = self._known.get(due.pod)
+            if known is not None and known.uid == due.uid:
+                self._tell(due.pod[0], known, known.settling[due.place], [due.outcome], now)
 
     def _first_look(self, item: WatchedPod) -> _Known | None:
         """Decide which rules learn from a pod; None if that has to wait for something that is not known yet."""
@@ -185,23 +172,20 @@ class OutcomeSink:
         return _Known(observed.metadata.uid, node_key(node.uid), tuple(settling))
 
     def _shared(self, kinds: Kinds) -> Kinds:
+        if len(self._kinds) >= _KINDS_MAX:  # every pod may have a type of its own
+            self._kinds.clear()
         return self._kinds.setdefault(kinds, kinds)
 
     def _look(self, key: Key, pod: ObservedPod, known: _Known) -> None:
         now = self._now() // SECOND_NS
         node = self._nodes.view_of(pod.spec.nodeName)
         ready = None if node is None else node.condition("Ready")
-        waiting = list[_Later]()
+        waiting = list[DueOutcome]()
         for place, each in enumerate(known.settling):
             told = outcomes_of(pod, each.settle_s, now, node_is_ready=ready is not None and ready.status == "True")
             self._tell(key[0], known, each, told.outcomes, now)
-            waiting += [_Later(one.at, key, known.uid, place, one) for one in told.later if one.id not in each.ids]
-        before = self._later.pop(key, ())
-        if waiting:
-            self._later[key] = waiting
-            for one in waiting:
-                if one not in before:
-                    heapq.heappush(self._queue, one)
+            waiting += [DueOutcome(one.at, key, known.uid, place, one) for one in told.later if one.id not in each.ids]
+        self._due.set(key, waiting)
 
     def _tell(
         self, namespace: str, known: _Known, settling: _Settling, outcomes: Sequence[PodOutcome], now: int

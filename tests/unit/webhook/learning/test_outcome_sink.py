@@ -250,6 +250,19 @@ def test_many_restarts_of_one_pod_take_a_bounded_memory() -> None:
     assert [len(each.ids) for each in known.settling] == [16]
 
 
+def test_pods_that_go_before_their_time_and_types_of_their_own_take_no_memory() -> None:
+    watch = Watch(learns(settle="24h"))
+    for number in range(10_000):
+        one = ran(f"job-{number}", labels={"app": f"type-{number}"})
+        watch.put(one)
+        watch.sink.remove((one["metadata"]["namespace"], one["metadata"]["name"]))
+        if number % 100 == 0:
+            watch.pass_time(1)
+    assert (watch.sink.pods, len(watch.sink._due)) == (0, 0)
+    assert len(watch.sink._due._times) <= 101
+    assert len(watch.sink._kinds) <= 4096
+
+
 def test_the_taint_manager_tells_of_a_node_that_is_not_ready() -> None:
     watch = Watch()
     by: Sequence[Any] = [
