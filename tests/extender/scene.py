@@ -5,12 +5,14 @@ reports.
 """
 
 import datetime as dt
+import re
 from dataclasses import dataclass, field
 
 from extender.recorder import Call, Recorder
 from extender.stage import Stage
 from testbed.api import Object, wait_for
 
+_ATTEMPT = r'moved to an internal scheduling queue" pod="[^"]*/{}" event="ScheduleAttemptFailure" queue="(\w+)"'
 _LABEL = "scene"
 _NODES = "/api/v1/nodes"
 
@@ -60,6 +62,12 @@ class Scene(Stage):
             return calls if len(calls) >= times else None
 
         return wait_for(f"{times} calls of {path} about {pod}", enough)
+
+    def calls_when_parked(self, pod: str) -> int | None:
+        """How often a pod was tried, if each attempt is over and the last one put it among the unschedulable."""
+        queues = re.findall(_ATTEMPT.format(pod), self.log())
+        calls = len(self.recorder.of("gate/filter", pod=pod))
+        return calls if queues and queues[-1] == "Unschedulable" and len(queues) == calls else None
 
     def _is_settled(self) -> bool:
         """Whether nothing will change a node any more: each has lost the taints of a new one."""

@@ -1,12 +1,9 @@
 """When a refused pod is tried again."""
 
-import re
-
 from extender import Scene
 from extender.replies import refusing
 from testbed.api import wait_for
 
-_ATTEMPT = r'moved to an internal scheduling queue" pod="[^"]*/web" event="ScheduleAttemptFailure" queue="(\w+)"'
 _ROUNDS = 6  # the first few may be due to what else changes at the beginning, such as the pod's own condition
 
 
@@ -18,7 +15,7 @@ def test_an_object_of_storage_capacity_wakes_a_refused_pod(scene: Scene) -> None
     scene.make_pod("web")
     path = f"/apis/storage.k8s.io/v1/namespaces/{scene.name}/csistoragecapacities"
     for number in range(_ROUNDS):
-        calls = wait_for("the refused pod to be put away", lambda: _calls_when_parked(scene))
+        calls = wait_for("the refused pod to be put away", lambda: scene.calls_when_parked("web"))
         if number:
             scene.api.patch(f"{path}/wake", {"metadata": {"annotations": {"touched": str(number)}}})
         else:
@@ -35,13 +32,6 @@ def test_an_idle_scheduler_does_not_wait_for_the_backoff(scene: Scene) -> None:
     scene.make_pod("web")
     path = f"/api/v1/namespaces/{scene.name}/pods/web"
     for number in range(_ROUNDS):
-        calls = wait_for("the refused pod to be put away", lambda: _calls_when_parked(scene))
+        calls = wait_for("the refused pod to be put away", lambda: scene.calls_when_parked("web"))
         scene.api.patch(path, {"metadata": {"annotations": {"touched": str(number)}}})
         scene.called("gate/filter", pod="web", times=calls + 1)
-
-
-def _calls_when_parked(scene: Scene) -> int | None:
-    """How often the pod was tried, if each attempt is over and the last one put it among the unschedulable."""
-    queues = re.findall(_ATTEMPT, scene.log())
-    calls = len(scene.recorder.of("gate/filter", pod="web"))
-    return calls if queues and queues[-1] == "Unschedulable" and len(queues) == calls else None
