@@ -21,6 +21,10 @@ from fairlead.api.values import VALIDATIONS, Expression, Identifier, ShortName
 LIST_KEYS = "x-kubernetes-list-map-keys"
 PRESERVED = "x-kubernetes-preserve-unknown-fields"
 
+ITEMS = "[list]"
+MAP = "[map]"
+"""Tags of the forms of a field that takes a list or a map; a path does not have them."""
+
 T = TypeVar("T")
 Listed = Annotated[tuple[T, ...], Strict(strict=False)]
 """List type. Give it a `max_length`; objects in it are keyed by their model's `list_keys`, plain values are a set."""

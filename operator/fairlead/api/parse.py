@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from fairlead.api import parse_hints
 from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
-from fairlead.api.params import Params
+from fairlead.api.params import ITEMS, MAP, Params
 from fairlead.api.v1alpha1 import Metadata, SchedulerExtenderPolicy
 
 P = TypeVar("P", bound=SchedulerExtenderPolicy)
@@ -28,6 +28,8 @@ _DEPTH_MAX = 24
 _SHOWN_DEPTH = 8
 _METADATA = tuple(str(field.alias) for field in Metadata.model_fields.values())
 _SHOWN_MAX = 60
+_UNWRITTEN = ("[key]", ITEMS, MAP)
+"""Segments of paths that stand in no file."""
 _BITS_MAX = 256
 _KINDS = {
     "tuple_type": "a list",
@@ -131,7 +133,7 @@ def _without_misspelt(errors: list[FieldError]) -> list[FieldError]:
 
 
 def _translated(detail: ErrorDetails, model: type[Params], at: FieldPath) -> Iterator[FieldError]:
-    path = tuple(segment for segment in detail["loc"] if segment != "[key]")
+    path = tuple(segment for segment in detail["loc"] if segment not in _UNWRITTEN)
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "failed_checks":
         for below, message in context["failed"]:

@@ -43,7 +43,8 @@ def for_field(path: FieldPath, model: type[Params], at: FieldPath) -> str:
 def for_missing(path: FieldPath, model: type[Params]) -> str:
     """Return a hint for a missing required field: its fields, or its documentation."""
     field = field_at(path, model)
-    if below := fields_at(path, model) if isinstance(path[-1], str) else []:
+    is_map = any(typing.get_origin(one) is dict for one in _parts(field))
+    if below := fields_at(path, model) if isinstance(path[-1], str) and not is_map else []:
         needed = [one.alias or "" for one in _model_of(field).model_fields.values() if one.is_required()]
         return f"write its {' and '.join(needed)}" if needed else f"its fields are {', '.join(below)}"
     return summarize_field(path, model)
@@ -159,10 +160,12 @@ def _model_of(field: FieldInfo | None) -> type[Params]:
 
 def _model_at(path: FieldPath, model: type[Params]) -> type[Params] | None:
     here: type[Params] | None = model
-    of_map = False
-    for segment in path:
+    of_map, models = False, list[type[Params]]()
+    for place, segment in enumerate(path):
         if of_map:
             of_map = False  # a key of the user's choice
+            if models and not any(isinstance(one, int) for one in path[place + 1 : place + 2]):
+                here = models[-1]  # of a value that is a list or a map, the model of the map is the last one
         elif isinstance(segment, str) and here is not None:
             field = next((field for field in here.model_fields.values() if field.alias == segment), None)
             models = [one for one in _parts(field) if isinstance(one, type) and issubclass(one, Params)]

@@ -5,6 +5,7 @@ again from the newest published state, in which everything counts once. Nothing 
 `writes` returns, and tells what came of it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -15,7 +16,7 @@ from fairlead.learned.content import Written, encode_demands, encode_pairs
 from fairlead.learned.demands import NO_DEMANDS, Arrival, Demands, amount, unite
 from fairlead.learned.pair import Observation
 from fairlead.learned.pairs import NO_PAIRS, SHARDS, Key, Meaning, Pairs, bound, merge, shard_of
-from fairlead.learned.published import LearnedState, LearningRule, config_map, names_of
+from fairlead.learned.published import LearnedState, LearningRule, Publication, config_map, names_of
 from fairlead.resource_versions import is_newer
 
 PENDING_MAX: Final = 500_000
@@ -32,6 +33,9 @@ class StateWrite(Struct, frozen=True):
     has: Mapping[Any, Iterable[str]]
     """Observations that were pending when it was made: ids of outcomes by pair, or pods."""
     late: int = 0
+    """Late outcomes among these..."""
+    untold: int = 0
+    """...and of before, which no write has told."""
 
 
 class Versions:
@@ -107,12 +111,23 @@ class Versions:
         found = self.known.get(number)
         return found is not None and found.rule.identity != self.rule.identity
 
-    def write(self, number: int, written: Written, has: Mapping[Any, Iterable[str]], late: int = 0) -> StateWrite:
+    def write(
+        self,
+        number: int,
+        written: Written,
+        has: Mapping[Any, Iterable[str]],
+        now: int,
+        *,
+        late: int = 0,
+        untold: int = 0,
+    ) -> StateWrite:
         """Return a write of what was written in place of what is known."""
         found = self.known.get(number)
         plain, longer = names_of(self.rule, number)
         name = found.name if found is not None else longer if plain in self._taken else plain
-        return StateWrite(number, found, config_map(self.rule, name, written.data), written, has, late)
+        told = 0 if found is None or self.is_of_another(number) else found.publication.late
+        made = config_map(self.rule, name, written.data, Publication(now, told + untold + late))
+        return StateWrite(number, found, made, written, has, late, untold)
 
 
 class PairLearner:
@@ -125,6 +140,8 @@ class PairLearner:
         self.pending = 0
         """Outcomes that are not published."""
         self._pending: dict[int, _Pending] = {}
+        self._untold: Counter[int] = Counter()
+        """Late outcomes that no write has told, by shard."""
         self._is_listing = False
 
     def take_late(self) -> int:
@@ -147,7 +164,7 @@ class PairLearner:
         if outcome.id in self._pending.get(number, {}).get(key, ()):
             return
         if self.pending >= PENDING_MAX or self.versions.is_left_alone(number):
-            self.late += not outcome.listed
+            self._note_late(number, not outcome.listed)
             return
         self._pending.setdefault(number, {}).setdefault(key, {})[outcome.id] = outcome
         self.pending += 1
@@ -192,7 +209,8 @@ class PairLearner:
             if written is None or (written.pairs == before[number] and not versions.is_of_another(number)):
                 self._settle(number, counted, late.get(number, 0))  # all of it is known, late, or of no weight
             else:
-                found.append(versions.write(number, written, counted, late.get(number, 0)))
+                told = late.get(number, 0)
+                found.append(versions.write(number, written, counted, now, late=told, untold=self._untold[number]))
             yield
         return found
 
@@ -200,9 +218,14 @@ class PairLearner:
         """Take note that a write was accepted."""
         self.versions.show(published)
         self._settle(write.number, write.has, write.late)
+        self._untold[write.number] -= write.late + write.untold
+
+    def _note_late(self, number: int, late: int) -> None:
+        self.late += late
+        self._untold[number] += late
 
     def _settle(self, number: int, has: Mapping[Key, Iterable[str]], late: int) -> None:
-        self.late += late
+        self._note_late(number, late)
         pending = self._pending.get(number, {})
         for key, ids in has.items():
             kept = pending.get(key, {})
@@ -241,12 +264,12 @@ class DemandLearner:
         """Return 0: a pod that is older than all that are known changes nothing, whenever it comes."""
         return 0
 
-    def write_steps(self, _now: int) -> Steps[list[StateWrite]]:
+    def write_steps(self, now: int) -> Steps[list[StateWrite]]:
         """Compute `writes`."""
         yield
-        return self.writes()
+        return self.writes(now)
 
-    def writes(self) -> list[StateWrite]:
+    def writes(self, now: int) -> list[StateWrite]:
         """Return the write by which everything is published that is pending."""
         if not self.versions.may_write(0):
             return []
@@ -257,7 +280,7 @@ class DemandLearner:
         if written.demands.keys() == self.demands.keys() and not self.versions.is_of_another(0):
             self._pending.clear()
             return []
-        return [self.versions.write(0, written, dict.fromkeys(self._pending, ()))]
+        return [self.versions.write(0, written, dict.fromkeys(self._pending, ()), now)]
 
     def accepted(self, write: StateWrite, published: LearnedState) -> None:
         """Take note that a write was accepted."""

@@ -6,6 +6,7 @@ annotations, not by its name, and to what gives its numbers their meaning.
 
 import hashlib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,9 +25,12 @@ PREFIX: Final = "fairlead-learned-"
 LABEL: Final = "fairlead.dev/learned"
 RULE: Final = "fairlead.dev/rule"
 MEANING: Final = "fairlead.dev/meaning"
+PUBLISHED: Final = "fairlead.dev/published"
+LATE: Final = "fairlead.dev/late"
 _HASH: Final = 12  # hex digits
 _NAME_MAX: Final = 253
 _DIGITS_MAX: Final = 15
+_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class LearningRule(Struct, frozen=True):
@@ -46,6 +50,19 @@ class LearningRule(Struct, frozen=True):
         return self.uid, self.name, self.meaning
 
 
+class Publication(Struct, frozen=True):
+    """Account that a publication gives of itself, for people: nothing is decided by it."""
+
+    at: int | None = None
+    """Time in seconds since 1970; None if it does not say."""
+    late: int = 0
+    """Outcomes that came too late to be counted, since the state began. If the answer to a write is lost, those that it
+    told may be told twice."""
+
+
+_UNSAID: Final = Publication()
+
+
 class LearnedState(Struct, frozen=True):
     """One version of a ConfigMap: a shard of pairs, or the demands of pods."""
 
@@ -55,6 +72,7 @@ class LearnedState(Struct, frozen=True):
     document: Document[Content]
     size: int
     """Bytes of its text."""
+    publication: Publication = _UNSAID
 
     @property
     def rv(self) -> str:
@@ -86,10 +104,21 @@ def decode(config_map: Mapping[str, Any]) -> LearnedState | None:
     data = config_map.get("data") or {}
     size = sum(len(text.encode()) for text in data.values())
     document = read(f"ConfigMap {metadata['name']}", data, metadata["resourceVersion"])
-    return LearnedState(metadata["name"], rule, int(number), document, size)
+    return LearnedState(metadata["name"], rule, int(number), document, size, _publication(told))
 
 
-def config_map(rule: LearningRule, name: str, data: Mapping[str, str]) -> dict[str, Any]:
+def _publication(annotations: Mapping[str, str]) -> Publication:
+    late = annotations.get(LATE, "")
+    try:
+        at = int(datetime.strptime(annotations.get(PUBLISHED, ""), _TIME).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        at = None
+    return Publication(at, int(late) if _is_number(late) else 0)
+
+
+def config_map(
+    rule: LearningRule, name: str, data: Mapping[str, str], publication: Publication = _UNSAID
+) -> dict[str, Any]:
     """Return the ConfigMap to write. It ends with its policy."""
     owner = {
         "apiVersion": API_VERSION,
@@ -104,6 +133,9 @@ def config_map(rule: LearningRule, name: str, data: Mapping[str, str]) -> dict[s
         RULE: rule.name,
         MEANING: rule.meaning,
     }
+    if publication.at is not None:
+        annotations[PUBLISHED] = datetime.fromtimestamp(publication.at, UTC).strftime(_TIME)
+        annotations[LATE] = str(publication.late)
     metadata = {"name": name, "labels": {LABEL: ""}, "annotations": annotations, "ownerReferences": [owner]}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
 

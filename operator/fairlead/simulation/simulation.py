@@ -101,10 +101,10 @@ class Simulation:
         for policy in self.policies.policies:
             nodes.measure(policy.data)
         nodes.publish(readings, self.now)
-        states = LearnedStates(nodes, policies.policies)
+        self.learned: Final = LearnedStates(nodes, policies.policies)
         for key, held in snapshot.learned.items():
             with _reading("configmap", key, held):
-                states.put(held.raw)
+                self.learned.put(held.raw, key[1])
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}

@@ -128,6 +128,8 @@ class Snapshot:
             obj = with_text_amounts(msgspec.json.decode(raw))
             if kind == "Pod":
                 obj = with_default_requests(obj) | {"metadata": {**obj["metadata"], "namespace": key[0]}}
+            else:  # what rules learn is of a UID
+                obj = obj | {"metadata": {**obj["metadata"], "uid": f"node-{metadata.name}"}}
             raw = _written(file, obj)
         kept[key] = SnapshotObject(raw, file)
 

@@ -15,7 +15,7 @@ _WHAT: Final[dict[ObjectKind, str]] = {
     "pods": "the pods on nodes",
     "namespace": "the pod's namespace",
     "data": "values that are not given",
-    "learned": "what it has learned, which is in ConfigMaps of the operator's namespace",
+    "learned": "what it has learned, which is in ConfigMaps of the operator's namespace: give it with --learned FILE",
     "generation": "a generation that is not known",
 }
 
@@ -60,20 +60,29 @@ class SkippedRule:
 
 
 def judgeable(
-    policies: Iterable[CompiledPolicy], unread: Collection[ObjectKind], given_polls: Collection[Poll] = ()
+    policies: Iterable[CompiledPolicy],
+    unread: Collection[ObjectKind],
+    given_polls: Collection[Poll] = (),
+    given_rules: Collection[tuple[str, str]] = (),
 ) -> tuple[list[CompiledPolicy], list[SkippedRule]]:
-    """Return the policies without rules that cannot be evaluated, and those rules; `given_polls` polls have values."""
+    """Return the policies without rules that cannot be evaluated, and those rules.
+
+    `given_polls` have values. Of `given_rules`, by policy and rule, it is known what they have learned.
+    """
     found: list[CompiledPolicy] = []
     left_out: list[SkippedRule] = []
     for policy in policies:
         if "namespace" in unread and selects_by_namespace(policy):
             left_out.append(SkippedRule(policy, "", "namespace"))
             continue
-        blind = {rule.name: kind for rule in policy.filters if (kind := _blind(rule.filter.reads, unread))}
-        blind |= {rule.name: kind for rule in policy.scores if (kind := _blind(rule.score.reads, unread))}
-        left_out += [SkippedRule(policy, name, kind) for name, kind in blind.items()]
         reads = {rule.name: rule.filter.reads for rule in policy.filters}
         reads |= {rule.name: rule.score.reads for rule in policy.scores}
+        blind = {
+            name: kind
+            for name, read in reads.items()
+            if (kind := _blind(read, unread, is_given=(policy.name, name) in given_rules))
+        }
+        left_out += [SkippedRule(policy, name, kind) for name, kind in blind.items()]
         for name, read in reads.items():
             if name not in blind and (entries := _not_given(policy, read, given_polls)):
                 blind[name] = "data"
@@ -93,10 +102,10 @@ def _them(entries: Collection[DataEntry]) -> str:
     return "it" if len(entries) == 1 else "them"
 
 
-def _blind(reads: Reads, unread: Collection[ObjectKind]) -> ObjectKind | None:
+def _blind(reads: Reads, unread: Collection[ObjectKind], *, is_given: bool) -> ObjectKind | None:
     if "pods" in unread and reads.of_pods:
         return "pods"
-    if "learned" in unread and (reads.learned or reads.demands):
+    if "learned" in unread and not is_given and (reads.learned or reads.demands):
         return "learned"
     return "namespace" if "namespace" in unread and reads.namespace else None
 

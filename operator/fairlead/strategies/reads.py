@@ -118,6 +118,8 @@ class DemandsRead(Struct, frozen=True):
     samples: int
     floors: tuple[float, ...]
     """One for each resource."""
+    least: int = 1
+    """Number of pods below which the rule adds nothing."""
 
     @property
     def meaning(self) -> str:

@@ -14,9 +14,9 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
-from fairlead.suites.learned_values import learned_by_rule
+from fairlead.suites.learned_values import GivenState, learned_by_rule
 from fairlead.suites.node_values import FIELD, DataValue, node_values
-from fairlead.suites.suite import Case, LearnedPair, Object, Suite
+from fairlead.suites.suite import Case, Object, Suite
 
 NOON: Final = "2027-01-15T12:00:00Z"
 COPIES_MAX: Final = 1000
@@ -39,7 +39,7 @@ class CaseInputs:
     now: int
     values: Mapping[str, Mapping[str, DataValue]]
     """Measured values by node and by entry."""
-    learned: Mapping[str, tuple[FieldPath, Sequence[LearnedPair]]] = field(default_factory=dict)
+    learned: Mapping[str, GivenState] = field(default_factory=dict)
     """What rules have learned, by rule, with its path."""
 
 

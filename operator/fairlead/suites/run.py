@@ -35,16 +35,19 @@ from fairlead.suites.compare import (
     WrittenAnnotations,
     differences,
 )
-from fairlead.suites.learned_values import learned_state
+from fairlead.suites.learned_values import config_maps_of, given_to_rules
 from fairlead.suites.node_values import readings
 from fairlead.suites.objects import CaseInputs, case_inputs
 from fairlead.suites.suite import Case, Expect, Suite
+from fairlead.time_units import SECOND_NS
 
 
 def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) -> Actual:
     """Return the actual results of a case. Raises SnapshotError and InvalidObjectError for what cannot be read."""
     snapshot = Snapshot()
-    learned = learned_state(inputs.learned, policies, inputs.nodes, inputs.now)
+    uids = {str(node["metadata"]["name"]): str(node["metadata"]["uid"]) for node in inputs.nodes}
+    given = given_to_rules(inputs.learned, policies)
+    learned = config_maps_of(given.values(), uids, inputs.now // SECOND_NS)
     for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods, *learned):
         snapshot.put(one)
     simulation = Simulation(

@@ -4,17 +4,19 @@ Objects are Kubernetes objects with only the fields that matter; `objects.py` co
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from fairlead.api.params import Listed, Params
-from fairlead.api.values import Duration, within
+from fairlead.api.params import ITEMS, MAP, Listed, Params
+from fairlead.api.values import Duration, Quantity, within
 
 Object = dict[str, Any]
 _OBJECTS_MAX = 1000
+_DEMANDS_MAX = 4000
+_PAIRS_MAX = 20_000
 
 
 def _as_group(value: object) -> object:
@@ -79,13 +81,58 @@ class LearnedPair(Params):
     type: Annotated[str, Field(min_length=1, max_length=128)]
     """Type of the pods."""
     node: str
-    """Name of the node."""
+    """Name of the node; empty for one that is gone, whose outcomes matter to no other node."""
     value: Annotated[float, Field(ge=0, le=1)]
     """Mean reward as of the last outcome, in which the prior counts as one outcome."""
-    count: Annotated[float, Field(ge=0.01, le=1_000_000)]
+    count: Annotated[float, Field(ge=0.01, le=1_000_000_000)]
     """Sum of the weights of the outcomes as of the last one: their number, if none is much older than the others."""
-    age: Annotated[Duration, within("0s", "8760h")] | None = None
+    age: Annotated[Duration, within("0s", "87600h")] | None = None
     """Time since the last outcome. 0s when absent."""
+    prior: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Prior that the value has, from 0 to 1. That of the rule when absent."""
+
+
+def _as_text(value: object) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+RequestedAmount: TypeAlias = Annotated[Quantity, BeforeValidator(_as_text, json_schema_input_type=str | int | float)]
+
+
+class LearnedDemand(Params):
+    """Requests of a pod that a rule has learned: a quantity for each resource of the rule, 0 for those left out."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, RequestedAmount] = Field(init=False)
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    copies: Annotated[int, Field(ge=1, le=_DEMANDS_MAX)] = 1
+    """Number of pods that request this. 1 when absent."""
+
+    @property
+    def amounts(self) -> Mapping[str, RequestedAmount]:
+        """Return what is requested, by resource."""
+        return self.__pydantic_extra__
+
+
+class LearnedDemands(Params):
+    """Requests of pods, as a rule has learned them."""
+
+    demands: Annotated[Listed[LearnedDemand], Field(max_length=_DEMANDS_MAX)]
+    """Requests in the order in which the pods were created, the newest last; beyond `samples` the newest ones count."""
+
+
+def _form(value: object) -> str:
+    return MAP if isinstance(value, Mapping | LearnedDemands) else ITEMS
+
+
+LearnedPairs: TypeAlias = Annotated[Listed[LearnedPair], Field(max_length=_PAIRS_MAX)]
+LearnedOfRule: TypeAlias = Annotated[
+    Annotated[LearnedPairs, Tag(ITEMS)] | Annotated[LearnedDemands, Tag(MAP)], Discriminator(_form)
+]
+"""Outcomes of pods, or requests of pods, that a rule has learned."""
 
 
 class Case(Params):
@@ -101,8 +148,8 @@ class Case(Params):
     """Merged over the suite's nodes with the same name; others are added."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """Merged over the suite's pods with the same name; others are added."""
-    learned: dict[str, Listed[LearnedPair]] = Field(default_factory=dict)
-    """What rules have learned, by the name of the rule; replaces what the suite says of that rule."""
+    learned: dict[str, LearnedOfRule] = Field(default_factory=dict)
+    """What rules have learned, by rule, as `rule` or `policy/rule`; replaces what the suite says of that rule."""
     pod: Object
     """The pod to place."""
     expect: Expect
@@ -128,8 +175,8 @@ class Suite(Params):
     """The nodes of the cluster."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """The placed pods, each with spec.nodeName."""
-    learned: dict[str, Listed[LearnedPair]] = Field(default_factory=dict)
-    """What rules have learned, by the name of the rule. Absent: nothing, so each node is worth the prior."""
+    learned: dict[str, LearnedOfRule] = Field(default_factory=dict)
+    """What rules have learned, by rule, as `rule` or `policy/rule`. Absent: nothing."""
     cases: Annotated[Listed[Case], Field(min_length=1, max_length=_OBJECTS_MAX)]
     """The cases, each about one pod."""
 

@@ -134,7 +134,7 @@ class Leader:
             self.observed.pop(one, None)
 
     def writes(self, which: int) -> list[StateWrite]:
-        return self.pairs.writes(self.case.now) if which == 0 else self.pods.writes()
+        return self.pairs.writes(self.case.now) if which == 0 else self.pods.writes(self.case.now)
 
     def accepted(self, which: int, write: StateWrite, version: Version) -> None:
         assert version.shown is not None

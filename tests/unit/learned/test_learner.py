@@ -201,7 +201,7 @@ def test_whatever_a_pod_asks_for_can_be_read_again(asked: float) -> None:
     made = DemandLearner(RULE, 2)
     made.versions.is_listed = True
     made.observe((NOW, "a"), (asked, 1.0))
-    written = stored(only(made.writes()), "5")
+    written = stored(only(made.writes(NOW)), "5")
     assert written.document.fault == ""
     assert written.document.value == {(NOW, "a"): (asked if asked == 2.0**40 else 1e30 if asked == 1e300 else 0.0, 1.0)}
 
@@ -215,6 +215,27 @@ def test_what_is_late_is_said_once() -> None:
     made.observe(outcome("late", NOW - 3500))
     made.observe(replace(outcome("listed", NOW - 3500), listed=True))
     assert (made.writes(NOW), made.pending, made.late) == ([], 0, 1)
+
+
+def test_each_write_tells_how_many_outcomes_were_late_until_then() -> None:
+    made = learning()
+    told = []
+
+    def write(*outcomes: Observation, is_accepted: bool = True) -> None:
+        for one in outcomes:
+            made.observe(one)
+        for each in made.writes(NOW):
+            state = stored(each, str(len(told) + 5))
+            told.append((state.publication.at, state.publication.late))
+            if is_accepted:
+                made.accepted(each, state)
+
+    write(outcome("a", NOW - 3000), outcome("b", NOW))
+    write(outcome("late", NOW - 3500))
+    write(outcome("later", NOW - 3400), outcome("c", NOW), is_accepted=False)
+    write(outcome("d", NOW))
+    write(outcome("e", NOW))
+    assert told == [(NOW, 0), (NOW, 2), (NOW, 2), (NOW, 2)]
 
 
 def test_pending_outcomes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,11 +254,11 @@ def test_pods_are_published_once() -> None:
     made.versions.is_listed = True
     for at in range(5):
         made.observe((NOW + at, str(at)), (1.0,))
-    write = only(made.writes())
+    write = only(made.writes(NOW))
     assert [*write.written.demands] == [(NOW + 4, "4"), (NOW + 3, "3")]
     made.accepted(write, stored(write, "5"))
     made.observe((NOW, "older"), (1.0,))
-    assert (made.writes(), made.pending) == ([], 0)
+    assert (made.writes(NOW), made.pending) == ([], 0)
 
 
 def test_pods_that_do_not_fit_are_not_written_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,11 +267,11 @@ def test_pods_that_do_not_fit_are_not_written_for_ever(monkeypatch: pytest.Monke
     made.versions.is_listed = True
     for at in range(100):
         made.observe((NOW + at, str(at)), (1.0,))
-    write = only(made.writes())
+    write = only(made.writes(NOW))
     assert len(write.written.data[PODS]) <= 1000
     made.accepted(write, stored(write, "5"))
     made.observe((NOW, "0"), (1.0,))
-    assert (made.writes(), made.pending) == ([], 0)
+    assert (made.writes(NOW), made.pending) == ([], 0)
 
 
 def small(real: Callable[..., Any]) -> Callable[..., Any]:

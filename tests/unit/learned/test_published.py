@@ -6,7 +6,17 @@ import pytest
 
 from fairlead.api.names import POLICY_ANNOTATION
 from fairlead.learned.content import PAIRS
-from fairlead.learned.published import LABEL, MEANING, LearningRule, config_map, decode, names_of
+from fairlead.learned.published import (
+    LABEL,
+    LATE,
+    MEANING,
+    PUBLISHED,
+    LearningRule,
+    Publication,
+    config_map,
+    decode,
+    names_of,
+)
 
 RULE = LearningRule("where-it-works", "uid-1", "failures", "meaning", 7)
 NAME = names_of(RULE, 3)[0]
@@ -26,6 +36,31 @@ def test_what_is_created_is_read() -> None:
     found = decode(stored(body))
     assert found is not None
     assert (found.rule, found.number, found.rv, found.document.value, found.size) == (RULE, 3, "5", {}, len(EMPTY))
+
+
+def test_a_publication_says_when_it_was_made_and_how_many_outcomes_were_late() -> None:
+    body = config_map(RULE, NAME, {PAIRS: EMPTY}, Publication(1_800_000_000, 3))
+    assert body["metadata"]["annotations"][PUBLISHED] == "2027-01-15T08:00:00Z"
+    found = decode(stored(body))
+    assert found is not None
+    assert found.publication == Publication(1_800_000_000, 3)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "want"),
+    [
+        ({}, Publication()),
+        ({PUBLISHED: "today", LATE: "-1"}, Publication()),
+        ({PUBLISHED: "2027-01-15T08:00:00", LATE: "9" * 16}, Publication()),
+        ({PUBLISHED: "2027-01-15T08:00:00Z", LATE: "two"}, Publication(1_800_000_000, 0)),
+    ],
+)
+def test_what_a_publication_does_not_say_is_not_known(annotations: dict[str, str], want: Publication) -> None:
+    body = stored(config_map(RULE, NAME, {PAIRS: EMPTY}))
+    body["metadata"]["annotations"] |= annotations
+    found = decode(body)
+    assert found is not None
+    assert found.publication == want
 
 
 def test_rules_whose_names_run_together() -> None:

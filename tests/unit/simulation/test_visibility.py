@@ -51,3 +51,13 @@ def test_what_would_have_to_be_guessed_is_left_out(
     found, left_out = judgeable([policy(**spec)], unread)
     assert [[rule.name for rule in one.filters] for one in found] == ([] if kept is None else [kept])
     assert [one.describe() for one in left_out] == said
+
+
+def test_a_rule_of_which_it_is_given_what_it_has_learned_is_evaluated() -> None:
+    scores = {"works": {"kubeRL": {}}, "packs": {"pigeon": {}}}
+    (found,), (left_out,) = judgeable([policy(scores=scores)], ["learned"], (), [("p", "works")])
+    assert [one.name for one in found.scores] == ["works"]
+    assert left_out.describe() == (
+        "p/packs: it reads what it has learned, which is in ConfigMaps of the operator's namespace: give it with "
+        "--learned FILE"
+    )

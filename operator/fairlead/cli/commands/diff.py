@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_pods
+from fairlead.cli.console.options import add_cluster, add_learned, add_pods
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def add_to(commands: "Commands") -> None:
     )
     add_pods(parser)
     add_cluster(parser)
+    add_learned(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 

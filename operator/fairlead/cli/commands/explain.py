@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_policies, repeated
+from fairlead.cli.console.options import add_cluster, add_learned, add_policies, repeated
 from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, output, serialize, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def add_to(commands: "Commands") -> None:
     parser.add_argument("--node", metavar="NAME", default="", help="explain this node in full")
     add_policies(parser)
     add_cluster(parser)
+    add_learned(parser)
     add_output(parser, TABLE, WIDE, "json", "yaml")
     parser.set_defaults(run=run)
 

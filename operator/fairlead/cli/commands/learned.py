@@ -18,13 +18,18 @@ def add_to(commands: "Commands") -> None:
     """Add the command and its options."""
     parser = commands.add_parser(
         "learned",
-        help="show what rules have learned of pods on nodes",
-        description="Show what rules such as kubeRL have learned: by type of pods and node the score of now, the "
-        "outcomes that it is made of, and the age of the last one, the lowest score first. With POLICY, only of that "
-        "policy. Nodes that are gone are marked. Reads with your own permissions. "
-        "Exit code: 0, or 2 if an input cannot be read.",
+        help="show what rules have learned of pods and nodes",
+        description="Show what rules have learned. Of kubeRL: by type of pods and node the score of now, the outcomes "
+        "that it is made of, and the age of the last one, the lowest score first; nodes that are gone are marked. Of "
+        "pigeon: the number of pods whose requests it knows, their mean, how varied the requests and the loads of the "
+        "nodes are (gamma), and whether it spreads or packs now. Of each rule: its ConfigMaps, their size and the age "
+        "of the last publication, the outcomes that came too late to count, and what cannot be read. With POLICY, only "
+        "of that policy. Reads with your own permissions. The output in JSON or YAML can be read back: `simulate`, "
+        "`diff` and `explain` take it as --learned, and suites its field `learned`. Exit code: 0, 1 if a ConfigMap "
+        "cannot be read, 2 if another input cannot be read.",
         epilog="Example without a cluster: `kubectl get nodes,pods,configmaps -A -o json > now.json`, then "
-        "`fairlead learned --policies works.yaml --snapshot now.json`.",
+        "`fairlead learned --policies works.yaml --snapshot now.json`. What a policy has learned, as a file: "
+        "`fairlead learned works -o yaml > learned.yaml`.",
     )
     parser.add_argument("policy", metavar="POLICY", nargs="?", default="", help="show what this policy has learned")
     parser.add_argument("--rule", metavar="NAME", default="", help="show what this rule has learned")
@@ -42,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     access = cluster_access(options, [option])
     from fairlead.cli.inputs.simulated_cluster import no_pods, read_cluster
     from fairlead.cli.inputs.simulation_inputs import policies_that_learn
-    from fairlead.cli.reports.learned_report import learned_report, learned_text
+    from fairlead.cli.reports.learned_report import learned_report
+    from fairlead.cli.reports.learned_text import learned_text
 
     cluster = read_cluster(access, [option], lambda _: no_pods, policies_that_learn)
     policies = cluster.versions[0].policies.policies
@@ -57,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
     simulation = cluster.simulation()
     report = learned_report(wanted, options.rule, simulation)
     out = output()
-    if options.output != TABLE:
+    if options.output == TABLE:
+        out.writelines(f"{line}\n" for line in learned_text(report))
+    else:
         out.write(serialize(report, options.output))
-        return exits.DONE
-    out.writelines(f"{line}\n" for line in learned_text(report))
-    return exits.DONE
+    return exits.DONE if all(one["readable"] for one in report["rules"]) else exits.FAILED

@@ -61,6 +61,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig (default: live)",
     )
     _add_data(parser)
+    parser.set_defaults(learned=[])
     _add_prometheus(parser)
     parser.add_argument(
         "--now",
@@ -68,6 +69,18 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         help="time that rules see, such as 2027-01-15T22:00:00Z (default: now; for files the newest time in them)",
     )
     add_kubeconfig(parser)
+
+
+def add_learned(parser: argparse.ArgumentParser) -> None:
+    """Add the option that gives what rules have learned."""
+    parser.add_argument(
+        "--learned",
+        action="append",
+        metavar="FILE",
+        default=[],
+        help="what rules have learned, instead of what the cluster or the snapshot says of them: the output of "
+        "`fairlead learned POLICY -o yaml`, or ConfigMaps; may be repeated",
+    )
 
 
 def repeated(options: argparse.Namespace) -> str:
@@ -81,7 +94,7 @@ def repeated(options: argparse.Namespace) -> str:
         "--kubeconfig": options.kubeconfig,
         "--context": options.context,
     }
-    several = {"--data": options.data, "--prometheus": options.prometheus}
+    several = {"--data": options.data, "--learned": options.learned, "--prometheus": options.prometheus}
     pairs = [*((option, one) for option, given in several.items() for one in given), *single.items()]
     for option, value in pairs:
         if value:

@@ -1,7 +1,7 @@
 """Objects of the live cluster of the kubeconfig, read with the permissions of the caller."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -45,6 +45,8 @@ class LiveObjects:
     """Reason why the ledgers of devices may not be read."""
     unread_learned: str = ""
     """Reason why what rules have learned may not be read."""
+    given_learned: Collection[tuple[str, str]] = ()
+    """Policies and their rules of which files say what they have learned."""
 
 
 async def read_objects(client: Client, live: LiveObjects, scope: Key | None = None) -> None:

@@ -23,6 +23,7 @@ from fairlead.cli.inputs.cluster_reader import (
     read_unhealthy,
 )
 from fairlead.cli.inputs.data_file import FileValues, MeasuredInput, file_values, read_data_file
+from fairlead.cli.inputs.learned_file import read_learned
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
 from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
 from fairlead.cli.inputs.simulation_inputs import (
@@ -186,6 +187,9 @@ async def gather(
         said = f"judged at {timestamp_to_string(now)}, the newest time in {where}; --now gives another"
         data.notes.append(said)
     nodes = nodes_of_snapshot(live.snapshot, now)
+    learned = read_learned(arguments.learned, every.policies, nodes, now, where)
+    live.given_learned = learned.put_into(live.snapshot)
+    data.notes += learned.notes
     if servers or arguments.prometheus_token is not None:
         from fairlead.cli.inputs.prometheus_values import add_prometheus
 
@@ -272,7 +276,7 @@ def _judgeable(
     unread: list[ObjectKind] = [*live.unread]
     if live.unread_learned:
         unread.append("learned")
-    found, skipped = judgeable(policies.policies, unread, data.readings)
+    found, skipped = judgeable(policies.policies, unread, data.readings, live.given_learned)
     if option.is_live:
         edited = {one.name for one in files.policies} if files is not None else set()
         skipped = [*skipped, *unknown_rules(one for one in live.policies if one.name not in edited)]

@@ -1,103 +1,114 @@
-"""Report and text of `fairlead learned`. Pure."""
+"""Report of `fairlead learned`: what rules have learned as of now, what is published of it, and the same to read back.
 
-from collections.abc import Iterable, Iterator, Sequence
+Pure.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from fairlead.cli.console.output import columns, pluralize
+from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.cli.reports.written_learned import written_demands, written_pairs
+from fairlead.cooperative import finish
 from fairlead.learned.pair import node_key, score, value
+from fairlead.learned.published import LearnedState
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.nodes.compared_views import follow, kept_system
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.simulation.simulation import Simulation
-from fairlead.strategies.reads import DemandsRead
+from fairlead.strategies.builtin.system_objectives import variety, variety_of_demands
+from fairlead.strategies.reads import DemandsRead, OutcomesRead, SystemRead
 from fairlead.time_units import SECOND_NS
 
 Report: TypeAlias = dict[str, Any]
-_COLUMNS: Final = ("POLICY", "RULE", "TYPE", "NODE", "SCORE", "OUTCOMES", "LAST OUTCOME")
-_NONE: Final = "no policy has a rule that learns"
-_NOTHING: Final = "nothing is learned yet"
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"))
+_ALIKE: Final = 1e-9
 
 
 def learned_report(policies: Iterable[CompiledPolicy], rule: str, simulation: Simulation) -> Report:
     """Return what rules have learned, of each the lowest score first."""
     views = [view for name in simulation.names if (view := simulation.mirror.nodes.view_of(name)) is not None]
     names = {node_key(view.uid): view.name for view in views}
-    now_s = simulation.now / SECOND_NS
-    rules = list[Report]()
+    rules, learned = list[Report](), dict[str, Any]()
     for policy in policies:
         for name, outcomes in policy.learning:
-            if rule not in ("", name):
-                continue
-            table = simulation.mirror.nodes.learned.tables.get(table_of(policy, name, outcomes))
-            pairs = [] if table is None else [*table.all_pairs()]
-            entries: list[Report] = [
-                {
-                    "type": kind,
-                    "node": names.get(node, ""),
-                    "score": score(pair, round(100 * outcomes.prior), outcomes.half_life_s, simulation.now).points,
-                    "value": value(pair, outcomes.prior, outcomes.half_life_s, now_s),
-                    "outcomes": pair.weight_at(now_s, outcomes.half_life_s),
-                    "lastOutcomeSeconds": max(0, round(now_s - pair.at)),
-                }
-                for (kind, node), pair in pairs
-            ]
-            entries.sort(key=lambda one: (one["value"], -one["outcomes"], one["type"], one["node"]))
-            readable = table is None or table.is_readable
-            rules.append({"policy": policy.name, "rule": name, "readable": readable, "pairs": entries})
-        rules += [
-            {
-                "policy": policy.name,
-                "rule": name,
-                "readable": True,
-                "requests": _requests(policy, name, read, simulation),
-            }
-            for name, read in policy.demanding
-            if rule in ("", name)
-        ]
-    return {"rules": rules}
+            if rule in ("", name):
+                report, written = _outcomes(policy, name, outcomes, simulation, names)
+                rules.append(report)
+                learned |= {f"{policy.name}/{name}": written} if report["readable"] else {}
+        for name, demands in policy.demanding:
+            if rule in ("", name):
+                report, written = _requests(policy, name, demands, simulation)
+                rules.append(report)
+                learned |= {f"{policy.name}/{name}": written} if report["readable"] else {}
+    at = timestamp_to_string(simulation.now // SECOND_NS * SECOND_NS)
+    return {"time": at, "rules": rules, "unclaimed": sorted(simulation.learned.unclaimed), "learned": learned}
 
 
-def _requests(policy: CompiledPolicy, rule: str, read: DemandsRead, simulation: Simulation) -> Report:
-    """Return of how many pods a rule knows the requests, and their means, in base units."""
-    known = simulation.mirror.nodes.learned_demands(policy.uid or policy.name, rule, read)
-    return {"pods": known.number, "mean": dict(zip(read.resources, known.mean, strict=True))}
+def _outcomes(
+    policy: CompiledPolicy, name: str, outcomes: OutcomesRead, simulation: Simulation, names: dict[str, str]
+) -> tuple[Report, Any]:
+    now_s, of = simulation.now / SECOND_NS, table_of(policy, name, outcomes)
+    table = simulation.mirror.nodes.learned.tables.get(of)
+    pairs = [] if table is None else [*table.all_pairs()]
+    entries: list[Report] = [
+        {
+            "type": kind,
+            "node": names.get(node, ""),
+            "score": score(pair, round(100 * outcomes.prior), outcomes.half_life_s, simulation.now).points,
+            "value": value(pair, outcomes.prior, outcomes.half_life_s, now_s),
+            "outcomes": pair.weight_at(now_s, outcomes.half_life_s),
+            "lastOutcomeSeconds": max(0, round(now_s - pair.at)),
+        }
+        for (kind, node), pair in pairs
+    ]
+    entries.sort(key=lambda one: (one["value"], -one["outcomes"], one["type"], one["node"]))
+    report = _published(policy, name, simulation.learned.states.get(of, ()), now_s) | {"pairs": entries}
+    return report, written_pairs(pairs, names, outcomes, simulation.now // SECOND_NS)
 
 
-def learned_text(report: Report) -> Iterator[str]:
-    """Yield a line for each pair of a type of pods and a node, and what cannot be read."""
-    rules = report["rules"]
-    if not rules:
-        yield _NONE
-        return
-    rows: list[Sequence[str]] = [_COLUMNS]
-    for rule in rules:
-        for one in rule.get("pairs", ()):
-            outcomes = f"{one['outcomes']:.2f}"
-            node = one["node"] or "(gone)"
-            age = _age(one["lastOutcomeSeconds"])
-            rows.append((rule["policy"], rule["rule"], one["type"], node, str(one["score"]), outcomes, age))
-    if len(rows) > 1:
-        yield from columns(rows)
-    elif all(rule["readable"] and not rule.get("requests", {}).get("pods") for rule in rules):
-        yield _NOTHING
-    for rule in rules:
-        if "requests" in rule:
-            means = ", ".join(f"{name} {mean:g}" for name, mean in rule["requests"]["mean"].items())
-            pods = pluralize(rule["requests"]["pods"], "pod")
-            yield f"{rule['policy']}/{rule['rule']} knows the requests of {pods}, on average {means}"
-    for rule in rules:
-        if not rule["readable"]:
-            yield (
-                f"{rule['policy']}/{rule['rule']} adds nothing: a ConfigMap with what it has learned cannot be read. "
-                "Upgrade Fairlead if a newer version wrote it, or delete it, and the rule learns again"
-            )
-    gone = sum(not one["node"] for rule in rules for one in rule.get("pairs", ()))
-    if gone:
-        yield f"{pluralize(gone, 'pair')} of nodes that are gone: they fade, and are forgotten"
+def _requests(policy: CompiledPolicy, name: str, read: DemandsRead, simulation: Simulation) -> tuple[Report, Any]:
+    of, nodes, now_s = table_of(policy, name, read), simulation.mirror.nodes, simulation.now / SECOND_NS
+    known = nodes.learned_demands(policy.uid or policy.name, name, read)
+    requests: Report = {
+        "pods": known.number,
+        "leastPods": read.least,
+        "mean": dict(zip(read.resources, known.mean, strict=True)),
+        "gammaDemand": None,
+        "gammaSystem": None,
+    }
+    for system in _systems(policy, name):
+        kept = kept_system(nodes, system)
+        finish(follow(nodes, kept))
+        figures = kept.sums.figures
+        requests |= {"nodes": kept.sums.number, "now": "NoNodes"}
+        if kept.sums.number:
+            wanted, found = variety_of_demands(known, figures.capacity), variety(figures.mean, figures.covariance)
+            requests |= {"gammaDemand": wanted, "gammaSystem": found, "now": _tendency(found - wanted)}
+        if known.number < read.least:
+            requests["now"] = "TooFewPods"
+    report = _published(policy, name, simulation.learned.states.get(of, ()), now_s) | {"requests": requests}
+    return report, written_demands(simulation.learned.requests.demands(of), read.resources)
 
 
-def _age(seconds: int) -> str:
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size}{unit} ago"
-    return f"{seconds}s ago"
+def _systems(policy: CompiledPolicy, rule: str) -> Iterable[SystemRead]:
+    return (system for one in policy.scores if one.name == rule for system in one.score.reads.system)
+
+
+def _tendency(excess: float) -> str:
+    """Return what a pod makes of nodes whose load is more, or less, varied than the requests of pods."""
+    return "Level" if abs(excess) < _ALIKE else "Spreads" if excess > 0 else "Packs"
+
+
+def _published(policy: CompiledPolicy, rule: str, states: Sequence[LearnedState], now_s: float) -> Report:
+    """Return what the ConfigMaps of a rule say of themselves."""
+    times = [one.publication.at for one in states if one.publication.at is not None]
+    faults = sorted(one.document.fault for one in states if one.document.fault)
+    return {
+        "policy": policy.name,
+        "rule": rule,
+        "readable": not faults,
+        "faults": faults,
+        "configMaps": len(states),
+        "bytes": sum(one.size for one in states),
+        "lastPublicationSeconds": max(0, round(now_s - max(times))) if times else None,
+        "late": sum(one.publication.late for one in states),
+    }

@@ -28,7 +28,11 @@ class LearnedRequests:
 
     def pods(self, rule: TableOfRule) -> int:
         """Return the number of pods of which a rule knows the requests."""
-        return len(self._demands.get(rule, NO_DEMANDS))
+        return len(self.demands(rule))
+
+    def demands(self, rule: TableOfRule) -> Demands:
+        """Return the requests that a rule knows, as they were published."""
+        return self._demands.get(rule, NO_DEMANDS)
 
     def put(self, rule: TableOfRule, demands: Demands) -> None:
         """Store what a rule has learned; what cannot be read is nothing."""

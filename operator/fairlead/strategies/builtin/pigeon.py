@@ -133,8 +133,8 @@ def _score(params: Pigeon) -> Score:
     objective, resources = params.objective, tuple(params.resources)
     amounts = {one.name: one.quantity.amount for one in params.floors}
     floors = tuple(amounts.get(name, 0.0) for name in resources)
-    of_system, of_pods = SystemRead(resources, params.system), DemandsRead(resources, params.samples, floors)
     is_adaptive, least = objective == "Adaptive", params.least_samples
+    of_system, of_pods = SystemRead(resources, params.system), DemandsRead(resources, params.samples, floors, least)
     too_few = Unknown("the rule", f"knows fewer than {least} {'pod' if least == 1 else 'pods'}", expected=True)
 
     def over(pod: PodFacts, nodes: ComparedNodes[NodeFacts], _now: int, trace: Trace | None = None) -> Sequence[Value]:
