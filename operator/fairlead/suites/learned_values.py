@@ -55,9 +55,11 @@ def learned_by_rule(suite: Suite, at: int) -> dict[str, GivenState]:
 
 def rules_that_learn(policies: Iterable[CompiledPolicy]) -> list[LearnsFrom]:
     """Return the rules that learn."""
-    return [
-        LearnsFrom(policy, name, read) for policy in policies for name, read in (*policy.learning, *policy.demanding)
-    ]
+    found = list[LearnsFrom]()
+    for policy in policies:
+        found += [LearnsFrom(policy, name, read) for name, read in policy.learning]
+        found += [LearnsFrom(policy, name, read) for name, read in policy.demanding]
+    return found
 
 
 def given_to_rules(

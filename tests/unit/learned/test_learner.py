@@ -219,7 +219,7 @@ def test_what_is_late_is_said_once() -> None:
 
 def test_each_write_tells_how_many_outcomes_were_late_until_then() -> None:
     made = learning()
-    told = []
+    told: list[tuple[int | None, int]] = []
 
     def write(*outcomes: Observation, is_accepted: bool = True) -> None:
         for one in outcomes:

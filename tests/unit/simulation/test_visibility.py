@@ -54,7 +54,7 @@ def test_what_would_have_to_be_guessed_is_left_out(
 
 
 def test_a_rule_of_which_it_is_given_what_it_has_learned_is_evaluated() -> None:
-    scores = {"works": {"kubeRL": {}}, "packs": {"pigeon": {}}}
+    scores: dict[str, Any] = {"works": {"kubeRL": {}}, "packs": {"pigeon": {}}}
     (found,), (left_out,) = judgeable([policy(scores=scores)], ["learned"], (), [("p", "works")])
     assert [one.name for one in found.scores] == ["works"]
     assert left_out.describe() == (

@@ -68,7 +68,7 @@ class Learning:
         now = NOW + after * SECOND
         (found,) = explain(TRAIN, self.cluster.matched(TRAIN), self.cluster.nodes, "a", now).scores
         assert found.noted is not None
-        values = dict(found.noted.values)
+        values: dict[str, Any] = dict(found.noted.values)
         return values["rewards"], values["outcomes"], values["value"]
 
 

@@ -108,6 +108,7 @@ def test_without_its_config_maps_nothing_is_known(run: Run) -> None:
 
 def test_one_that_cannot_be_read_is_named(run: Run) -> None:
     cluster: Any = json.loads(Path("c.json").read_text())
+    name = ""
     for one in cluster["items"]:
         if one["kind"] == "ConfigMap":
             one["data"] = {"pairs": "{"}
@@ -194,8 +195,9 @@ def explained(run: Run, *learned: str, snapshot: str = "bare.json") -> Any:
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
 def test_what_is_printed_can_be_read_back(run: Run, output: str) -> None:
-    for write in (lambda: None, lambda: packs(0.1, 0.1, 8.0, 0.1)):
-        write()
+    for requests in ((), (0.1, 0.1, 8.0, 0.1)):
+        if requests:
+            packs(*requests)
         Path(f"l.{output}").write_text(run("learned", "-o", output)[1])
         assert explained(run, f"l.{output}") == explained(run, snapshot="c.json")
 
