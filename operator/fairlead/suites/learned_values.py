@@ -13,7 +13,7 @@ from fairlead.learned.published import LearningRule, config_map, names_of
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.rule_notes import RuleKey
 from fairlead.strategies.reads import DemandsRead, OutcomesRead
-from fairlead.suites.suite import LearnedDemands, LearnedOfRule, LearnedPair, Object, Suite
+from fairlead.suites.suite import GivenDemands, LearnedOfRule, LearnedPair, Object, Suite
 
 _ROUNDING: Final = 1e-6
 _PAIRS_FORM: Final = "write a list of {type, node, value, count}, as it learns outcomes of pods"
@@ -92,11 +92,11 @@ def config_maps_of(
                 continue
             written.add(rule.identity)
             if isinstance(read, OutcomesRead):
-                if isinstance(learned, LearnedDemands):
+                if isinstance(learned, GivenDemands):
                     _fail(path, f"the rule {name} learns no requests", _PAIRS_FORM)
                 yield from _outcomes(rule, learned, read, uids, at, path, where)
             else:
-                if not isinstance(learned, LearnedDemands):
+                if not isinstance(learned, GivenDemands):
                     _fail(path, f"the rule {name} learns no outcomes", _DEMANDS_FORM)
                 demands = dict(_demands(learned, read, samples, (*path, "demands")))
                 yield config_map(rule, names_of(rule, 0)[1], encode_demands(demands, samples).data)
@@ -153,7 +153,7 @@ def _sums(pair: LearnedPair, outcomes: OutcomesRead, at: int, path: FieldPath) -
 
 
 def _demands(
-    learned: LearnedDemands, read: DemandsRead, samples: int, path: FieldPath
+    learned: GivenDemands, read: DemandsRead, samples: int, path: FieldPath
 ) -> Iterator[tuple[Arrival, tuple[float, ...]]]:
     """Yield the newest pods. Their places stand for the times of their creation, which only their order matters of."""
     place = samples

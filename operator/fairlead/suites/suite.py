@@ -117,7 +117,7 @@ class LearnedDemand(Params):
         return self.__pydantic_extra__
 
 
-class LearnedDemands(Params):
+class GivenDemands(Params):
     """Requests of pods, as a rule has learned them."""
 
     demands: Annotated[Listed[LearnedDemand], Field(max_length=_DEMANDS_MAX)]
@@ -125,12 +125,12 @@ class LearnedDemands(Params):
 
 
 def _form(value: object) -> str:
-    return MAP if isinstance(value, Mapping | LearnedDemands) else ITEMS
+    return MAP if isinstance(value, Mapping | GivenDemands) else ITEMS
 
 
 LearnedPairs: TypeAlias = Annotated[Listed[LearnedPair], Field(max_length=_PAIRS_MAX)]
 LearnedOfRule: TypeAlias = Annotated[
-    Annotated[LearnedPairs, Tag(ITEMS)] | Annotated[LearnedDemands, Tag(MAP)], Discriminator(_form)
+    Annotated[LearnedPairs, Tag(ITEMS)] | Annotated[GivenDemands, Tag(MAP)], Discriminator(_form)
 ]
 """Outcomes of pods, or requests of pods, that a rule has learned."""
 

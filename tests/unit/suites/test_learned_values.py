@@ -87,6 +87,7 @@ def packing(learned: Any, scores: dict[str, float]) -> dict[str, Any]:
         ([{"cpu": 0.5, "copies": 3}, {"cpu": 5}], PACKED),
         ([{"cpu": 5, "copies": 4000}, {"cpu": "500m", "copies": 4}], SPREAD),  # the newest four count
         ([{"cpu": 0.5}, {"cpu": 5}, {"cpu": 0.5, "copies": 3}], PACKED),
+        ([{"cpu": 0.5, "copies": 3}, {"cpu": 5}, {"cpu": 0.5, "copies": 4}], SPREAD),
         ([{}, {"cpu": "5"}], PACKED),  # what is left out is 0
         ([{"cpu": 1}], dict.fromkeys("abc", 0)),  # two are needed
         ([], dict.fromkeys("abc", 0)),
