@@ -20,6 +20,7 @@ SUBJECTS: Final = (
     "calls",
     "slices",
     "systems",
+    "learned",
     "compiling",
     "webhook",
     "memory",

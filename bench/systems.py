@@ -51,7 +51,7 @@ def change(size: Size) -> list[float]:
 
 def change_in_order(size: Size) -> list[float]:
     """Follow a change of one node, with the sums of the shares in order."""
-    return _changes(size, lambda sums: sums.ranked)
+    return _changes(size, lambda sums: (sums.figures, sums.ordered.below(sums.prime_total // sums.number)))
 
 
 def _calls(size: Size, params: Mapping[str, Any], asked: int | None = None) -> list[float]:

@@ -42,13 +42,17 @@ def unite(published: Demands, heard: Demands, samples: int) -> Demands:
 
 def moments(demands: Demands, floors: Sequence[float]) -> Moments:
     """Return the moments of demands, each at least its floor."""
-    rows = [tuple(map(max, amounts, floors)) for amounts in demands.values()]
-    number, places = len(rows), range(len(floors))
+    number, places = len(demands), range(len(floors))
     if not number:
         return Moments(0, (0.0,) * len(floors), ((0.0,) * len(floors),) * len(floors))
-    columns = [[row[place] for row in rows] for place in places]
-    mean = tuple(math.fsum(column) / number for column in columns)
-    second = tuple(
-        tuple(math.fsum(map(mul, columns[first], columns[last])) / number for last in places) for first in places
-    )
+    columns: list[Sequence[float]] = []
+    columns += [*zip(*demands.values(), strict=True)][: len(floors)]
+    for place, floor in enumerate(floors):
+        if min(columns[place]) < floor:
+            columns[place] = [max(one, floor) for one in columns[place]]
+    mean = tuple([math.fsum(column) / number for column in columns])
+    lower = [
+        [math.fsum(map(mul, columns[first], columns[last])) / number for last in range(first + 1)] for first in places
+    ]
+    second = tuple([tuple([lower[max(first, last)][min(first, last)] for last in places]) for first in places])
     return Moments(number, mean, second)

@@ -8,10 +8,11 @@ nothing, because a pair also keeps the ids of what was counted lately, and the n
 import hashlib
 import math
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -30,6 +31,10 @@ _EARLY_NS: Final = 10_000_000
 Mark: TypeAlias = tuple[int, str]
 """Time of an outcome in seconds since 1970, and its id."""
 NO_MARK: Final[Mark] = (0, "")
+NO_MARKS: Final = b"[]"
+_read_marks: Final = msgspec.json.Decoder(list[Mark]).decode
+text_of: Final[Callable[[Sequence[Mark]], bytes]] = msgspec.json.Encoder().encode
+"""Returns marks as a pair keeps them."""
 
 
 class Observation(Struct, frozen=True):
@@ -53,8 +58,11 @@ class Observation(Struct, frozen=True):
         return self.at, self.id
 
 
-class OutcomeSums(Struct, frozen=True):
-    """Sums of the outcomes of a type on a node, and the outcomes that they have."""
+class OutcomeSums(Struct, frozen=True, gc=False):
+    """Sums of the outcomes of a type on a node, and the outcomes that they have.
+
+    There are many, of which a replica that only answers reads the sums: so the marks stay the text that was published.
+    """
 
     rewards: float = 0.0
     """Sum of the weighted rewards, as of its newest outcome."""
@@ -65,9 +73,14 @@ class OutcomeSums(Struct, frozen=True):
     namespace: str = ""
     """Namespace of the pod of its newest outcome."""
     left_out: Mark = NO_MARK
-    """Newest of the outcomes that were counted and are no longer in `marks`."""
-    marks: tuple[Mark, ...] = ()
-    """Outcomes that were counted, in their order."""
+    """Newest of the outcomes that were counted and have no mark any more."""
+    marks_text: bytes = NO_MARKS
+    """Outcomes that were counted, as `text_of` writes them."""
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Return the outcomes that were counted, in their order."""
+        return () if self.marks_text == NO_MARKS else tuple(sorted(_read_marks(self.marks_text)))
 
     def weight_at(self, now: float, half_life_s: int) -> float:
         """Return the sum of the weights at a moment."""
@@ -126,8 +139,9 @@ def time_of(at: int, now: int, *, listed: bool) -> int | None:
 
 def count(pair: OutcomeSums, outcomes: Iterable[Observation], half_life_s: int, now: int) -> CountedOutcomes:
     """Count outcomes of a pair, each once. Their order does not matter."""
-    marks = {mark[1]: mark for mark in pair.marks}
-    newest, counted, late = (pair.marks or (pair.left_out,))[-1], 0, 0
+    known = pair.marks
+    marks = {mark[1]: mark for mark in known}
+    newest, counted, late = (known or (pair.left_out,))[-1], 0, 0
     for one in sorted(outcomes, key=lambda each: each.mark):
         if one.id in marks:
             continue
@@ -142,7 +156,7 @@ def count(pair: OutcomeSums, outcomes: Iterable[Observation], half_life_s: int, 
             newest, pair = one.mark, replace(pair, namespace=one.namespace)
         counted += 1
     if counted:
-        pair = replace(pair, marks=tuple(sorted(marks.values())))
+        pair = replace(pair, marks_text=text_of(sorted(marks.values())))
     return CountedOutcomes(pair, counted, late)
 
 
@@ -163,11 +177,12 @@ def written(pair: OutcomeSums, most: int = IDS_MAX, after: Mark = NO_MARK) -> Ou
     Marks are left out here alone. If each count did so, the first outcomes of a list, which is in the order of names,
     would leave out marks that others of the same list are still to be compared with.
     """
-    recent = [mark for mark in pair.marks if mark[0] > pair.at - IDS_KEPT_S and mark > after]
-    kept = tuple(recent[max(0, len(recent) - most) :])
-    if len(kept) == len(pair.marks):
+    marks = pair.marks
+    recent = [mark for mark in marks if mark[0] > pair.at - IDS_KEPT_S and mark > after]
+    kept = recent[max(0, len(recent) - most) :]
+    if len(kept) == len(marks):
         return pair
-    return replace(pair, marks=kept, left_out=max(pair.left_out, pair.marks[-len(kept) - 1]))
+    return replace(pair, marks_text=text_of(kept), left_out=max(pair.left_out, marks[-len(kept) - 1]))
 
 
 def value(pair: OutcomeSums, prior: float, half_life_s: int, now: float) -> float:

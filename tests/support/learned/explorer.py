@@ -447,7 +447,7 @@ def _check_pairs(case: LeadersCase, observed: Sequence[Observation]) -> None:
         if version is None or version.shown is None:
             continue
         pairs = version.shown.document.value
-        assert isinstance(pairs, dict)
+        assert isinstance(pairs, Mapping)
         if pairs.keys() != version.truths.keys():
             raise PromiseBrokenError(f"pairs {sorted(pairs)} are published, not {sorted(version.truths)}")
         for key, truth in version.truths.items():

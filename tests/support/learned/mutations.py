@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairlead.learned import content, demands, pair, pairs
 from fairlead.learned.demands import Demands
 from fairlead.learned.learner import PairLearner, StateWrite
-from fairlead.learned.pair import CountedOutcomes, Observation, OutcomeSums, count, written
+from fairlead.learned.pair import NO_MARKS, CountedOutcomes, Observation, OutcomeSums, count, written
 from support.learned.store import Store
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
@@ -32,7 +32,7 @@ def ids_by_time(patch: pytest.MonkeyPatch) -> None:
 
 def ids_not_published(patch: pytest.MonkeyPatch) -> None:
     """Publish sums without what is in them."""
-    patch.setattr(content, "written", lambda found, *_: replace(written(found), marks=(), left_out=(0, "")))
+    patch.setattr(content, "written", lambda found, *_: replace(written(found), marks_text=NO_MARKS, left_out=(0, "")))
 
 
 def left_out_and_not_remembered(patch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def compared(nodes: Sequence[_N], facts: Sequence[NodeFacts], reads: Reads) -> C
             _add(sums, system_node(read.resources, dict.fromkeys(read.resources, used), whole))
         for member in members:
             _add(sums, member)
-        return _columns(sums, members)
+        return NodeSystem(sums, [one is not None for one in members], [one for one in members if one is not None])
 
     def demands(read: DemandsRead) -> Moments:
         if read not in reads.demands:
@@ -49,14 +49,3 @@ def _member(read: SystemRead, node: NodeFacts) -> SystemNode | None:
     if ready is not None and ready.status != "True":
         return None
     return system_node(read.resources, node.requested, node.allocatable)
-
-
-def _columns(sums: SystemSums, members: Sequence[SystemNode | None]) -> NodeSystem:
-    inside = [one for one in members if one is not None]
-    places = range(len(sums.figures.mean))
-    requested, allocatable, shares = (
-        [[one[field][place] for one in inside] for place in places] for field in (0, 1, 2)
-    )
-    return NodeSystem(
-        sums, [one is not None for one in members], requested, allocatable, shares, [one.parts[0] for one in inside]
-    )

@@ -6,12 +6,12 @@ import pytest
 
 from fairlead.learned.content import BYTES_MAX, PAIRS, PODS, encode_demands, encode_pairs, read
 from fairlead.learned.demands import AMOUNT_MAX
-from fairlead.learned.pair import OutcomeSums, key_of
+from fairlead.learned.pair import OutcomeSums, key_of, text_of
 from fairlead.learned.pairs import Meaning
 
 NOW = 1_764_000_000
 MEANING = Meaning(3600)
-PAIR = OutcomeSums(1.97153, 4.72331, NOW, "ml", (NOW - 1600, "c2Vjb25kIQ0"), ((NOW, "Zmlyc3QhIQ1"),))
+PAIR = OutcomeSums(1.97153, 4.72331, NOW, "ml", (NOW - 1600, "c2Vjb25kIQ0"), text_of([(NOW, "Zmlyc3QhIQ1")]))
 
 
 def test_pairs_are_read_as_they_were_written() -> None:
@@ -43,7 +43,9 @@ def test_the_oldest_ids_of_all_pairs_go_first_and_are_remembered() -> None:
     busy = tuple((NOW - 60, key_of(at)) for at in range(256))
     quiet = tuple((NOW - 600 - at, key_of(at)) for at in range(3, 0, -1))
     pairs = {
-        ("web", key_of("node", at)): OutcomeSums(1.0, 2.0, NOW, "a", (0, ""), tuple(sorted(busy if at % 2 else quiet)))
+        ("web", key_of("node", at)): OutcomeSums(
+            1.0, 2.0, NOW, "a", (0, ""), text_of(sorted(busy if at % 2 else quiet))
+        )
         for at in range(200)
     }
     written = encode_pairs(pairs, MEANING, NOW)
@@ -83,13 +85,20 @@ def test_pods_that_are_too_large_lose_the_oldest() -> None:
         ({PAIRS: "{}"}, "missing required field `v`"),
         ({PAIRS: '{"v":1}'}, "missing required field `types`"),
         ({PAIRS: '{"v":1,"types":[],"pairs":[["n",0,0,1,1,[0,""],[]]]}'}, "of type 0, of 0 types"),
-        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,2,1,1,[0,""],[]]]}'}, "rewards 2.0 of weight 1.0"),
+        (
+            {PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,2,1,1,[0,""],[]]]}'},
+            "rewards of a pair are more than its weight",
+        ),
         ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,-1,1,1,[0,""],[]]]}'}, ">= 0"),
         ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1e999,1,[0,""],[]]]}'}, "out of range"),
         (
             {PAIRS: '{"v":1,"types":[["a","b"],["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[]],["n",1,0,1,1,[0,""],[]]]}'},
             "twice",
         ),
+        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[1]]]}'}, "Expected `array`, got `int`"),
+        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[[1]]]]}'}, "of length 2"),
+        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[[-1,"a"]]]]}'}, ">= 0"),
+        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],{}]]}'}, "Expected `array`, got `object`"),
         ({PODS: '{"v":1,"pods":[[1,"a",[1]],[2,"b",[1,2]]]}'}, "different numbers of resources"),
         ({PODS: '{"v":1,"more":' + "[" * 100_000}, "maximum recursion depth"),
     ],

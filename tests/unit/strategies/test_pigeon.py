@@ -60,8 +60,20 @@ _ROWS: dict[str, tuple[Evaluation, Any, list[float]]] = {
     "a pod that fills a node to the brim fits": (
         cluster([cores("a", 0.7, 1.0), cores("b", 0.1, 1.0)], objective="Balance"), asking(0.3), [10.0, 100.0],
     ),
+    "what is rounded away does not keep it from that": (
+        cluster([cores("a", 0.1 * 7, 1.0), cores("b", 0.1, 1.0)], objective="Balance"), asking(0.3), [10.0, 100.0],
+    ),
     "a pod that is larger than what is left does not": (
-        cluster([cores("a", 0.7, 1.0), cores("b", 0.1, 1.0)], objective="Balance"), asking(0.3001), [0.0, 100.0],
+        cluster([cores("a", 0.7, 1.0), cores("b", 0.1, 1.0)], objective="Balance"), asking(0.3 + 5e-9), [0.0, 100.0],
+    ),
+    "nodes of several sizes": (
+        cluster([cores("a", 1.0, 2.0), cores("b", 4.0, 8.0), cores("c", 8.0, 16.0)], objective="Balance"),
+        asking(0.5),
+        # The deviations with the pod on a, b and c are 0.117851, 0.029463 and 0.014731.
+        [10.0, 87.1429, 100.0],
+    ),
+    "less than nothing is requested": (
+        cluster([cores("a", -1.0, 10.0), cores("b", 5.0, 10.0)], objective="Balance"), asking(10.5), [100.0, 0.0],
     ),
     "a pod that fits nowhere": (cluster(TENS, objective="Consolidate"), asking(11.0), [0.0, 0.0, 0.0]),
     "a pod that changes nothing": (cluster(TENS, objective="Balance"), asking(0.0), [100.0, 100.0, 100.0]),

@@ -34,10 +34,9 @@ from fairlead.logs import FaultError
 T = TypeVar("T", bound=store.Identified)
 WATCH_S: Final = 240
 WATCH_JITTER_S: Final = 60
-
 SILENT_JITTER_S: Final = 15.0
 SHORT_S: Final = 1.0
-_SLICE: Final = 50  # items that are decoded before other tasks run
+_PIECE: Final = 50  # items that are decoded before other tasks run
 _FAILURES: Final = 5  # consecutive failures of the API server before everything is listed
 _SILENCES: Final = 2
 _NONE: Final[Mapping[str, str]] = {}
@@ -61,11 +60,13 @@ class Reflector(Generic[T]):
         query: Mapping[str, str] = _NONE,
         clock: Clock | None = None,
         page: int = PAGE,
+        piece: int = _PIECE,
         puts_deleted: bool = False,
     ) -> None:
         """`query` selects the objects: a `fieldSelector`, a `labelSelector`. `page`: those listed at a time.
 
-        `puts_deleted`: the last state of an object, which comes with its deletion, is put before it is removed.
+        `piece`: those of them that are decoded before other tasks run. `puts_deleted`: the last state of an object,
+        which comes with its deletion, is put before it is removed.
         """
         self.where = where
         self.state = ReflectorStatus()
@@ -73,6 +74,7 @@ class Reflector(Generic[T]):
         self._decode = decode
         self._query = query
         self._page = page
+        self._piece = piece
         self._puts_deleted = puts_deleted
         self._clock = clock or Clock()
         self._store = Store(sink, store.identify)
@@ -137,7 +139,7 @@ class Reflector(Generic[T]):
                 version = version or page.metadata.resource_version
                 await self._take(page.items or [])
                 self._mark_contact()
-        while self._store.sweep(_SLICE):
+        while self._store.sweep(_PIECE):
             await asyncio.sleep(0)
         self._store.end()
         self._version = version
@@ -146,8 +148,8 @@ class Reflector(Generic[T]):
             self._listed.set()
 
     async def _take(self, items: list[msgspec.Raw]) -> None:
-        for start in range(0, len(items), _SLICE):
-            for raw in items[start : start + _SLICE]:
+        for start in range(0, len(items), self._piece):
+            for raw in items[start : start + self._piece]:
                 self._put(raw, self._store.list)
             await asyncio.sleep(0)
 

@@ -92,8 +92,8 @@ def values_over(
         found = score.over(pod, nodes, now, trace) if score.over is not None and nodes else ()
         if len(found) != len(nodes):
             raise ValueError(f"the score returned {len(found)} values for {len(nodes)} nodes")
-        for value in found:
-            if value.__class__ is not float or value - value != 0.0:
+        if {*map(type, found)} != {float} or not isfinite(sum(found)):  # one look for all, which is the quick way
+            for value in found:
                 _refuse_other(score, value)
     except RAISED as error:
         return [internal_error(error, f"rule {name}")] * len(nodes)

@@ -10,7 +10,7 @@ from fairlead.policy.compile.model import CompiledPolicy, ScoreRule
 from fairlead.policy.evaluate.columns import NAN, View
 from fairlead.policy.evaluate.deadline import Clock, Spent, TooSlowError
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.nodes.compared_views import compared_views, follow, kept_system
+from fairlead.policy.nodes.compared_views import SeenNodes, compared_views, follow, kept_system
 from fairlead.policy.nodes.kept_system import KeptSystem
 from fairlead.policy.nodes.learned_facts import seen_by
 from fairlead.policy.nodes.node_table import Nodes
@@ -44,11 +44,11 @@ class ComparedScore:
         """Bring the systems up to date; report whether that was done by the deadline. The next call goes on there."""
         return follow_all(self.nodes, self.systems, clock, deadline_ns)
 
-    def values(self, pod: PodView, names: Sequence[str], now: int) -> list[float]:
-        """Return the values of the nodes; NaN where there is none."""
-        slots, view = self.nodes.slots, self.view
-        known = [slots[name] for name in names if name in slots]
-        views: list[Any] = [view(slot, now) for slot in known]
+    def values(self, pod: PodView, names: Sequence[str], places: Sequence[int] | None, now: int) -> list[float]:
+        """Return the values of the nodes, which are in these places; NaN where there is none."""
+        slots = self.nodes.slots
+        known = [slots[name] for name in names if name in slots] if places is None else places
+        views = SeenNodes(known, self.view, now)
         policy, rule = self.policy.name, self.rule
         nodes = compared_views(views, known, self.nodes, self.policy.uid or policy, rule.name)
         self.tally.count_evaluations(policy, rule.name, len(views))
@@ -75,18 +75,22 @@ def compare(
     scores: Sequence[ComparedScore],
     pod: PodView,
     names: Sequence[str],
+    places: Sequence[int] | None,
     now: int,
     clock: Clock,
     deadline_ns: int,
     spent: Spent,
 ) -> Iterator[tuple[Sequence[float], Normalize, int]]:
-    """Yield values, normalization and weight of scores that compare nodes. Raises TooSlowError."""
+    """Yield values, normalization and weight of scores that compare nodes. Raises TooSlowError.
+
+    `places` are the slots of the nodes, None if some are unknown.
+    """
     took = Counter(spent)
     for each in scores:
         before = clock()
         is_followed = each.follow(clock, deadline_ns)
         if is_followed:
-            yield each.values(pod, names, now), each.rule.normalize, each.rule.weight
+            yield each.values(pod, names, places, now), each.rule.normalize, each.rule.weight
         after = clock()
         took[each.policy.name] += after - before
         if after > deadline_ns or not is_followed:

@@ -128,7 +128,7 @@ class Evaluator:
                 values = [each.values[slots[name]] if name in slots else NAN for name in names]
             rules.append((values, each.rule.normalize, each.rule.weight))
         if found.compared:
-            rules += compare(found.compared, pod, names, now, clock, deadline_ns, spent)
+            rules += compare(found.compared, pod, names, places, now, clock, deadline_ns, spent)
         return totals(rules, len(names))
 
     def scores_hold_until(self, pod: PodView, matched: Sequence[Matched]) -> int | None:

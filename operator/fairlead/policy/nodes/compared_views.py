@@ -1,6 +1,7 @@
 """Nodes of a call as a score that compares them gets them: with the systems that are kept, and what was learned."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 
 from fairlead.cooperative import Steps, finish
 from fairlead.learned.demands import Moments
@@ -13,6 +14,36 @@ from fairlead.strategies.node_system import NodeSystem
 from fairlead.strategies.reads import DemandsRead, SystemRead
 
 
+class SeenNodes(Sequence[NodeView]):
+    """Nodes of a call, which are only looked at if the score does."""
+
+    __slots__ = ("_all", "_now", "_slots", "_view")
+
+    def __init__(self, slots: Sequence[int], view: Callable[[int, int], Any], now: int) -> None:
+        self._slots, self._view, self._now = slots, view, now
+        self._all: list[NodeView] | None = None
+
+    @overload
+    def __getitem__(self, at: int, /) -> NodeView: ...
+
+    @overload
+    def __getitem__(self, at: slice, /) -> Sequence[NodeView]: ...
+
+    def __getitem__(self, at: int | slice, /) -> NodeView | Sequence[NodeView]:
+        return self._looked_at()[at]
+
+    def __iter__(self) -> Iterator[NodeView]:
+        return iter(self._looked_at())
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def _looked_at(self) -> list[NodeView]:
+        if self._all is None:
+            self._all = [self._view(slot, self._now) for slot in self._slots]
+        return self._all
+
+
 def compared_views(
     views: Sequence[NodeView], slots: Sequence[int], nodes: Nodes, policy: str, rule: str
 ) -> ComparedNodes[NodeView]:
@@ -21,9 +52,7 @@ def compared_views(
     def system(read: SystemRead) -> NodeSystem:
         kept = kept_system(nodes, read)
         finish(follow(nodes, kept))
-        if nodes.home is nodes:
-            return kept.seen_from(slots)
-        return kept.seen_from(map(nodes.home_slot, views))
+        return kept.seen_from(slots if nodes.home is nodes else [*map(nodes.home_slot, views)])
 
     def demands(read: DemandsRead) -> Moments:
         return nodes.learned_demands(policy, rule, read)

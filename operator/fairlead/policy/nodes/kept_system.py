@@ -4,9 +4,9 @@ A system is behind until it has looked at all nodes that wait; `compared_views` 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, compress, count
+from itertools import count
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from fairlead.api.selectors import compile_selector
 from fairlead.cooperative import Steps
@@ -26,27 +26,11 @@ def nothing_learned(_policy_uid: str, _rule: str, read: DemandsRead) -> Moments:
     return moments(NO_DEMANDS, read.floors)
 
 
-class _Columns(NamedTuple):
-    """Numbers of the nodes of a system, as `SystemNode` has them: of each a column for each resource, by slot."""
-
-    requested: Sequence[list[Any]]
-    allocatable: Sequence[list[Any]]
-    shares: Sequence[list[Any]]
-    parts: Sequence[list[Any]]
-
-    @classmethod
-    def of(cls, resources: int) -> "_Columns":
-        requested, allocatable, shares, parts = ([list[Any]() for _ in range(resources)] for _ in cls._fields)
-        return cls(requested, allocatable, shares, parts)
-
-
 class KeptSystem:
     """Sums of one system, and the numbers of its nodes."""
 
     __slots__ = (
         "__weakref__",
-        "_columns",
-        "_inside",
         "_matches",
         "_members",
         "_waiting",
@@ -67,64 +51,58 @@ class KeptSystem:
     def begin(self, slots: Iterable[int]) -> None:
         """Forget everything; the nodes in these slots wait."""
         self.sums = SystemSums(len(self.read.resources))
-        self._waiting = {*slots}
-        self._members: list[SystemNode | None] = []  # by slot, as everything below
-        self._inside = bytearray()
-        self._columns = _Columns.of(len(self.read.resources))
+        self._waiting = dict.fromkeys(slots, True)  # False: only its amounts have changed
+        self._members: list[SystemNode | None] = []  # by slot
 
     def wait_for(self, slot: int, change: NodeChange | None) -> None:
         """Let the node in a slot wait, if what changed matters; None stands for everything."""
-        if slot in self._waiting:
-            return
         # Most changes are of what is requested, and this is the quick way to tell.
-        if change is None or not self.reads.requested.isdisjoint(change.requested) or self.reads.affected_by(change):
-            self._waiting.add(slot)
+        if change is None or change.node or self.reads.requested.isdisjoint(change.requested):
+            if change is None or self.reads.affected_by(change):
+                self._waiting[slot] = True
+        else:
+            self._waiting.setdefault(slot, False)
 
     def work(self, views: Sequence[NodeView | None]) -> Steps[None]:
         """Look at the nodes that wait, with pauses; they are given by slot."""
         waiting = self._waiting
         if not waiting:
             return
-        more = len(views) - len(self._members)
-        self._members.extend([None] * more)
-        self._inside.extend(bytes(more))
-        for column in chain.from_iterable(self._columns):
-            column.extend([0] * more)
+        self._members.extend([None] * (len(views) - len(self._members)))
         for position in count(1):
-            slot = waiting.pop()
-            self._put(slot, views[slot])
+            slot, is_anew = waiting.popitem()
+            self._put(slot, views[slot], is_anew=is_anew)
             if not waiting:
                 return
             if position % _SLICE == 0:
                 yield
 
-    def seen_from(self, slots: Iterable[int]) -> NodeSystem:
+    def seen_from(self, slots: Sequence[int]) -> NodeSystem:
         """Return the system for the nodes in some slots; -1 stands for a node that is elsewhere."""
-        mask, places = self._inside, [*slots]
-        inside = [slot >= 0 and mask[slot] == 1 for slot in places]
-        found = [*compress(places, inside)]
-        pick: Callable[[Any], Any] = itemgetter(*found) if len(found) > 1 else lambda of: [of[slot] for slot in found]
-        requested, allocatable, shares, parts = ([pick(column) for column in several] for several in self._columns)
-        return NodeSystem(self.sums, inside, requested, allocatable, shares, parts[0])
+        members = self._members
+        if len(slots) > 1 and min(slots) >= 0:
+            found: Sequence[SystemNode | None] = itemgetter(*slots)(members)
+        else:
+            found = [members[slot] if slot >= 0 else None for slot in slots]
+        return NodeSystem(self.sums, [one is not None for one in found], [*filter(None, found)])
 
-    def _put(self, slot: int, view: NodeView | None) -> None:
-        before, after = self._members[slot], None if view is None else self._member(view)
+    def _put(self, slot: int, view: NodeView | None, *, is_anew: bool) -> None:
+        before, after = self._members[slot], None
+        if view is not None and ((before is not None and not is_anew) or self._selects(view)):
+            after = system_node(self.read.resources, view.requested, view.allocatable)
         if before == after:
             return
-        if before is not None:
+        if before is not None and after is not None:
+            self.sums.replace(before, after)
+        elif before is not None:
             self.sums.remove(before)
-        if after is not None:
+        elif after is not None:
             self.sums.add(after)
-            for columns, numbers in zip(self._columns, after, strict=True):
-                for column, number in zip(columns, numbers, strict=True):
-                    column[slot] = number
-        self._members[slot], self._inside[slot] = after, after is not None
+        self._members[slot] = after
 
-    def _member(self, view: NodeView) -> SystemNode | None:
-        """Return a node as a member; None if it does not belong to the system."""
+    def _selects(self, view: NodeView) -> bool:
+        """Return whether a node belongs to the system if it has the resources."""
         if view.node.spec.unschedulable or not (self._matches is None or self._matches(view.labels)):
-            return None
+            return False
         ready = view.condition("Ready")
-        if ready is not None and ready.status != "True":
-            return None
-        return system_node(self.read.resources, view.requested, view.allocatable)
+        return ready is None or ready.status == "True"

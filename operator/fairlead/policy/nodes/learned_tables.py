@@ -3,14 +3,15 @@
 All policies and evaluators of a process share them. A table is published in parts, each of which changes some nodes.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.learned.pair import NOTHING, LearnedOutcomes, OutcomeSums, node_key
-from fairlead.learned.pairs import NO_PAIRS, Key, Pairs
+from fairlead.learned.pairs import NO_PAIRS, Key, Pairs, by_type
 from fairlead.policy.views.node_view import NOT_LEARNED, NodeView
 from fairlead.strategies.facts import Unknown
 
+_NO_NODES: Final[Mapping[str, OutcomeSums]] = {}
 _NO_TYPE: Final = Unknown("the pod", "has no type", expected=True)
 _UNREADABLE: Final = Unknown("the learned state", "cannot be read")
 
@@ -52,17 +53,16 @@ class LearnedTable:
         was_readable, before = self.is_readable, self._parts.get(number, NO_PAIRS)
         (self._unreadable.add if pairs is None else self._unreadable.discard)(number)
         after = self._parts[number] = NO_PAIRS if pairs is None else pairs
-        changed = set[str]()
-        for key in before.keys() | after.keys():
-            old, new = before.get(key), after.get(key)
-            if old is not None and new is not None and _sums(old) == _sums(new):
-                continue
-            kind, node = key
-            changed.add(node)
+        changed, old, new = set[str](), by_type(before), by_type(after)
+        for kind in old.keys() | new.keys():
+            were, are = old.get(kind, _NO_NODES), new.get(kind, _NO_NODES)
             of_type = self._by_type.setdefault(kind, {})
-            if new is not None:
-                of_type[node] = new
-            elif of_type.pop(node, None) is not None and not of_type:
+            of_type.update(are)
+            changed.update([node for node, one in are.items() if not _are_alike(were.get(node), one)] if were else are)
+            for node in were.keys() - are.keys():
+                changed.add(node)
+                of_type.pop(node, None)
+            if not of_type:
                 del self._by_type[kind]
         return changed if was_readable == self.is_readable else None
 
@@ -78,8 +78,35 @@ class LearnedTable:
         return LearnedOutcomes(kind, NOTHING if of_type is None else of_type.get(node_key(node.uid), NOTHING))
 
 
-def _sums(pair: OutcomeSums) -> tuple[float, float, int]:
-    return pair.rewards, pair.weight, pair.at
+def _are_alike(before: OutcomeSums | None, after: OutcomeSums) -> bool:
+    if before is None:
+        return False
+    return before.at == after.at and before.weight == after.weight and before.rewards == after.rewards
+
+
+class NodesByKey:
+    """Slots of nodes by the keys of their UIDs, from when they are needed until a node comes or goes."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, int] | None = None
+
+    def forget(self) -> None:
+        """Take note that nodes came or went."""
+        self._slots = None
+
+    def mask(self, keys: Collection[str], views: Sequence[NodeView | None]) -> bytes:
+        """Return which nodes, given by slot, have one of these keys."""
+        slots = self._slots
+        if slots is None:
+            slots = {node_key(view.uid): slot for slot, view in enumerate(views) if view is not None}
+            if len(slots) < len(views) - views.count(None):  # some, of a file, share a UID
+                return bytes([view is not None and node_key(view.uid) in keys for view in views])
+            self._slots = slots
+        found = bytearray(len(views))
+        for key in keys:
+            if (at := slots.get(key)) is not None:
+                found[at] = 1
+        return bytes(found)
 
 
 class LearnedTables:

@@ -13,10 +13,9 @@ from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
-from fairlead.learned.pair import node_key
 from fairlead.learned.pairs import Pairs
 from fairlead.policy.nodes.kept_system import KeptSystem, LearnedDemands, nothing_learned
-from fairlead.policy.nodes.learned_tables import LearnedTables, TableOfRule
+from fairlead.policy.nodes.learned_tables import LearnedTables, NodesByKey, TableOfRule
 from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
 from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
@@ -54,6 +53,7 @@ class Nodes:
     """Systems that some rule reads."""
     learned_demands: LearnedDemands = nothing_learned
     learned: LearnedTables = field(default_factory=LearnedTables)
+    _by_key: NodesByKey = field(default_factory=NodesByKey)
     _created: "array[int]" = field(default_factory=lambda: array("q"))
     _joined: set[str] = field(default_factory=set)
     _unused: list[int] = field(default_factory=list)
@@ -87,6 +87,7 @@ class Nodes:
         if change is None:  # it may be another node of the same name
             self._created[slot] = NO_TIME if view.created is None else bounded(view.created)
             self._forget_measured(slot, view.name)
+            self._by_key.forget()
         self.views[slot] = view
         if change is None or self._is_read(change):
             self._note(JournalEntry(slot, change))
@@ -103,6 +104,7 @@ class Nodes:
         if slot is None:
             return
         self.removals += 1
+        self._by_key.forget()
         self._joined.discard(name)
         self.views[slot] = None
         for values in self.data.values():
@@ -151,7 +153,7 @@ class Nodes:
         if nodes is None:
             mask = b"\1" * len(self.views)
         elif nodes:
-            mask = bytes([view is not None and node_key(view.uid) in nodes for view in self.views])
+            mask = self._by_key.mask(nodes, self.views)
         else:
             return
         self._note(Published(frozenset({(rule, None)}), mask))

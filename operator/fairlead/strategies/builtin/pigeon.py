@@ -2,14 +2,23 @@
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Annotated, Final, Literal, NamedTuple
+from math import isfinite
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import QualifiedKey, Quantity
-from fairlead.strategies.builtin.system_objectives import imbalances, scatterings, varieties, variety_of_demands
+from fairlead.strategies.builtin.system_objectives import (
+    NO_FIT,
+    BySize,
+    Deviations,
+    Scattering,
+    deviations,
+    scatterings,
+    variety_of_demands,
+)
 from fairlead.strategies.contract import (
     ComparedNodes,
     DemandsRead,
@@ -31,8 +40,6 @@ OUTSIDE: Final = Unknown("node", "is not in the system", expected=True)
 _USUAL: Final = ("cpu", "memory")
 _SAMPLES: Final = 100
 _SAMPLES_LEAST: Final = 10
-_FULL: Final = 1.0 + 1e-9
-"""Share of a resource up to which a pod fits."""
 _ALIKE: Final = 1e-9
 """Values that differ by less get the same score."""
 _LOWEST: Final = 10.0
@@ -102,33 +109,6 @@ class Pigeon(Params):
         return min(_SAMPLES_LEAST, self.samples) if self.min_samples is None else self.min_samples
 
 
-class _Weighed(NamedTuple):
-    """Nodes of the system with the pod on each."""
-
-    after: Sequence[Sequence[float]]
-    """Shares with the pod, a column for each resource."""
-    fits: Sequence[bool]
-    """Whether the pod fits."""
-
-    @classmethod
-    def of(cls, system: NodeSystem, request: Sequence[float]) -> "_Weighed":
-        after = [
-            [(used + more) / whole for used, whole in zip(*columns, strict=True)]
-            for more, *columns in zip(request, system.requested, system.allocatable, strict=True)
-        ]
-        size = len(after[0])
-        if all(max(column, default=0.0) <= _FULL for column in after):
-            return cls(after, [True] * size)
-        return cls(after, [max(shares) <= _FULL for shares in zip(*after, strict=True)])
-
-
-class _Values(NamedTuple):
-    """Values of the system with the pod on each node, less is better, and its gammas if these decide."""
-
-    values: Sequence[float]
-    gammas: Sequence[float] = ()
-
-
 def _score(params: Pigeon) -> Score:
     objective, resources = params.objective, tuple(params.resources)
     amounts = {one.name: one.quantity.amount for one in params.floors}
@@ -155,12 +135,15 @@ def _score(params: Pigeon) -> Score:
                 trace.note(meanCapacity=sums.figures.capacity, gammaDemand=goal)
             if demands.number < least:
                 return [too_few] * len(nodes)
-        weighed = _Weighed.of(system, request)
-        values = _values(objective, system, weighed, goal)
+        values = _values(objective, system, request, goal)
         if trace is not None:
-            _note(trace, [node.name for node in compress(nodes, system.inside)], system, weighed, values)
-        scores, fits = iter(_scaled(values.values)), iter(weighed.fits)
-        return [(next(scores) if next(fits) else 0.0) if is_inside else OUTSIDE for is_inside in system.inside]
+            gammas = _values(objective, system, request, 0.0) if is_adaptive else ()
+            _note(trace, [node.name for node in compress(nodes, system.inside)], system, request, values, gammas)
+        scores = _scaled(values)
+        if len(scores) == len(nodes):
+            return scores
+        of_members = iter(scores)
+        return [next(of_members) if is_inside else OUTSIDE for is_inside in system.inside]
 
     return Score(
         reads=Reads(
@@ -173,47 +156,49 @@ def _score(params: Pigeon) -> Score:
     )
 
 
-def _values(objective: Aim, system: NodeSystem, weighed: _Weighed, goal: float) -> _Values:
-    """Return the values for the nodes on which the pod fits."""
-    sums, fits = system.sums, weighed.fits
-    if True not in fits:
-        return _Values(())
-    after = [[*compress(column, fits)] for column in weighed.after]
+def _values(objective: Aim, system: NodeSystem, request: Sequence[float], goal: float) -> list[float]:
+    """Return the values of the system with the pod on each of its nodes, less is better."""
+    sums, nodes = system.sums, system.members
     if objective == "Consolidate":
-        return _Values(scatterings(sums, [*compress(system.prime_parts, fits)], after[0]))
-    before = [[*compress(column, fits)] for column in system.shares]
-    if objective == "Balance":
-        return _Values(imbalances(sums, before[0], after[0]))
-    gammas = varieties(sums, before, after)
-    return _Values([abs(gamma - goal) for gamma in gammas], gammas)
+        return scatterings(nodes, BySize(Scattering.of, sums, request))
+    of_size = Deviations.balance if objective == "Balance" else Deviations.variety
+    return deviations(nodes, BySize(of_size, sums, request), sums.figures.mean, goal)
 
 
-def _scaled(values: Sequence[float]) -> Sequence[float]:
-    """Return scores: the least value gets 100, the greatest the lowest score."""
-    if not values:
-        return ()
-    worst = max(values)
-    span = worst - min(values)
-    if span < _ALIKE:
-        return [100.0] * len(values)
-    return [_LOWEST + (100.0 - _LOWEST) * (worst - value) / span for value in values]
+def _scaled(values: Sequence[float]) -> list[float]:
+    """Return scores: the least value gets 100, the greatest the lowest score; 0 where the pod does not fit."""
+    worst, best = max(values, default=0.0), min(values, default=0.0)
+    if worst == NO_FIT:
+        worst = max(filter(isfinite, values), default=best)
+    span = worst - best
+    if not span >= _ALIKE:
+        return [0.0 if value == NO_FIT else 100.0 for value in values]
+    return [0.0 if value == NO_FIT else _LOWEST + (100.0 - _LOWEST) * (worst - value) / span for value in values]
 
 
-def _note(trace: Trace, names: Sequence[str], system: NodeSystem, weighed: _Weighed, values: _Values) -> None:
-    of_fitting, gammas = iter(values.values), iter(values.gammas)
-    rows = (zip(*columns, strict=True) for columns in (system.requested, system.allocatable, system.shares))
-    for name, requested, allocatable, shares, after, fits in zip(
-        names, *rows, zip(*weighed.after, strict=True), weighed.fits, strict=True
-    ):
+def _note(
+    trace: Trace,
+    names: Sequence[str],
+    system: NodeSystem,
+    request: Sequence[float],
+    values: Sequence[float],
+    gammas: Sequence[float],
+) -> None:
+    of_system = iter(gammas)
+    for name, node, value in zip(names, system.members, values, strict=True):
+        gamma, fits = next(of_system, None), value != NO_FIT
         trace.item(
             name,
-            requested=requested,
-            allocatable=allocatable,
-            shares=shares,
-            sharesWithPod=after,
+            requested=node.requested,
+            allocatable=node.allocatable,
+            shares=node.shares,
+            sharesWithPod=tuple(
+                (used + more) / whole
+                for used, more, whole in zip(node.requested, request, node.allocatable, strict=True)
+            ),
             fits=fits,
-            gammaSystem=next(gammas, None) if fits else None,
-            v=next(of_fitting) if fits else None,
+            gammaSystem=gamma if fits else None,
+            v=value if fits else None,
         )
 
 

@@ -138,7 +138,7 @@ class StateFeed:
         self.sink: Final = sink
         self._watches = ReflectorSet()
         self.reflector: Final[Reflector[ListedState]] = Reflector(
-            client, where, decode=read_state, sink=sink, query={"labelSelector": LABEL}, page=_PAGE
+            client, where, decode=read_state, sink=sink, query={"labelSelector": LABEL}, page=_PAGE, piece=1
         )
         self._followed: Sequence[AnyRule] = ()
 
