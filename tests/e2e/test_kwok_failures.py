@@ -1,5 +1,6 @@
 """Containers that fail on a kwok node look as those that fail on a real kubelet, and teach the same."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 
 from fairlead.learned.outcomes import decode_pod, outcomes_of
-from testbed.api import Object, wait_for
+from testbed.api import Object
 from testbed.fixtures import Cluster, MakeNodes
 from testbed.kwok import FAILS_AFTER
 from testbed.node_config import NODE, POD_IMAGE
@@ -103,19 +104,15 @@ def seen(cluster: Cluster, kwok_nodes: MakeNodes, namespace: str) -> dict[str, l
         spec = {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0}
         cluster.api.create(path, {"metadata": metadata, "spec": spec})
     found: dict[str, list[Object]] = {"real": [], "kwok": []}
-    versions: dict[str, str] = {}
-
-    def look() -> bool:
-        for name, pods in found.items():
-            pod = cluster.api.get(f"{path}/{name}")
-            status = pod["status"].get("containerStatuses")
-            if status and "containerID" in status[0] and pod["metadata"]["resourceVersion"] != versions.get(name):
-                versions[name] = pod["metadata"]["resourceVersion"]
-                pods.append(pod)
-        return all(_waits_last(pods) for pods in found.values())
-
-    wait_for("both to have been started twice and to wait", look, timeout_s=_WATCHED_S, every_s=0.05)
-    return found
+    for line in cluster.api.lines(path, watch="true", resourceVersion="0", timeoutSeconds=str(_WATCHED_S)):
+        pod: Object = json.loads(line)["object"]
+        status = pod["status"].get("containerStatuses")
+        pods = found[pod["metadata"]["name"]]
+        if status and "containerID" in status[0] and not _waits_last(pods):
+            pods.append(pod)
+        if all(map(_waits_last, found.values())):
+            return found
+    raise AssertionError({name: statuses(pods) for name, pods in found.items()})
 
 
 def _waits_last(pods: Sequence[Object]) -> bool:
