@@ -30,6 +30,15 @@ def put(heading: str, lines: Sequence[str], page: Path | None = None, *, first: 
     page.write_text("\n\n".join([_HEAD.rstrip(), *kept]) + "\n")
 
 
+def put_between(begin: str, lines: Sequence[str], end: str, page: Path) -> None:
+    """Put lines into a page that people write, between two marks. Raises ValueError if it has not both of them."""
+    before, found, rest = page.read_text().partition(begin)
+    _, ended, after = rest.partition(end)
+    if not (found and ended):
+        raise ValueError(f"{page} has no {begin} and {end} after it")
+    page.write_text("\n".join([before + begin, "", *lines, "", end + after]))
+
+
 def when_and_where() -> str:
     """Return the machine, the day and the load; a measurement itself keeps some four programs busy."""
     about = "{cpu}, {cores} cores, {python}".format_map(machine())

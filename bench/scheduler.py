@@ -3,10 +3,11 @@
 import ssl
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
@@ -23,6 +24,7 @@ from testbed.versions import program
 
 _DURATION: Final = "scheduler_scheduling_algorithm_duration_seconds"
 _READY_S: Final = 60.0
+_NO_PROFILE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def scheduler_running(
     *,
     gogc: int = SchedulerDefaults().gogc,
     node_sample: str = SchedulerDefaults().node_sample,
+    profile: Mapping[str, Any] = _NO_PROFILE,
 ) -> Iterator[Scheduler]:
     """Run a scheduler for that many nodes, with settings that rendered schedulers have."""
     (port,) = free_ports(1)
@@ -78,7 +81,7 @@ def scheduler_running(
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 2000, "burst": 4000},
         "leaderElection": {"leaderElect": False},
         "percentageOfNodesToScore": percentage(node_sample, many, None),
-        "profiles": [{"schedulerName": name}],
+        "profiles": [{"schedulerName": name, **profile}],
         "extenders": list(entries),
     }
     file = folder / "scheduler.yaml"

@@ -54,8 +54,7 @@ def main() -> int:
     written = [about, "", *_table(found), "", f"![Load of each node with each rule]({CHART.name})"]
     print("\n".join(written))
     if given.page and PAGE.exists():
-        before, _, rest = PAGE.read_text().partition(_BEGIN)
-        PAGE.write_text("\n".join([before + _BEGIN, "", *written, "", _END + rest.partition(_END)[2]]))
+        page.put_between(_BEGIN, written, _END, PAGE)
         CHART.write_text(chart({name: rounds[-1].by_node for name, rounds in found.items()}))
     return 0
 

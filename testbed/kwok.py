@@ -19,7 +19,9 @@ from testbed.versions import program
 
 LABEL = ("fairlead.dev/testbed", "kwok")
 SELECTOR = "=".join(LABEL)
-NOT_READY, WAITING, RUNS_FOR = (f"fairlead.dev/testbed-{what}" for what in ("not-ready", "waiting", "runs-for"))
+NOT_READY, WAITING, RUNS_FOR, FAILS_AFTER = (
+    f"fairlead.dev/testbed-{what}" for what in ("not-ready", "waiting", "runs-for", "fails-after")
+)
 STAGES = Path(__file__).parent / "manifests" / "kwok.yaml"
 # Of the range that neither Services, nor pods of the real node, nor the nodes themselves have theirs from.
 _PODS = "10.128.0.0/10"

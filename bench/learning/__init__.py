@@ -1,0 +1,1 @@
+"""Experiments of the guide's page about rules that learn; `python -m bench.learning` runs them."""
