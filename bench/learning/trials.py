@@ -105,16 +105,16 @@ def run(half_life_h: int, seed: int, days: float = DAYS) -> Trial:
                 break
         for kind in TYPES:
             pod = SimulatedPod(f"{kind}-{number:06}", REQUEST, kind)
-            name = made.place(pod, now)
-            if name is None:
+            placed = made.place(pod, now)
+            if placed is None:
                 raise RuntimeError("the nodes are full: fewer pods, or larger nodes")
-            heapq.heappush(ends, (now + LASTS_S, name, pod))
-            after = KINDS[kinds[name]] if kind == "fails" else None
+            heapq.heappush(ends, (now + LASTS_S, placed, pod))
+            after = KINDS[kinds[placed]] if kind == "fails" else None
             failed = [] if after is None else failures(now, min(now + LASTS_S, FIXED_S), after)
             found.failures += len(failed)
-            learned.hear(observations(pod.uid, kind, name, now, failed, now + LASTS_S, after))
+            learned.hear(observations(pod.uid, kind, placed, now, failed, now + LASTS_S, after))
             if kind == "fails":
-                _note_placement(found, learned, kinds[name], name, now)
+                _note_placement(found, learned, kinds[placed], placed, now)
         now, number = now + EVERY_S, number + 1
     return found
 

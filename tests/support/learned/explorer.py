@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.learned import content
 from fairlead.learned.demands import Arrival, Demands
+from fairlead.learned.content import pairs_in
 from fairlead.learned.learner import DemandLearner, PairLearner, StateWrite, Versions
 from fairlead.learned.pair import Observation, key_of
 from fairlead.learned.pairs import Key, Meaning, shard_of
@@ -446,8 +447,8 @@ def _check_pairs(case: LeadersCase, observed: Sequence[Observation]) -> None:
         version = store.newest(number)
         if version is None or version.shown is None:
             continue
-        pairs = version.shown.document.value
-        assert isinstance(pairs, Mapping)
+        pairs = pairs_in(version.shown.document.value)
+        assert pairs is not None
         if pairs.keys() != version.truths.keys():
             raise PromiseBrokenError(f"pairs {sorted(pairs)} are published, not {sorted(version.truths)}")
         for key, truth in version.truths.items():

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -152,7 +153,9 @@ def test_a_mean_has_an_interval_around_it() -> None:
 
 
 def test_failures_are_read_from_a_status() -> None:
-    running, waiting, ended = {"running": {}}, {"waiting": {"reason": "CrashLoopBackOff"}}, {"terminated": {}}
+    running: dict[str, Any] = {"running": {}}
+    waiting: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff"}}
+    ended: dict[str, Any] = {"terminated": {}}
     rows = [(running, 0, 0), (ended, 0, 1), (running, 1, 1), (ended, 1, 2), (waiting, 1, 2), (running, 2, 2)]
     for state, restarts, want in rows:
         assert demo.failures_of({"containerStatuses": [{"state": state, "restartCount": restarts}]}) == want

@@ -6,7 +6,7 @@ happens.
 
 from collections.abc import Callable, Collection, Sequence
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fairlead.cel.analysis.expiry import ExpiryTracker
 from fairlead.cel.engine.safe_messages import stable
@@ -92,7 +92,8 @@ def values_over(
         found = score.over(pod, nodes, now, trace) if score.over is not None and nodes else ()
         if len(found) != len(nodes):
             raise ValueError(f"the score returned {len(found)} values for {len(nodes)} nodes")
-        if {*map(type, found)} != {float} or not isfinite(sum(found)):  # one look for all, which is the quick way
+        # One look at all of them is the quick way; an int, which would add up like a float, is found by its type.
+        if {*map(type, found)} != {float} or not isfinite(sum(cast("Sequence[float]", found))):
             for value in found:
                 _refuse_other(score, value)
     except RAISED as error:

@@ -20,7 +20,9 @@ def changed(nodes: Nodes, number: int, found: Pairs | None) -> list[str]:
     """Return the names of the nodes that a publication changes, as the journal has it."""
     head = nodes.head
     nodes.put_learned(RULE, number, found)
-    (entry,) = nodes.since(head) or () if nodes.head > head else (Published(frozenset(), b""),)
+    if nodes.head == head:
+        return []
+    (entry,) = [*(nodes.since(head) or ())]
     assert isinstance(entry, Published)
     return sorted(name for name, slot in nodes.slots.items() if slot < len(entry.mask) and entry.mask[slot])
 
