@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from fairlead.learned import content
-from fairlead.learned.demands import Arrival, Demands
 from fairlead.learned.content import pairs_in
+from fairlead.learned.demands import Arrival, Demands
 from fairlead.learned.learner import DemandLearner, PairLearner, StateWrite, Versions
 from fairlead.learned.pair import Observation, key_of
 from fairlead.learned.pairs import Key, Meaning, shard_of

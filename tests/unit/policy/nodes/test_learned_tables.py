@@ -22,8 +22,9 @@ def changed(nodes: Nodes, number: int, found: Pairs | None) -> list[str]:
     nodes.put_learned(RULE, number, found)
     if nodes.head == head:
         return []
-    (entry,) = [*(nodes.since(head) or ())]
+    entry, *more = nodes.since(head) or [None]
     assert isinstance(entry, Published)
+    assert not more
     return sorted(name for name, slot in nodes.slots.items() if slot < len(entry.mask) and entry.mask[slot])
 
 
