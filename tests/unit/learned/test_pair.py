@@ -164,3 +164,10 @@ def test_the_namespace_is_that_of_the_newest_outcome() -> None:
     for order in ([ours, theirs], [theirs, ours]):
         assert counted(order, 24).namespace == "ml"
         assert counted([order[1]], 24, counted([order[0]], 24)).namespace == "ml"
+
+
+def test_a_score_above_the_prior_holds_until_it_is_nearer_by_a_point() -> None:
+    found = score(OutcomeSums(1.0, 1.0, 1000), 0, 21_600, 1000 * SECOND_NS)
+    assert found.points == 50
+    assert found.until is not None
+    assert abs(found.until / SECOND_NS - 1623.27) < 1

@@ -78,6 +78,13 @@ def test_a_kept_score_changes_when_its_time_has_come() -> None:
     assert found == [67.0, 67.0, 68.0, 72.0, 73.0]
 
 
+def test_an_outcome_ahead_of_the_clock_weighs_one() -> None:
+    one = rule(halfLife="10m")
+    cluster = cluster_of(one)
+    learn(cluster, one, pairs_of([("a", 0.0, 300)], 600))
+    assert cluster.scores(TRAIN) == [50.0, 100.0, 100.0]
+
+
 @pytest.mark.parametrize(("days", "score"), [(0, 25.0), (1, 40.0), (2, 57.0), (3, 73.0)])
 def test_a_node_on_which_pods_failed_is_tried_again(days: int, score: float) -> None:
     one = rule(halfLife="24h")
