@@ -210,7 +210,7 @@ async def test_no_more_than_one_write_a_shard_in_15_s(cluster: FakeCluster) -> N
             await asyncio.sleep(1)
         (shard,) = published(cluster)
         writes = [one for one in cluster.api.history if one.version > before and one.key[3] == shard]
-        assert 38 <= len(writes) <= 40
+        assert 30 <= len(writes) <= 40, "fewer if the machine is slow: publications pause for as long as they compute"
 
 
 @story
