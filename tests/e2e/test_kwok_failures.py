@@ -85,7 +85,7 @@ _TIMES: Final = ("startedAt", "finishedAt")
 
 def outcomes(pods: Sequence[Object]) -> list[float]:
     """Return the rewards of what all states of a pod tell, each once."""
-    told = {}
+    told: dict[str, float] = {}
     for pod in pods:
         found = outcomes_of(decode_pod(msgspec.json.encode(pod)), _SETTLE_S, int(time.time()))
         told |= {one.id: one.reward for one in found.outcomes}
@@ -97,8 +97,8 @@ def seen(cluster: Cluster, kwok_nodes: MakeNodes, namespace: str) -> dict[str, l
     """All states of two pods that fail, on a real kubelet and on a kwok node, until both wait to be started again."""
     (kwok_node,) = kwok_nodes(1, equal())
     path = f"/api/v1/namespaces/{namespace}/pods"
-    container = {"name": "main", "image": POD_IMAGE, "imagePullPolicy": "IfNotPresent"}
-    container |= {"args": ["get", "http://127.0.0.1:1"]}  # nothing listens there: it tries for 15 s
+    container: Object = {"name": "main", "image": POD_IMAGE, "imagePullPolicy": "IfNotPresent"}
+    container["args"] = ["get", "http://127.0.0.1:1"]  # nothing listens there: it tries for 15 s
     for name, node in (("real", NODE), ("kwok", kwok_node)):
         metadata: Object = {"name": name, "annotations": {FAILS_AFTER: f"{RUNS_S}s"}}
         spec = {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0}
