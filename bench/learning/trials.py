@@ -94,8 +94,8 @@ def run(half_life_h: int, seed: int, days: float = DAYS) -> Trial:
     ends, now, number = list[tuple[float, str, SimulatedPod]](), 0.0, 0
     while now < FIXED_S + days * 24 * _HOUR_S:
         while ends and ends[0][0] <= now:
-            _, name, gone = heapq.heappop(ends)
-            made.remove(gone, name)
+            _, left, gone = heapq.heappop(ends)
+            made.remove(gone, left)
         learned.publish(now)
         if now % _HOUR_S == 0:
             _note_scores(found, learned, kinds, now)
