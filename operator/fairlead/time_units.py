@@ -14,3 +14,11 @@ def age_text(age_ns: int) -> str:
         if age_s >= least_s:
             return f"{age_s // unit_s}{unit}"
     return f"{age_s}s"
+
+
+def duration_text(length_s: int) -> str:
+    """Return a duration as policies write it, such as 1h5m."""
+    hours, rest_s = divmod(length_s, 3600)
+    minutes, seconds = divmod(rest_s, 60)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"

@@ -98,11 +98,7 @@ def seen(cluster: Cluster, kwok_nodes: MakeNodes, namespace: str) -> dict[str, l
     (kwok_node,) = kwok_nodes(1, equal())
     path = f"/api/v1/namespaces/{namespace}/pods"
     container: Object = {"name": "main", "image": POD_IMAGE, "imagePullPolicy": "IfNotPresent"}
-<<<<<<< HEAD
-    container |= {"args": ["get", "http://127.0.0.1:1"]}  # nothing listens there: it tries for 15 s
-=======
     container["args"] = ["get", "http://127.0.0.1:1"]  # nothing listens there: it tries for 15 s
->>>>>>> w/bench
     for name, node in (("real", NODE), ("kwok", kwok_node)):
         metadata: Object = {"name": name, "annotations": {FAILS_AFTER: f"{RUNS_S}s"}}
         spec = {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0}

@@ -18,12 +18,12 @@ from fairlead.cli.imports.draft import BURST, LOAD_WEIGHT, PolicyDraft, PolicyNa
 from fairlead.cli.imports.foreign import (
     Foreign,
     ObjectHead,
-    duration_text,
     go_duration_s,
     join_names,
     one_error,
     plain_number,
 )
+from fairlead.time_units import duration_text
 
 _EXTRA_S: Final = 300
 """Time that crane adds to the period of a metric before its value counts as too old."""

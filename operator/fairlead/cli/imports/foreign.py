@@ -103,14 +103,6 @@ def quantity_text(text: str, path: FieldPath) -> str:
         return f"{whole}.{nano:09}".rstrip("0").rstrip(".")
 
 
-def duration_text(length_s: int) -> str:
-    """Return a duration as policies write it, such as 1h5m."""
-    hours, rest_s = divmod(length_s, 3600)
-    minutes, seconds = divmod(rest_s, 60)
-    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
-    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
-
-
 def plain_number(value: float) -> int | float:
     """Return a whole number as an int, which is how people write it."""
     return int(value) if math.isfinite(value) and value.is_integer() else value

@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from fairlead.api.values import Quantity
-from fairlead.cli.imports.foreign import duration_text
 from fairlead.learned.demands import Demands
 from fairlead.learned.pair import OutcomeSums, value
 from fairlead.learned.pairs import Key
 from fairlead.strategies.reads import OutcomesRead
+from fairlead.time_units import duration_text
 
 _WHOLE_END: Final = 10**9
 """A quantity of a policy has at most nine digits before and after its point."""
