@@ -1,4 +1,4 @@
-"""What rules have learned: a publication that is read into its table, the memory that it takes, and calls about it."""
+"""Learned state of rules: a publication that is read into its table, the memory that it takes, and calls about it."""
 
 import gc
 import tracemalloc

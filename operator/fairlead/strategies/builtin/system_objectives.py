@@ -18,11 +18,11 @@ NO_FIT: Final = inf
 """Value of a node on which the pod does not fit."""
 _USUAL: Final = 2
 _T = TypeVar("_T")
-Size: TypeAlias = tuple[float, ...]
+NodeSize: TypeAlias = tuple[float, ...]
 
 
-class BySize(dict[Size, _T]):
-    """What is the same for nodes of one size, computed when the first of them comes."""
+class BySize(dict[NodeSize, _T]):
+    """Figures by the size of nodes, computed when the first node of a size comes."""
 
     def __init__(
         self, of_size: Callable[[SystemSums, Sequence[float]], _T], sums: SystemSums, request: Sequence[float]
@@ -31,13 +31,13 @@ class BySize(dict[Size, _T]):
         super().__init__()
         self._of_size, self._sums, self._request = of_size, sums, request
 
-    def __missing__(self, size: Size) -> _T:
+    def __missing__(self, size: NodeSize) -> _T:
         found = self[size] = self._of_size(self._sums, added_to(size, self._request))
         return found
 
 
 class Deviations(NamedTuple):
-    """What is the same for nodes of one size of a value that is a standard deviation divided by a number."""
+    """Figures of nodes of one size, for a value that is a standard deviation divided by a number."""
 
     limits: tuple[float, ...]
     """Shares up to which the pod fits."""
@@ -72,7 +72,7 @@ class Deviations(NamedTuple):
 
 
 def deviations(
-    nodes: Sequence[SystemNode], sizes: Mapping[Size, Deviations], mean: Sequence[float], goal: float
+    nodes: Sequence[SystemNode], sizes: Mapping[NodeSize, Deviations], mean: Sequence[float], goal: float
 ) -> list[float]:
     """Return how far the value with the pod on each node is from a goal."""
     if len(mean) == _USUAL:  # in a third of the time
@@ -95,7 +95,7 @@ def deviations(
 
 
 class Scattering(NamedTuple):
-    """What is the same for nodes of one size, of how far the nodes are from being full or empty.
+    """Figures of nodes of one size, for how far the nodes are from being full or empty.
 
     With T for n times the mean, a share x below the mean adds ((T - nx) / T)², and one above it ((nx - T) / (n - T))².
     The sums of these squares follow from those of the shares up to the mean. Shares are in whole parts, and the sums
@@ -161,7 +161,7 @@ class _Squares(NamedTuple):
     """What those on the other side come to."""
 
 
-def scatterings(nodes: Iterable[SystemNode], sizes: Mapping[Size, Scattering]) -> list[float]:
+def scatterings(nodes: Iterable[SystemNode], sizes: Mapping[NodeSize, Scattering]) -> list[float]:
     """Return how far the nodes are from being full or empty with the pod on each node, by the first resource."""
     return [
         NO_FIT
