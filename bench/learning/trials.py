@@ -141,7 +141,7 @@ def _has_part_again(found: Trial, now: float) -> bool:
 
 
 class _Outcomes:
-    """What the leader has heard and published."""
+    """Outcomes that the leader has heard and published."""
 
     def __init__(self, made: SimulatedScheduler, half_life_s: int) -> None:
         self._made, self._half_life_s = made, half_life_s
