@@ -156,7 +156,8 @@ def test_a_volume_that_waits_for_its_first_consumer_is_bound_before_bind_is_call
         scene.api.create(claims, {"metadata": {"name": name}, "spec": claim})
         _start(scene)
         data = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
-        spec = {"schedulerName": scene.name, "volumes": [data], "tolerations": [{"operator": "Exists"}]}
+        spec: Object = {"schedulerName": scene.name, "volumes": [data], "tolerations": [{"operator": "Exists"}]}
+        spec |= {"terminationGracePeriodSeconds": 0}  # no kubelet would end it, and it would keep its room
         spec |= {"containers": [{"name": "main", "image": "main"}]}
         scene.api.create(scene.path, {"metadata": {"name": "web"}, "spec": spec})
         assert scene.placed("web") == "n1"
