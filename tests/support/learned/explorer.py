@@ -461,7 +461,8 @@ def _check_pairs(case: LeadersCase, observed: Sequence[Observation]) -> None:
     for one in [*observed, *promised]:
         key = one.type, one.node
         truth = truths.get(key, Truth())
-        if one.id not in truth.counted and one.mark > truth.left_out:
+        left_out = max(truth.left_out, store.left_out.get(key, truth.left_out))
+        if one.id not in truth.counted and one.mark > left_out:
             raise PromiseBrokenError(f"{one.id} of {key} in {shard_of(key)} was observed, and is in no sum")
         case.seen["counted" if one.id in truth.counted else "late"] += 1
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fairlead.learned.demands import Demands
 from fairlead.learned.learner import StateWrite
-from fairlead.learned.pair import Observation, OutcomeSums
+from fairlead.learned.pair import Mark, Observation, OutcomeSums
 from fairlead.learned.pairs import Key
 from fairlead.learned.published import LearnedState, decode
 from support.interleavings import PromiseBrokenError
@@ -82,6 +82,9 @@ class Store:
         self.versions: dict[int, list[Version]] = {}
         self.promised: dict[int, list[Observation | tuple[int, str]]] = {}
         """Observations that accepted writes had, by the number of their ConfigMap."""
+        self.left_out: dict[Key, Mark] = {}
+        """Newest outcome that a ConfigMap of a pair had left out when it was deleted by hand: who had seen it by then
+        has dropped older outcomes as late."""
 
     def newest(self, number: int) -> Version | None:
         """Return what there is; None if there is nothing."""
@@ -119,7 +122,10 @@ class Store:
 
     def delete(self, number: int) -> None:
         """Delete a ConfigMap by hand."""
-        if self.newest(number) is not None:
+        newest = self.newest(number)
+        if newest is not None:
+            for key, truth in newest.truths.items():
+                self.left_out[key] = max(truth.left_out, self.left_out.get(key, truth.left_out))
             self.rv += 1
             self.versions[number].append(Version(self.rv, None))
             self.promised.pop(number, None)
