@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from itertools import islice, repeat
 from operator import gt, mul
-from sys import intern
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -117,7 +116,7 @@ def _pairs_of(text: str) -> Pairs:
         map(text_of, marks),
     )
     found: dict[str, dict[str, OutcomeSums]] = {}
-    of_types = [found.setdefault(intern(kind), {}) for kind in kinds]
+    of_types = [found.setdefault(kind, {}) for kind in kinds]
     for of_type, node, one in zip(map(of_types.__getitem__, types), nodes, sums, strict=True):
         of_type[node] = one
     pairs = PublishedPairs(found)

@@ -31,6 +31,9 @@ class PublishedPairs(Mapping[Key, OutcomeSums]):
         self.by_type: Final = by_type
         self._by_key: dict[Key, OutcomeSums] | None = None
 
+    def __repr__(self) -> str:
+        return f"PublishedPairs({self.by_type!r})"
+
     def __len__(self) -> int:
         return sum(map(len, self.by_type.values()))
 
