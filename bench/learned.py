@@ -2,35 +2,30 @@
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from time import monotonic_ns, thread_time
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from bench import cluster
 from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
 from bench.report import main
-from fairlead.api.parse import parse_policy
+from bench.systems import policy_of
 from fairlead.cel.values.structs import from_json
 from fairlead.learned.content import encode_demands, encode_pairs
 from fairlead.learned.pair import OutcomeSums, key_of, node_key, text_of
 from fairlead.learned.pairs import Key, Meaning, shard_of
 from fairlead.learned.published import LearningRule, config_map, names_of
-from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
-from fairlead.strategies.registry import installed, policy_with
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.learning.followed_rules import AnyRule, followed_requests, followed_rules
 from fairlead.webhook.learning.state_feed import StateSink, read_state
 
-STRATEGIES: Final = {one.name: one for one in installed()}
-MODEL: Final = policy_with(STRATEGIES.values())
 _NOW: Final = cluster.NOW // SECOND_NS
 _TYPES: Final = 4  # on each node
 _PODS: Final = 4000
@@ -62,7 +57,7 @@ def piece_of_pods(size: Size) -> list[float]:
 def memory(size: Size) -> list[float]:
     """Keep a publication of pairs, which was read twice."""
     rule, texts = _publication(size)
-    sink = _sink(size, rule)
+    _, sink = _followed(size, rule)
     gc.collect()
     tracemalloc.start()
     try:
@@ -78,10 +73,10 @@ def memory(size: Size) -> list[float]:
 def kept(size: Size) -> list[float]:
     """Ask about some nodes whose scores are kept."""
     rule, texts = _publication(size)
-    sink, pod = _sink(size, rule), cluster.pod({"app": "app-0"})
+    (nodes, sink), pod = _followed(size, rule), cluster.pod({"app": "app-0"})
     for one in texts:
         sink.put(read_state(one))
-    asking = Evaluator(policy_set([rule.policy]), sink.nodes)
+    asking = Evaluator(policy_set([rule.policy]), nodes)
 
     def call(names: Sequence[str]) -> None:
         matched = asking.matching(pod, cluster.SCHEDULER, cluster.NOW)
@@ -99,7 +94,7 @@ def _read_pairs(size: Size) -> list[list[float]]:
 
 @cache
 def _read_pods(size: Size) -> list[list[float]]:
-    (rule,) = followed_requests([_policy({"pigeon": {"samples": _PODS}})])
+    (rule,) = followed_requests([policy_of([{"name": "s", "pigeon": {"samples": _PODS}}])])
     amounts = {
         (_NOW - at, f"7f9c24e5-8bd7-4f1e-a0c2-{at:012d}"): (0.1 + at % 7 / 10, float((at % 5 + 1) << 28))
         for at in range(min(_PODS, _TYPES * size.nodes))
@@ -111,7 +106,7 @@ def _read(size: Size, rule: AnyRule, texts: Sequence[bytes]) -> list[list[float]
     """Return the milliseconds that each ConfigMap takes, several times: nothing was known of the rule before."""
     found = list[list[float]]()
     for _ in range(size.rounds // 2 + 1):
-        sink, pieces = _sink(size, rule), list[float]()
+        (_, sink), pieces = _followed(size, rule), list[float]()
         with steady():
             for one in texts:
                 began = thread_time()
@@ -123,7 +118,7 @@ def _read(size: Size, rule: AnyRule, texts: Sequence[bytes]) -> list[list[float]
 
 def _publication(size: Size) -> tuple[AnyRule, Sequence[bytes]]:
     """Return a rule, and what is published of it: each node has pairs with some types, each with one recent outcome."""
-    (rule,) = followed_rules([_policy({"kubeRL": {}})])
+    (rule,) = followed_rules([policy_of([{"name": "s", "kubeRL": {}}])])
     return rule, _texts(size, rule.rule)
 
 
@@ -144,25 +139,19 @@ def _texts(size: Size, rule: LearningRule) -> Sequence[bytes]:
     ]
 
 
-def _policy(rule: Mapping[str, Any]) -> CompiledPolicy:
-    written = cluster.plain(())
-    written["spec"]["scores"] = [{"name": "s", **rule}]
-    return compile_policy(parse_policy(written, MODEL), CompileOptions(STRATEGIES))
-
-
 def _config_map(rule: LearningRule, number: int, data: Mapping[str, str], version: str) -> bytes:
     one = config_map(rule, names_of(rule, number)[0], data)
     one["metadata"] |= {"namespace": "fairlead-system", "uid": f"c-{number}", "resourceVersion": version}
     return msgspec.json.encode(one)
 
 
-def _sink(size: Size, rule: AnyRule) -> "_Sink":
+def _followed(size: Size, rule: AnyRule) -> tuple[Nodes, StateSink]:
     nodes = Nodes()
     for view in _views(size):
         nodes.put(view)
-    sink = _Sink(nodes, lambda: 0)
+    sink = StateSink(nodes, lambda: 0)
     sink.set_rules([rule])
-    return sink
+    return nodes, sink
 
 
 @cache
@@ -171,14 +160,6 @@ def _views(size: Size) -> Sequence[NodeView]:
         NodeView(from_json("Node", {"metadata": {"name": cluster.name(at), "uid": _uid(at)}}))
         for at in range(size.nodes)
     ]
-
-
-class _Sink(StateSink):
-    """Sink, with its nodes."""
-
-    def __init__(self, nodes: Nodes, now: Callable[[], int]) -> None:
-        super().__init__(nodes, now)
-        self.nodes: Final = nodes
 
 
 def _uid(at: int) -> str:

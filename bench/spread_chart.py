@@ -4,16 +4,13 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Final
 
-_WIDTH: Final = 720
+from bench.svg import LINE, STEPS, TEXT, WIDTH, begin
+
 _LEFT: Final = 110
 _RIGHT: Final = 20
 _TOP: Final = 16
 _ROW: Final = 56
 _AXIS: Final = 44
-_STEPS: Final = range(0, 101, 20)
-_TEXT: Final = "#808080"
-"""Grey that can be read on white and on black: the page has both."""
-_LINE: Final = "#80808066"
 _DOT: Final = "#5c7cfa"
 _MEAN: Final = "#f08c00"
 _LABELS: Final = {"none": "no rule", "hotSpot": "and hotSpot"}
@@ -25,26 +22,20 @@ _LANES: Final = 5
 def chart(loads: Mapping[str, Mapping[str, float]]) -> str:
     """Return the chart of the load of each node, from 0 to 1, by rule."""
     bottom = _TOP + _ROW * len(loads)
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + _AXIS}" role="img"'
-            ' font-family="sans-serif" font-size="13">'
-        ),
-        "<title>Load of each node with each rule</title>",
-    ]
-    for step in _STEPS:
+    parts = begin("Load of each node with each rule", bottom + _AXIS)
+    for step in STEPS:
         x = _x(step / 100)
-        parts.append(f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}" stroke="{_LINE}"/>')
-        parts.append(f'<text x="{x}" y="{bottom + 18}" fill="{_TEXT}" text-anchor="middle">{step} %</text>')
+        parts.append(f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}" stroke="{LINE}"/>')
+        parts.append(f'<text x="{x}" y="{bottom + 18}" fill="{TEXT}" text-anchor="middle">{step} %</text>')
     middle = _x(0.5)
     parts.append(
-        f'<text x="{middle}" y="{bottom + 38}" fill="{_TEXT}" text-anchor="middle">mean load of a node;'
+        f'<text x="{middle}" y="{bottom + 38}" fill="{TEXT}" text-anchor="middle">mean load of a node;'
         " the line is the mean of all</text>"
     )
     for row, (name, nodes) in enumerate(loads.items()):
         y = _TOP + _ROW * row + _ROW // 2
         label = _LABELS.get(name, name)
-        parts.append(f'<text x="{_LEFT - 12}" y="{y + 5}" fill="{_TEXT}" text-anchor="end">{label}</text>')
+        parts.append(f'<text x="{_LEFT - 12}" y="{y + 5}" fill="{TEXT}" text-anchor="end">{label}</text>')
         for at, load in enumerate(sorted(nodes.values())):
             lane = 8 * (at % _LANES - _LANES // 2)
             parts.append(f'<circle cx="{_x(load)}" cy="{y + lane}" r="4" fill="{_DOT}" fill-opacity="0.75"/>')
@@ -54,4 +45,4 @@ def chart(loads: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _x(load: float) -> float:
-    return round(_LEFT + load * (_WIDTH - _LEFT - _RIGHT), 1)
+    return round(_LEFT + load * (WIDTH - _LEFT - _RIGHT), 1)

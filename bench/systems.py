@@ -13,6 +13,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
 from fairlead.learned.demands import Moments, moments
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.compared_views import follow, kept_system
@@ -27,6 +28,13 @@ MODEL: Final = policy_with(STRATEGIES.values())
 _CPU, _MEMORY = 8.0, 32.0 * (1 << 30)
 _TENTH: Final = 10
 _ONE_CHANGED: Final = NodeChange(requested=frozenset({"cpu", "memory"}))
+
+
+def policy_of(scores: Sequence[Mapping[str, Any]]) -> CompiledPolicy:
+    """Return a policy with these scores."""
+    written = cluster.plain(())
+    written["spec"]["scores"] = [dict(one) for one in scores]
+    return compile_policy(parse_policy(written, MODEL), CompileOptions(STRATEGIES))
 
 
 def adaptive(size: Size) -> list[float]:
@@ -56,10 +64,7 @@ def change_in_order(size: Size) -> list[float]:
 
 def _calls(size: Size, params: Mapping[str, Any], asked: int | None = None) -> list[float]:
     nodes, pod, turns = _nodes(size.nodes), _pod(), count()
-    written = cluster.plain(())
-    written["spec"]["scores"] = [{"name": "s", "pigeon": dict(params)}]
-    policies = policy_set([compile_policy(parse_policy(written, MODEL), CompileOptions(STRATEGIES))])
-    asking = Evaluator(policies, nodes)
+    asking = Evaluator(policy_set([policy_of([{"name": "s", "pigeon": dict(params)}])]), nodes)
 
     def prepare() -> Sequence[str]:
         nodes.put(_node(next(turns) * 7 % size.nodes, next(turns)), _ONE_CHANGED)

@@ -3,18 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_WIDTH: Final = 720
+from bench.svg import LINE, STEPS, TEXT, WIDTH, begin
+
 _LEFT: Final = 60
 _RIGHT: Final = 130
 _TOP: Final = 16
 _HEIGHT: Final = 240
 _AXIS: Final = 48
-_STEPS: Final = range(0, 101, 20)
 _SPANS: Final = 6
 """Number of steps of the time."""
-_TEXT: Final = "#808080"
-"""Grey that can be read on white and on black: the page has both."""
-_LINE: Final = "#80808066"
 _COLORS: Final = ("#e03131", "#f08c00", "#2f9e44", "#5c7cfa", "#ae3ec9")
 _APART: Final = 15.0
 """Least distance of the names of two lines."""
@@ -30,29 +27,23 @@ def chart(title: str, unit: str, lines: Mapping[str, Line]) -> str:
     bottom = _TOP + _HEIGHT
 
     def place(at: float) -> float:
-        return round(_LEFT + (at - first) / ((last - first) or 1.0) * (_WIDTH - _LEFT - _RIGHT), 1)
+        return round(_LEFT + (at - first) / ((last - first) or 1.0) * (WIDTH - _LEFT - _RIGHT), 1)
 
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + _AXIS}" role="img"'
-            ' font-family="sans-serif" font-size="13">'
-        ),
-        f"<title>{title}</title>",
-    ]
-    for step in _STEPS:
+    parts = begin(title, bottom + _AXIS)
+    for step in STEPS:
         y = _height(step)
-        parts.append(f'<line x1="{_LEFT}" y1="{y}" x2="{_WIDTH - _RIGHT}" y2="{y}" stroke="{_LINE}"/>')
-        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" fill="{_TEXT}" text-anchor="end">{step}</text>')
+        parts.append(f'<line x1="{_LEFT}" y1="{y}" x2="{WIDTH - _RIGHT}" y2="{y}" stroke="{LINE}"/>')
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" fill="{TEXT}" text-anchor="end">{step}</text>')
     for step in range(_SPANS + 1):
         at = first + (last - first) * step / _SPANS
-        parts.append(f'<text x="{place(at)}" y="{bottom + 18}" fill="{_TEXT}" text-anchor="middle">{at:.0f}</text>')
+        parts.append(f'<text x="{place(at)}" y="{bottom + 18}" fill="{TEXT}" text-anchor="middle">{at:.0f}</text>')
     middle = place((first + last) / 2)
-    parts.append(f'<text x="{middle}" y="{bottom + 40}" fill="{_TEXT}" text-anchor="middle">{unit}</text>')
+    parts.append(f'<text x="{middle}" y="{bottom + 40}" fill="{TEXT}" text-anchor="middle">{unit}</text>')
     names = _apart({name: _height(line[-1][1]) for name, line in lines.items()})
     for (name, line), color in zip(lines.items(), _COLORS, strict=False):
         points = " ".join(f"{place(at)},{_height(score)}" for at, score in line)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts.append(f'<text x="{_WIDTH - _RIGHT + 8}" y="{names[name] + 4}" fill="{color}">{name}</text>')
+        parts.append(f'<text x="{WIDTH - _RIGHT + 8}" y="{names[name] + 4}" fill="{color}">{name}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

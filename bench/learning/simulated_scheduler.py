@@ -11,12 +11,10 @@ from time import monotonic_ns
 from typing import Any, Final, Literal, NamedTuple
 
 from bench.cluster import NEVER, SCHEDULER
-from bench.systems import MODEL, STRATEGIES
-from fairlead.api.parse import parse_policy
+from bench.systems import policy_of
 from fairlead.cel.values.structs import from_json
 from fairlead.learned.demands import Demands
 from fairlead.learned.pairs import Pairs
-from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
@@ -122,9 +120,7 @@ class SimulatedScheduler:
         for name in self.names:
             self._nodes.put(self._view(name))
         if self.scores:
-            self._policy = policy = compile_policy(
-                parse_policy(_policy(self.scores), MODEL), CompileOptions(STRATEGIES)
-            )
+            self._policy = policy = policy_of(self.scores)
             self._nodes.learned.keep(tables_of(policy))
             self._requests.keep({table_of(policy, name, read): read for name, read in policy.demanding})
             self._nodes.learned_demands = self._requests
@@ -198,8 +194,3 @@ class SimulatedScheduler:
 def _node(name: str) -> dict[str, Any]:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     return {"metadata": {"name": name, "uid": name}, "spec": {}, "status": ready}
-
-
-def _policy(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    about = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "learns"}}
-    return {**about, "spec": {"schedulerName": SCHEDULER, "scores": [dict(one) for one in scores]}}

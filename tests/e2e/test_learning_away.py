@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from fairlead.learned.pairs import SHARDS
 from fairlead.learned.published import LABEL, PREFIX, decode
 from fairlead.webhook.learning.outcome_watch import PUBLISH_S
 from support.kube.crd import let_all_go, policies_served
+from support.learned.pods import failed_now
 from support.process.operating import Operating
 from support.stream import Follow
 from testbed import process
@@ -47,13 +47,6 @@ def control_plane(local: Local, kubernetes_version: str, pytestconfig: pytest.Co
     """Tests here use this one."""
     with raised(local, kubernetes_version, pytestconfig) as cluster:
         yield cluster
-
-
-def _failed(name: str, at: str) -> Object:
-    """Return the status of a pod whose container has failed at once."""
-    ended = {"exitCode": 1, "startedAt": at, "finishedAt": at, "containerID": f"containerd://{name}"}
-    status = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
-    return {"containerStatuses": [status | {"state": {"terminated": ended}}]}
 
 
 class Scene:
@@ -91,30 +84,29 @@ class Scene:
 
     def fail(self, number: int) -> list[str]:
         """Have as many pods fail, and return their names."""
-        api, at = self.cluster.api, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        api = self.cluster.api
         names = [f"fails-{self.failed + one}" for one in range(number)]
         self.failed += number
-        spec = {"nodeName": self.nodes[0], "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
-        spec |= {"containers": [{"name": "main", "image": "main"}]}
-        api.create_all(self.pods, [{"metadata": {"name": name}, "spec": spec} for name in names])
+        api.create_all(self.pods, [self._pod(name, self.nodes[0]) for name in names])
         for name in names:
             wait_for(f"{name} to run", partial(self._runs, name))
-            api.patch(f"{self.pods}/{name}/status", {"status": _failed(name, at)})
+            api.patch(f"{self.pods}/{name}/status", {"status": failed_now(name)})
         return names
 
     def fail_at_once(self, number: int) -> None:
         """Make one pod that has failed, of one of many types on one of the nodes, and delete an old one."""
-        at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         node, name = self.nodes[number % len(self.nodes)], f"stream-{number}"
-        spec = {"nodeName": node, "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
-        spec |= {"containers": [{"name": "main", "image": "main"}]}
-        labels = {"app": f"type-{number % _TYPES}"}
-        self.cluster.api.create(self.pods, {"metadata": {"name": name, "labels": labels}, "spec": spec})
-        status = _failed(name, at) | {"phase": "Failed"}
+        self.cluster.api.create(self.pods, self._pod(name, node, app=f"type-{number % _TYPES}"))
+        status = failed_now(name) | {"phase": "Failed"}
         self.cluster.api.patch(f"{self.pods}/{name}/status", {"status": status})
         if number >= _KEPT:
             self.cluster.api.delete(f"{self.pods}/stream-{number - _KEPT}")
         self.failed += 1
+
+    def _pod(self, name: str, node: str, **labels: str) -> Object:
+        spec = {"nodeName": node, "schedulerName": self.namespace, "terminationGracePeriodSeconds": 0}
+        spec |= {"containers": [{"name": "main", "image": "main"}]}
+        return {"metadata": {"name": name, "labels": labels}, "spec": spec}
 
     def _runs(self, name: str) -> bool:
         return bool(self.cluster.api.get(f"{self.pods}/{name}").get("status", {}).get("phase") == "Running")

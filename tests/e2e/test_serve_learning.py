@@ -1,10 +1,10 @@
 """`fairlead serve` learns in memory from what becomes of the pods of its scheduler, and publishes nothing."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from extender import Stage
 from fairlead.learned.published import LABEL
+from support.learned.pods import failed_now
 from support.process.serving import Serving
 from testbed.api import wait_for
 from testbed.fixtures import MakeNodes
@@ -19,13 +19,7 @@ def test_pods_go_where_none_has_failed(stage: Stage, serving: Serving, kwok_node
     stage.start(*serving.entries())
     stage.make_pod("fails", on=failing)
     wait_for("fails to run", lambda: stage.pod("fails").get("status", {}).get("phase") == "Running")
-    at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    exited = {"exitCode": 1, "startedAt": at, "finishedAt": at, "containerID": "containerd://first"}
-    status = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
-    stage.api.patch(
-        f"{stage.path}/fails/status",
-        {"status": {"containerStatuses": [status | {"state": {"terminated": exited}}]}},
-    )
+    stage.api.patch(f"{stage.path}/fails/status", {"status": failed_now("first")})
     wait_for("a pair to be learned", lambda: serving.metric("fairlead_learned_entries", policy="learns") == 1)
     for number in range(6):
         stage.make_pod(f"demo-{number}")

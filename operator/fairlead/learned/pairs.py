@@ -23,7 +23,7 @@ ByType: TypeAlias = Mapping[str, Mapping[str, OutcomeSums]]
 
 
 class PublishedPairs(Mapping[Key, OutcomeSums]):
-    """Pairs of a shard as they were read: by type and node, as tables have them; by key once somebody asks."""
+    """Pairs of a shard as they were read: by type and node, as tables have them, and by key once that is asked for."""
 
     __slots__ = ("_by_key", "by_type")
 

@@ -79,6 +79,11 @@ class LearnedState(Struct, frozen=True):
         """Return its resourceVersion."""
         return self.document.resource_version
 
+    @property
+    def content(self) -> Content | None:
+        """Return what it says; None if that cannot be read."""
+        return None if self.document.fault else self.document.value or {}
+
 
 def names_of(rule: LearningRule, number: int) -> tuple[str, str]:
     """Return the names that a ConfigMap may have; the second is for a first one that another has, or that is long."""

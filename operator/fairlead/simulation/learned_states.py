@@ -5,11 +5,10 @@ from typing import Final
 
 import msgspec
 
-from fairlead.learned.content import demands_in, pairs_in
 from fairlead.learned.published import LearnedState, decode
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.learned_demands import LearnedRequests
-from fairlead.policy.nodes.learned_facts import table_of, tables_of
+from fairlead.policy.nodes.learned_facts import put_content, table_of, tables_of
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.simulation.snapshot import Raw
@@ -73,8 +72,4 @@ class LearnedStates:
         if uid not in ("", state.rule.uid):  # a policy from a file is the one of that name
             return
         self._states[table].append(state)
-        content = None if state.document.fault else state.document.value or {}
-        if table in self.requests.rules:
-            self.requests.put(table, demands_in(content))
-        else:
-            self._nodes.put_learned(table, state.number, pairs_in(content))
+        put_content(self._nodes, self.requests, table, state.number, state.content)

@@ -135,7 +135,7 @@ class NodeSystem(NamedTuple):
 
     sums: SystemSums
     inside: Sequence[bool]
-    """Whether it belongs to the system, for each node of the call."""
+    """Membership of each node of the call: true if it belongs to the system."""
     members: Sequence[SystemNode]
     """Nodes of the call that do, in this order. The columns below have a list for each resource."""
 

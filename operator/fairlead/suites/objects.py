@@ -40,7 +40,7 @@ class CaseInputs:
     values: Mapping[str, Mapping[str, DataValue]]
     """Measured values by node and by entry."""
     learned: Mapping[str, GivenState] = field(default_factory=dict)
-    """What rules have learned, by rule, with its path."""
+    """Learned state by rule, with its path."""
 
 
 def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:

@@ -42,7 +42,7 @@ class LearnedFile(Params):
     time: str | None = None
     """Time at which the ages are right. The time that rules see when absent."""
     rules: Any = None
-    """What is not read: it follows from the rest."""
+    """Not read: it follows from the rest."""
     unclaimed: Any = None
     """Not read."""
 

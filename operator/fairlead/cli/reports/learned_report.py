@@ -8,11 +8,10 @@ from typing import Any, Final, TypeAlias
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.reports.written_learned import written_demands, written_pairs
-from fairlead.cooperative import finish
 from fairlead.learned.pair import node_key, score, value
 from fairlead.learned.published import LearnedState
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.nodes.compared_views import follow, kept_system
+from fairlead.policy.nodes.compared_views import current_system
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.simulation.simulation import Simulation
 from fairlead.strategies.builtin.system_objectives import variety, variety_of_demands
@@ -29,16 +28,14 @@ def learned_report(policies: Iterable[CompiledPolicy], rule: str, simulation: Si
     names = {node_key(view.uid): view.name for view in views}
     rules, learned = list[Report](), dict[str, Any]()
     for policy in policies:
-        for name, outcomes in policy.learning:
-            if rule in ("", name):
-                report, written = _outcomes(policy, name, outcomes, simulation, names)
-                rules.append(report)
-                learned |= {f"{policy.name}/{name}": written} if report["readable"] else {}
-        for name, demands in policy.demanding:
-            if rule in ("", name):
-                report, written = _requests(policy, name, demands, simulation)
-                rules.append(report)
-                learned |= {f"{policy.name}/{name}": written} if report["readable"] else {}
+        found = [
+            *(_outcomes(policy, name, read, simulation, names) for name, read in policy.learning if rule in ("", name)),
+            *(_requests(policy, name, read, simulation) for name, read in policy.demanding if rule in ("", name)),
+        ]
+        for report, written in found:
+            rules.append(report)
+            if report["readable"]:
+                learned[f"{policy.name}/{report['rule']}"] = written
     at = timestamp_to_string(simulation.now // SECOND_NS * SECOND_NS)
     return {"time": at, "rules": rules, "unclaimed": sorted(simulation.learned.unclaimed), "learned": learned}
 
@@ -76,11 +73,10 @@ def _requests(policy: CompiledPolicy, name: str, read: DemandsRead, simulation: 
         "gammaSystem": None,
     }
     for system in _systems(policy, name):
-        kept = kept_system(nodes, system)
-        finish(follow(nodes, kept))
-        figures = kept.sums.figures
-        requests |= {"nodes": kept.sums.number, "now": "NoNodes"}
-        if kept.sums.number:
+        sums = current_system(nodes, system).sums
+        figures = sums.figures
+        requests |= {"nodes": sums.number, "now": "NoNodes"}
+        if sums.number:
             wanted, found = variety_of_demands(known, figures.capacity), variety(figures.mean, figures.covariance)
             requests |= {"gammaDemand": wanted, "gammaSystem": found, "now": _tendency(found - wanted)}
         if known.number < read.least:

@@ -50,8 +50,7 @@ def compared_views(
     """Return nodes, given with their slots, for a rule of a policy, which is given by UID, or by name without one."""
 
     def system(read: SystemRead) -> NodeSystem:
-        kept = kept_system(nodes, read)
-        finish(follow(nodes, kept))
+        kept = current_system(nodes, read)
         return kept.seen_from(slots if nodes.home is nodes else [*map(nodes.home_slot, views)])
 
     def demands(read: DemandsRead) -> Moments:
@@ -66,6 +65,13 @@ def kept_system(nodes: Nodes, read: SystemRead) -> KeptSystem:
     kept = systems.get(read)
     if kept is None:
         kept = systems[read] = KeptSystem(read)
+    return kept
+
+
+def current_system(nodes: Nodes, read: SystemRead) -> KeptSystem:
+    """Return what is kept of a system, up to date."""
+    kept = kept_system(nodes, read)
+    finish(follow(nodes, kept))
     return kept
 
 

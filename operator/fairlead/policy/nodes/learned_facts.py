@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fairlead.api.data import DataEntry
+from fairlead.learned.content import Content, demands_in, pairs_in
 from fairlead.policy.nodes.annotated_values import read_entries
+from fairlead.policy.nodes.learned_demands import LearnedRequests
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.measured_table import Source
 from fairlead.policy.nodes.node_table import Nodes
@@ -41,6 +43,19 @@ def tables_of(policy: LearningPolicy) -> list[TableOfRule]:
 def table_of(policy: RuleOwner, rule: str, learned: OutcomesRead | DemandsRead) -> TableOfRule:
     """Return what the table of a rule is known by."""
     return TableOfRule(policy.uid or policy.name, rule, learned.meaning)
+
+
+def put_content(
+    nodes: Nodes, requests: LearnedRequests, table: TableOfRule, number: int, content: Content | None
+) -> bool:
+    """Store what a ConfigMap of a rule says, None if it cannot be read; return whether the rule is followed at all."""
+    if table in requests.rules:
+        requests.put(table, demands_in(content))
+    elif table in nodes.learned.tables:
+        nodes.put_learned(table, number, pairs_in(content))
+    else:
+        return False
+    return True
 
 
 def pod_type(outcomes: OutcomesRead, pod: PodView, rule: str) -> str | Unknown:

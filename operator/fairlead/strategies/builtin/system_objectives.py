@@ -10,7 +10,7 @@ from operator import le, mul, sub
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from fairlead.learned.demands import Moments
-from fairlead.strategies.node_system import PARTS, SystemNode, SystemSums, added_to
+from fairlead.strategies.node_system import PARTS, SystemNode, SystemSums, added_to, in_parts
 
 FULL: Final = 1.0 + 1e-9
 """Share of a resource up to which a pod fits."""
@@ -119,7 +119,7 @@ class Scattering(NamedTuple):
     def of(cls, sums: SystemSums, added: Sequence[float]) -> "Scattering":
         """Return those of the first resource."""
         number, ordered, limits = sums.number, sums.ordered, _limits(added)
-        more = int(added[0] * PARTS) if min(limits) >= 0.0 else 0
+        more = in_parts(added[0]) if min(limits) >= 0.0 else 0
         total, moved = sums.prime_total + more, number * more
         if not 0 < total < number * PARTS:  # all are empty, or all are full
             same = _Squares(1, 0, 1.0, 0.0)
@@ -158,7 +158,7 @@ class _Squares(NamedTuple):
     slope: int
     divisor: float
     others: float
-    """What those on the other side come to."""
+    """Part of the value that those on the other side make."""
 
 
 def scatterings(nodes: Iterable[SystemNode], sizes: Mapping[NodeSize, Scattering]) -> list[float]:

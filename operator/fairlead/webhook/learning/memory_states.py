@@ -32,15 +32,13 @@ class MemoryStates:
         """`pause` runs steps with pauses in which calls are answered."""
         self.sink: Final = sink
         self._now, self._pause = now, pause
-        self._followed: Sequence[AnyRule] = ()
         self._versions = count(1)
         self._is_told = False
 
     async def follow(self, rules: Sequence[AnyRule]) -> None:
         """Answer from what these rules have learned, and forget what others have: nothing else ends it."""
-        before, self._followed = self._followed, rules
-        self.sink.set_rules(rules, before)
-        kept = {(one.policy.name, one.table.rule) for one in (*before, *rules)}
+        self.sink.set_rules(rules)
+        kept = {(one.policy.name, one.table.rule) for one in self.sink.kept}
         for name, state in [*self.sink.states.items()]:
             if state is not None and (state.rule.policy, state.rule.name) not in kept:
                 self.sink.remove(("", name))

@@ -11,10 +11,11 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import EventSink, Key, Meta
-from fairlead.learned.content import Content, demands_in, pairs_in
+from fairlead.learned.content import Content
 from fairlead.learned.learner import Versions
 from fairlead.learned.published import LABEL, LearnedState, decode, names_of
 from fairlead.policy.nodes.learned_demands import LearnedRequests
+from fairlead.policy.nodes.learned_facts import put_content
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.webhook.learning.followed_rules import AnyRule, FollowedRequests, FollowedRule
@@ -44,6 +45,9 @@ class StateSink(EventSink):
         self.requests: Final = LearnedRequests()
         nodes.learned_demands = self.requests
         self._states: dict[str, LearnedState | None] = {}
+        self._rules: Sequence[AnyRule] = ()
+        self.kept: Sequence[AnyRule] = ()
+        """Rules that have tables: those that were set last, and those before them."""
         self.changed_at: dict[TableOfRule, int] = {}
         """When the state of a rule changed last, as this process saw it: time of day in nanoseconds."""
         self.versions: Callable[[], Iterable[Versions]] = tuple
@@ -64,10 +68,11 @@ class StateSink(EventSink):
             _show(versions, name, state)
         versions.is_listed = True
 
-    def set_rules(self, rules: Sequence[AnyRule], before: Sequence[AnyRule] = ()) -> None:
+    def set_rules(self, rules: Sequence[AnyRule]) -> None:
         """Keep tables for these rules, and for those that serve until these do."""
         known = {*self._nodes.learned.tables, *self.requests.rules}
-        kept = [*before, *rules]  # of two that read the same requests in another way, the new one
+        kept = [*self._rules, *rules]  # of two that read the same requests in another way, the new one
+        self._rules, self.kept = rules, kept
         self._nodes.learned.keep([one.table for one in reversed(kept) if isinstance(one, FollowedRule)])
         self.requests.keep({one.table: one.demands for one in kept if isinstance(one, FollowedRequests)})
         new = {one.table for one in rules} - known
@@ -99,7 +104,7 @@ class StateSink(EventSink):
 
     def _publish(self, state: LearnedState) -> None:
         if state.name in names_of(state.rule, state.number):  # else it is a copy
-            self._put(state, None if state.document.fault else state.document.value or {})
+            self._put(state, state.content)
 
     def _clear(self, state: LearnedState) -> None:
         if state.name in names_of(state.rule, state.number):
@@ -107,12 +112,8 @@ class StateSink(EventSink):
 
     def _put(self, state: LearnedState, content: Content | None) -> None:
         table = _table(state)
-        if table in self._nodes.learned.tables:
+        if put_content(self._nodes, self.requests, table, state.number, content):
             self.changed_at[table] = self._now()
-            self._nodes.put_learned(table, state.number, pairs_in(content))
-        elif table in self.requests.rules:
-            self.changed_at[table] = self._now()
-            self.requests.put(table, demands_in(content))
 
 
 def _show(versions: Versions, name: str, state: LearnedState | None) -> None:
@@ -140,7 +141,6 @@ class StateFeed:
         self.reflector: Final[Reflector[ListedState]] = Reflector(
             client, where, decode=read_state, sink=sink, query={"labelSelector": LABEL}, page=_PAGE, piece=1
         )
-        self._followed: Sequence[AnyRule] = ()
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
@@ -154,8 +154,7 @@ class StateFeed:
 
     async def follow(self, rules: Sequence[AnyRule]) -> None:
         """Watch if there are rules that learn; return once what they have learned is listed."""
-        self.sink.set_rules(rules, self._followed)
-        self._followed = rules
+        self.sink.set_rules(rules)
         if rules:
             self._watches.want({"learned state": lambda: self.reflector})
             await self.reflector.wait_until_listed()
