@@ -1,16 +1,16 @@
 """Rules of a test run: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly.
 
-With `-n`, a file's tests stay together, and all of the folders whose tests share clusters.
+With `-n`, a file's tests stay together, and few processes have the folders whose tests share clusters.
 """
 
 import os
 import re
 import sys
-from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from testbed.fixtures import LOGS, RAISED, keep_logs
 
@@ -20,8 +20,11 @@ _MARKS = {
     "kind": "needs Docker that can start a privileged container",
     "engine": "needs root on Linux, to start a Docker engine of its own",
 }
-_SHARING = ("e2e", "integration")
-"""Folders whose tests share clusters: they take longest, so they begin first, in this order."""
+_SHARING = {"e2e": 2, "integration": 1}
+"""Folders whose tests share clusters, and how many processes have them: each of these raises clusters of its own.
+
+They take longest, so they begin first, in this order; most of what end-to-end tests take is waiting.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,27 +47,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("control_plane")
 
 
-class _Queue(OrderedDict[str, dict[str, bool]]):
-    """Tests that wait for a process, by file or folder."""
-
-    def popitem(self, last: bool = True) -> tuple[str, dict[str, bool]]:
-        """Remove and return an entry: what shares clusters goes first, however few tests it has."""
-        first = next((folder for folder in _SHARING if folder in self), None)
-        if first is not None:
-            self.move_to_end(first, last=last)
-        return super().popitem(last)
-
-
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """Distribution of tests that keeps those of a cluster in one process."""
-
-    def __init__(self, config: pytest.Config, log: object) -> None:
-        super().__init__(config, log)
-        self.workqueue = _Queue()
+    """Distribution of files that lets few processes have those that share clusters."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((folder for folder in file.split("/") if folder in _SHARING), file)
+        return nodeid.partition("::")[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        others = [[*files] for one, files in self.assigned_work.items() if one is not node]
+        file = next_file([*self.workqueue], [*self.assigned_work[node]], others)
+        self.workqueue.move_to_end(file, last=False)
+        super()._assign_work_unit(node)
+
+
+def next_file(waiting: Sequence[str], mine: Sequence[str], others: Sequence[Sequence[str]]) -> str:
+    """Return the file that a process takes, by the files that it and the others have had; at the end, any."""
+    for folder, processes in _SHARING.items():
+        files = [file for file in waiting if _folder_of(file) == folder]
+        has_it = sum(folder in map(_folder_of, one) for one in others)
+        if files and (folder in map(_folder_of, mine) or has_it < processes):
+            return files[0]
+    return next((file for file in waiting if not _folder_of(file)), waiting[0])
+
+
+def _folder_of(file: str) -> str:
+    """Return the folder that shares clusters, "" if the file is in none."""
+    return next((folder for folder in file.split("/") if folder in _SHARING), "")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:

@@ -1,8 +1,9 @@
 """What a test run keeps, seen on runs of its own."""
 
+import itertools
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,20 +57,41 @@ def test_a_test_is_marked_by_what_it_asks_for(run: pytest.Pytester, case: str) -
     assert "test_another" not in result.stdout.str()
 
 
-def test_those_that_share_a_cluster_stay_together(run: pytest.Pytester) -> None:
+_WAITING = ("unit/a.py", "e2e/a.py", "integration/a.py")
+_NEXT: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]], str]] = {
+    "what takes longest, first": (_WAITING, [], [], "e2e/a.py"),
+    "the second process of a folder": (_WAITING, [], [["e2e/b.py"]], "e2e/a.py"),
+    "another folder, if two have that one": (_WAITING, [], [["e2e/b.py"], ["e2e/c.py"]], "integration/a.py"),
+    "more of the same folder": (_WAITING, ["integration/b.py"], [["e2e/b.py"], ["e2e/c.py"]], "integration/a.py"),
+    "more of it, after another one": (_WAITING, ["e2e/b.py", "unit/b.py"], [["e2e/c.py"]], "e2e/a.py"),
+    "what needs no cluster, once others have those": (
+        _WAITING,
+        [],
+        [["e2e/b.py"], ["e2e/c.py"], ["integration/b.py"]],
+        "unit/a.py",
+    ),
+    "any, at the end": (["e2e/a.py"], ["unit/b.py"], [["e2e/b.py"], ["e2e/c.py"]], "e2e/a.py"),
+}
+
+
+@pytest.mark.parametrize("case", _NEXT)
+def test_few_processes_have_the_files_that_share_clusters(case: str) -> None:
+    waiting, mine, others, want = _NEXT[case]
+    assert rules.next_file(waiting, mine, others) == want
+
+
+def test_the_tests_of_a_file_stay_together(run: pytest.Pytester) -> None:
     body = "import os\n\n" + "".join(
         f"def test_{name}(): open('asked', 'a').write(f'{{__name__}}={{os.getpid()}}\\n')\n\n" for name in "abc"
     )
-    for file in ("e2e/test_one.py", "e2e/test_two.py", "unit/test_three.py", "unit/test_four.py"):
-        path = run.path / file
+    for folder, number in itertools.product(("e2e", "integration", "unit"), "ab"):
+        path = run.path / folder / f"test_{folder}_{number}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(body)
-    run.runpytest_subprocess("-n", "3").assert_outcomes(passed=12)
+    run.runpytest_subprocess("-n", "4").assert_outcomes(passed=3 * 3 * 2)
     asked = [line.split("=") for line in Path(run.path, "asked").read_text().splitlines()]
-    by_file = {file: {process for name, process in asked if name.endswith(file)} for file in ("one", "two", "three")}
-    assert by_file["one"] == by_file["two"]
-    assert len(by_file["one"]) == len(by_file["three"]) == 1
-    assert by_file["one"] != by_file["three"]
+    by_file = {file: {process for other, process in asked if other == file} for file, _ in asked}
+    assert [len(one) for one in by_file.values()] == [1] * 6
 
 
 def test_those_that_share_a_cluster_begin_first(run: pytest.Pytester) -> None:
