@@ -1,6 +1,7 @@
 """Rules of a test run: tests are marked by what they ask for, failures leave logs, nothing is skipped quietly.
 
-With `-n`, a file's tests stay together, and few processes have the folders whose tests share clusters.
+With `-n`, a file's tests stay together, and one process has all of a folder whose tests share clusters, but for the
+last of them: two have those, once nothing else is left.
 """
 
 import os
@@ -20,11 +21,10 @@ _MARKS = {
     "kind": "needs Docker that can start a privileged container",
     "engine": "needs root on Linux, to start a Docker engine of its own",
 }
-_SHARING = {"e2e": 2, "integration": 1}
-"""Folders whose tests share clusters, and how many processes have them: each of these raises clusters of its own.
-
-They take longest, so they begin first, in this order; most of what end-to-end tests take is waiting.
-"""
+_SHARING = ("e2e", "integration")
+"""Folders whose tests share clusters: they take longest, so they begin first, in this order."""
+_AT_THE_END = 2
+"""Processes that have a folder once nothing else is left: clusters of their own, which a small machine can bear."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,26 +48,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """Distribution of files that lets few processes have those that share clusters."""
+    """Distribution of files that keeps those of a cluster in one process, as long as there are others."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0]
 
+    def _reschedule(self, node: WorkerController) -> None:
+        if self.workqueue and self._next_file(node) is None:
+            node.shutdown()
+        else:
+            super()._reschedule(node)
+
     def _assign_work_unit(self, node: WorkerController) -> None:
-        others = [[*files] for one, files in self.assigned_work.items() if one is not node]
-        file = next_file([*self.workqueue], [*self.assigned_work[node]], others)
-        self.workqueue.move_to_end(file, last=False)
+        if (file := self._next_file(node)) is not None:
+            self.workqueue.move_to_end(file, last=False)
         super()._assign_work_unit(node)
 
+    def _next_file(self, node: WorkerController) -> str | None:
+        others = [[*files] for one, files in self.assigned_work.items() if one is not node]
+        return next_file([*self.workqueue], [*self.assigned_work[node]], others)
 
-def next_file(waiting: Sequence[str], mine: Sequence[str], others: Sequence[Sequence[str]]) -> str:
-    """Return the file that a process takes, by the files that it and the others have had; at the end, any."""
-    for folder, processes in _SHARING.items():
-        files = [file for file in waiting if _folder_of(file) == folder]
-        has_it = sum(folder in map(_folder_of, one) for one in others)
-        if files and (folder in map(_folder_of, mine) or has_it < processes):
-            return files[0]
-    return next((file for file in waiting if not _folder_of(file)), waiting[0])
+
+def next_file(waiting: Sequence[str], mine: Sequence[str], others: Sequence[Sequence[str]]) -> str | None:
+    """Return the file that a process takes, by the files that it and the others have had; None if it is to end."""
+    folders = {_folder_of(file) for file in waiting}
+    for folder in _SHARING:
+        processes = sum(folder in map(_folder_of, one) for one in others)
+        is_free = processes < (_AT_THE_END if folders == {folder} else 1)
+        if folder in folders and (folder in map(_folder_of, mine) or is_free):
+            return next(file for file in waiting if _folder_of(file) == folder)
+    return next((file for file in waiting if not _folder_of(file)), None)
 
 
 def _folder_of(file: str) -> str:

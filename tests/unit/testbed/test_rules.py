@@ -58,24 +58,25 @@ def test_a_test_is_marked_by_what_it_asks_for(run: pytest.Pytester, case: str) -
 
 
 _WAITING = ("unit/a.py", "e2e/a.py", "integration/a.py")
-_NEXT: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]], str]] = {
+_NEXT: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]], str | None]] = {
     "what takes longest, first": (_WAITING, [], [], "e2e/a.py"),
-    "the second process of a folder": (_WAITING, [], [["e2e/b.py"]], "e2e/a.py"),
-    "another folder, if two have that one": (_WAITING, [], [["e2e/b.py"], ["e2e/c.py"]], "integration/a.py"),
-    "more of the same folder": (_WAITING, ["integration/b.py"], [["e2e/b.py"], ["e2e/c.py"]], "integration/a.py"),
-    "more of it, after another one": (_WAITING, ["e2e/b.py", "unit/b.py"], [["e2e/c.py"]], "e2e/a.py"),
-    "what needs no cluster, once others have those": (
-        _WAITING,
-        [],
-        [["e2e/b.py"], ["e2e/c.py"], ["integration/b.py"]],
-        "unit/a.py",
+    "another folder, if another process has that one": (_WAITING, [], [["e2e/b.py"]], "integration/a.py"),
+    "more of the same folder": (_WAITING, ["e2e/b.py"], [["integration/b.py"]], "e2e/a.py"),
+    "more of it, after other files": (_WAITING, ["integration/b.py", "unit/b.py"], [["e2e/c.py"]], "integration/a.py"),
+    "what needs no cluster, if others have those": (_WAITING, [], [["e2e/b.py"], ["integration/b.py"]], "unit/a.py"),
+    "a folder of another process, if nothing else is left": (["e2e/a.py"], ["unit/b.py"], [["e2e/b.py"]], "e2e/a.py"),
+    "none, if two have it": (["e2e/a.py"], ["unit/b.py"], [["e2e/b.py"], ["e2e/c.py"]], None),
+    "none, while others have folders of their own": (
+        ["e2e/a.py", "integration/a.py"],
+        ["unit/b.py"],
+        [["e2e/b.py"], ["integration/b.py"]],
+        None,
     ),
-    "any, at the end": (["e2e/a.py"], ["unit/b.py"], [["e2e/b.py"], ["e2e/c.py"]], "e2e/a.py"),
 }
 
 
 @pytest.mark.parametrize("case", _NEXT)
-def test_few_processes_have_the_files_that_share_clusters(case: str) -> None:
+def test_one_process_has_the_files_that_share_clusters_until_nothing_else_is_left(case: str) -> None:
     waiting, mine, others, want = _NEXT[case]
     assert rules.next_file(waiting, mine, others) == want
 
