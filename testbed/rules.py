@@ -50,6 +50,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """Distribution of files that keeps those of a cluster in one process, as long as there are others."""
 
+    def __init__(self, config: pytest.Config, log: object) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # files begin in the order of their names
+
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0]
 
