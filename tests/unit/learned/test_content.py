@@ -96,7 +96,7 @@ def test_pods_that_are_too_large_lose_the_oldest() -> None:
             "twice",
         ),
         ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[1]]]}'}, "Expected `array`, got `int`"),
-        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[[1]]]]}'}, "of length 2"),
+        ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[[1]]]]}'}, "of at least length 2"),
         ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],[[-1,"a"]]]]}'}, ">= 0"),
         ({PAIRS: '{"v":1,"types":[["a","b"]],"pairs":[["n",0,0,1,1,[0,""],{}]]}'}, "Expected `array`, got `object`"),
         ({PODS: '{"v":1,"pods":[[1,"a",[1]],[2,"b",[1,2]]]}'}, "different numbers of resources"),
