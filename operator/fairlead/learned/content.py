@@ -34,9 +34,15 @@ class _Version(Struct):
     v: Annotated[int, Meta(ge=1)]
 
 
+class _WirePod(Struct, array_like=True, gc=False, frozen=True, forbid_unknown_fields=True):
+    created: TimeS
+    uid: str
+    amounts: tuple[Annotated[float, Meta(ge=0, le=AMOUNT_MAX)], ...]
+
+
 class _WirePods(Struct):
     v: int
-    pods: list[tuple[TimeS, str, tuple[Annotated[float, Meta(ge=0, le=AMOUNT_MAX)], ...]]]
+    pods: list[_WirePod]
 
 
 _versions: Final = msgspec.json.Decoder(_Version)
@@ -81,7 +87,7 @@ def _decode(data: Mapping[str, str]) -> Content:
 
 
 def _pods_of(text: str) -> Demands:
-    found = {(created, uid): amounts for created, uid, amounts in _pods.decode(text).pods}
+    found = {(one.created, one.uid): one.amounts for one in _pods.decode(text).pods}
     if len({*map(len, found.values())}) > 1:
         raise ValueError("pods have different numbers of resources")
     return found
