@@ -5,7 +5,7 @@ read when it is asked for: an object for each mark would cost as much as all tha
 """
 
 from collections import defaultdict
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -54,18 +54,25 @@ _UNKEPT: Final = _Mark(*NO_MARK)
 class PublishedPairs(Mapping[Key, OutcomeSums]):
     """Pairs of a shard: by type and node, as tables have them, and whole by key once that is asked for."""
 
-    __slots__ = ("_text", "_whole", "by_type")
+    __slots__ = ("_kinds", "_rows", "_text", "_whole")
 
-    def __init__(self, text: str, by_type: ByType) -> None:
-        self.by_type: Final = by_type
-        self._text = text
+    def __init__(self, text: str, kinds: Sequence[str], rows: Sequence[PublishedSums]) -> None:
+        self._text, self._kinds, self._rows = text, kinds, rows
         self._whole: Pairs | None = None
 
     def __repr__(self) -> str:
-        return f"PublishedPairs({self.by_type!r})"
+        return f"PublishedPairs({self.by_type()!r})"
 
     def __len__(self) -> int:
-        return sum(map(len, self.by_type.values()))
+        return len(self._rows)
+
+    def by_type(self) -> ByType:
+        """Return the sums by type and node: made anew, because to keep it takes a third of a megabyte a rule."""
+        found: dict[str, dict[str, Sums]] = {}
+        of_types = [found.setdefault(kind, {}) for kind in self._kinds]
+        for row in self._rows:
+            of_types[row.type][row.node] = row
+        return found
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._pairs)
@@ -87,7 +94,7 @@ class PublishedPairs(Mapping[Key, OutcomeSums]):
 def by_type(pairs: Pairs) -> ByType:
     """Return the sums of pairs by type and node."""
     if isinstance(pairs, PublishedPairs):
-        return pairs.by_type
+        return pairs.by_type()
     found: dict[str, dict[str, Sums]] = defaultdict(dict)
     for (kind, node), one in pairs.items():
         found[kind][node] = one
@@ -99,18 +106,15 @@ def read_pairs(text: str) -> Pairs:
     wire = _read(text)
     if not wire.pairs:
         return {}
-    by_type: dict[str, dict[str, Sums]] = {}
-    of_types = [by_type.setdefault(kind, {}) for kind, _ in wire.types]
-    try:
-        for row in wire.pairs:
-            if row.rewards > row.weight * _MORE:
-                raise ValueError("the rewards of a pair are more than its weight")
-            row.left_out, row.marks = _UNKEPT, ()
-            of_types[row.type][row.node] = row
-    except IndexError:
-        raise ValueError(f"a pair is of type {row.type}, of {len(of_types)} types") from None
-    pairs = PublishedPairs(text, by_type)
-    if len(pairs) < len(wire.pairs):
+    kinds = [kind for kind, _ in wire.types]
+    for row in wire.pairs:
+        if row.type >= len(kinds):
+            raise ValueError(f"a pair is of type {row.type}, of {len(kinds)} types")
+        if row.rewards > row.weight * _MORE:
+            raise ValueError("the rewards of a pair are more than its weight")
+        row.left_out, row.marks = _UNKEPT, ()
+    pairs = PublishedPairs(text, kinds, wire.pairs)
+    if sum(map(len, pairs.by_type().values())) < len(pairs):
         raise ValueError("a pair is there twice")
     return pairs
 
