@@ -14,7 +14,7 @@ from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
 from bench.report import main
 from bench.systems import policy_of
 from fairlead.cel.values.structs import from_json
-from fairlead.cooperative import Steps
+from fairlead.cooperative import Steps, finish
 from fairlead.learned.content import encode_demands, encode_pairs
 from fairlead.learned.pair import OutcomeSums, key_of, node_key, text_of
 from fairlead.learned.pairs import Key, Meaning, shard_of
@@ -56,9 +56,10 @@ def piece_of_pods(size: Size) -> list[float]:
 
 
 def memory(size: Size) -> list[float]:
-    """Keep a publication of pairs, which was read twice."""
+    """Keep a publication of pairs, which was read twice, beside the keys of the nodes, which are there before it."""
     rule, texts = _publication(size)
-    _, sink = _followed(size, rule)
+    nodes, sink = _followed(size, rule)
+    finish(nodes.keep_keys())
     gc.collect()
     tracemalloc.start()
     try:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from fairlead.learned.pair import NO_MARK, OutcomeSums, Sums, text_of
+from fairlead.learned.pair import NO_MARK, OutcomeSums, Sums
 from fairlead.learned.pairs import Key, Pairs
 
 TimeS = Annotated[int, Meta(ge=0, le=1 << 40)]
@@ -47,6 +47,7 @@ class _Wire(Struct):
     pairs: list[PublishedSums]
 
 
+_text_of: Final = msgspec.json.Encoder().encode
 _read: Final = msgspec.json.Decoder(_Wire).decode
 _UNKEPT: Final = _Mark(*NO_MARK)
 
@@ -128,7 +129,7 @@ def _whole(text: str) -> Pairs:
             row.at,
             wire.types[row.type][1],
             (row.left_out.at, row.left_out.id),
-            text_of(row.marks),
+            _text_of(row.marks),
         )
         for row in wire.pairs
     }

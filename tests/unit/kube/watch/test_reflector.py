@@ -234,9 +234,9 @@ async def test_other_tasks_have_their_turn_before_a_large_object_is_put() -> Non
     async with reflecting(page(A, version=4), watch(line("ADDED", C), then="hold"), read=read, piece=1) as on:
         take = on.sink.put
 
-        def put(one: Thing) -> None:
+        def put(item: Thing) -> None:
             put_at.append(turn)
-            take(one)
+            take(item)
 
         on.sink.put = put  # type: ignore[method-assign]
         beside = asyncio.create_task(other())
