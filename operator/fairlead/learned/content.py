@@ -1,8 +1,7 @@
 """Text of learned state, as a ConfigMap has it: at most 400 KiB, and numbers in full, because they are added to."""
 
 from collections.abc import Callable, Mapping
-from itertools import islice, repeat
-from operator import gt, mul
+from itertools import islice
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -10,8 +9,9 @@ from msgspec import Meta, Raw, Struct
 
 from fairlead.documents import FORMAT, Document, Format
 from fairlead.learned.demands import AMOUNT_MAX, NO_DEMANDS, Demands, newest
-from fairlead.learned.pair import IDS_MAX, NO_MARK, Mark, OutcomeSums, text_of, written
-from fairlead.learned.pairs import NO_PAIRS, Key, Meaning, Pairs, PublishedPairs, rank
+from fairlead.learned.pair import IDS_MAX, NO_MARK, Mark, OutcomeSums, written
+from fairlead.learned.pairs import NO_PAIRS, Key, Meaning, Pairs, rank
+from fairlead.learned.published_pairs import PublishedPairs, TimeS, read_pairs
 
 VERSION: Final = 1
 BYTES_MAX: Final = 400 << 10
@@ -34,29 +34,20 @@ class _Version(Struct):
     v: Annotated[int, Meta(ge=1)]
 
 
-_Time = Annotated[int, Meta(ge=0, le=1 << 40)]
-_Sum = Annotated[float, Meta(ge=0, le=1e12)]
-_WireMark: TypeAlias = tuple[_Time, str]
-
-
-class _WirePairs(Struct):
-    v: int
-    types: list[tuple[str, str]]
-    pairs: list[tuple[str, Annotated[int, Meta(ge=0)], _Sum, _Sum, _Time, _WireMark, list[_WireMark]]]
+class _WirePod(Struct, array_like=True, gc=False, frozen=True, forbid_unknown_fields=True):
+    created: TimeS
+    uid: str
+    amounts: tuple[Annotated[float, Meta(ge=0, le=AMOUNT_MAX)], ...]
 
 
 class _WirePods(Struct):
     v: int
-    pods: list[tuple[_Time, str, tuple[Annotated[float, Meta(ge=0, le=AMOUNT_MAX)], ...]]]
+    pods: list[_WirePod]
 
 
 _versions: Final = msgspec.json.Decoder(_Version)
-_pairs: Final = msgspec.json.Decoder(_WirePairs)
 _pods: Final = msgspec.json.Decoder(_WirePods)
 _BEGIN: Final = f'{{"v":{VERSION},'
-_MORE: Final = 1 + 1e-9
-_ONE: Final = {NO_MARK: NO_MARK}
-"""The usual mark, as the object that all have."""
 _write: Final = msgspec.json.Encoder().encode
 _UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
@@ -90,43 +81,13 @@ def read(where: str, data: Mapping[str, str], rv: str) -> Document[Content]:
 
 def _decode(data: Mapping[str, str]) -> Content:
     try:
-        return _pods_of(data[PODS]) if PODS in data else _pairs_of(data.get(PAIRS, ""))
+        return _pods_of(data[PODS]) if PODS in data else read_pairs(data.get(PAIRS, ""))
     except _UNREADABLE as error:
         raise ValueError(error) from None
 
 
-def _pairs_of(text: str) -> Pairs:
-    """Read pairs, column by column: a loop over them would take twice as long."""
-    wire = _pairs.decode(text)
-    if not wire.pairs:
-        return {}
-    nodes, types, rewards, weights, times, left_out, marks = zip(*wire.pairs, strict=True)
-    if max(types) >= len(wire.types):
-        raise ValueError(f"a pair is of type {max(types)}, of {len(wire.types)} types")
-    if any(map(gt, rewards, map(mul, weights, repeat(_MORE)))):
-        raise ValueError("the rewards of a pair are more than its weight")
-    kinds, namespaces = zip(*wire.types, strict=True)
-    sums = map(
-        OutcomeSums,
-        rewards,
-        weights,
-        times,
-        map(namespaces.__getitem__, types),
-        map(_ONE.get, left_out, left_out),
-        map(text_of, marks),
-    )
-    found: dict[str, dict[str, OutcomeSums]] = {}
-    of_types = [found.setdefault(kind, {}) for kind in kinds]
-    for of_type, node, one in zip(map(of_types.__getitem__, types), nodes, sums, strict=True):
-        of_type[node] = one
-    pairs = PublishedPairs(found)
-    if len(pairs) < len(nodes):
-        raise ValueError("a pair is there twice")
-    return pairs
-
-
 def _pods_of(text: str) -> Demands:
-    found = {(created, uid): amounts for created, uid, amounts in _pods.decode(text).pods}
+    found = {(one.created, one.uid): one.amounts for one in _pods.decode(text).pods}
     if len({*map(len, found.values())}) > 1:
         raise ValueError("pods have different numbers of resources")
     return found

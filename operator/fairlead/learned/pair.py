@@ -10,7 +10,7 @@ import math
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -58,11 +58,19 @@ class Observation(Struct, frozen=True):
         return self.at, self.id
 
 
-class OutcomeSums(Struct, frozen=True, gc=False):
-    """Sums of the outcomes of a type on a node, and the outcomes that they have.
+class Sums(Protocol):
+    """Sums of the outcomes of a type on a node: all that a score is computed from."""
 
-    There are many, of which a replica that only answers reads the sums: so the marks stay the text that was published.
-    """
+    @property
+    def rewards(self) -> float: ...  # noqa: D102
+    @property
+    def weight(self) -> float: ...  # noqa: D102
+    @property
+    def at(self) -> int: ...  # noqa: D102
+
+
+class OutcomeSums(Struct, frozen=True, gc=False):
+    """Sums of the outcomes of a type on a node, and the outcomes that they have, as text until they are asked for."""
 
     rewards: float = 0.0
     """Sum of the weighted rewards, as of its newest outcome."""
@@ -94,7 +102,7 @@ class LearnedOutcomes(NamedTuple):
     """Outcomes of the pods of a type on a node, as far as a rule has learned them."""
 
     type: str
-    sums: OutcomeSums
+    sums: Sums
 
 
 class CountedOutcomes(NamedTuple):
@@ -185,13 +193,13 @@ def written(pair: OutcomeSums, most: int = IDS_MAX, after: Mark = NO_MARK) -> Ou
     return replace(pair, marks_text=text_of(kept), left_out=max(pair.left_out, marks[-len(kept) - 1]))
 
 
-def value(pair: OutcomeSums, prior: float, half_life_s: int, now: float) -> float:
+def value(pair: Sums, prior: float, half_life_s: int, now: float) -> float:
     """Return what a pair is worth at a moment: 0 to 1, and the prior without outcomes."""
     share = _share(now - pair.at, half_life_s)
     return (prior + share * pair.rewards) / (1 + share * pair.weight)
 
 
-def score(pair: OutcomeSums, prior_percent: int, half_life_s: int, now_ns: int) -> PairScore:
+def score(pair: Sums, prior_percent: int, half_life_s: int, now_ns: int) -> PairScore:
     """Return the score of a pair, which holds until it is nearer to the prior by a point."""
     prior = prior_percent / 100
     points = math.floor(100 * value(pair, prior, half_life_s, now_ns / SECOND_NS) + 0.5)

@@ -1,7 +1,7 @@
 """Pairs of a rule: outcomes are counted into shards, each of which is published by itself; all are bounded together."""
 
 from collections import defaultdict
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heapreplace, nsmallest
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
@@ -19,49 +19,6 @@ Key: TypeAlias = tuple[str, str]
 """Type, and key of the node's UID."""
 Pairs: TypeAlias = Mapping[Key, OutcomeSums]
 NO_PAIRS: Final[Pairs] = MappingProxyType({})
-ByType: TypeAlias = Mapping[str, Mapping[str, OutcomeSums]]
-
-
-class PublishedPairs(Mapping[Key, OutcomeSums]):
-    """Pairs of a shard as they were read: by type and node, as tables have them, and by key once that is asked for."""
-
-    __slots__ = ("_by_key", "by_type")
-
-    def __init__(self, by_type: ByType) -> None:
-        self.by_type: Final = by_type
-        self._by_key: dict[Key, OutcomeSums] | None = None
-
-    def __repr__(self) -> str:
-        return f"PublishedPairs({self.by_type!r})"
-
-    def __len__(self) -> int:
-        return sum(map(len, self.by_type.values()))
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._flat)
-
-    def __getitem__(self, key: Key, /) -> OutcomeSums:
-        return self._flat[key]
-
-    def items(self) -> ItemsView[Key, OutcomeSums]:
-        """Return keys and sums."""
-        return self._flat.items()
-
-    @property
-    def _flat(self) -> dict[Key, OutcomeSums]:
-        if self._by_key is None:
-            self._by_key = {(kind, node): one for kind, nodes in self.by_type.items() for node, one in nodes.items()}
-        return self._by_key
-
-
-def by_type(pairs: Pairs) -> ByType:
-    """Return pairs by type and node."""
-    if isinstance(pairs, PublishedPairs):
-        return pairs.by_type
-    found: dict[str, dict[str, OutcomeSums]] = defaultdict(dict)
-    for (kind, node), one in pairs.items():
-        found[kind][node] = one
-    return found
 
 
 class Meaning(Struct, frozen=True):

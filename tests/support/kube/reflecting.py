@@ -1,10 +1,11 @@
 """A reflector that runs against a script of answers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 
 from fairlead.kube.http.client import Client
@@ -49,13 +50,24 @@ def _request(seen: Seen) -> str:
 
 @asynccontextmanager
 async def reflecting(
-    *script: Step, query: dict[str, str] | None = None, puts_deleted: bool = False
+    *script: Step,
+    query: dict[str, str] | None = None,
+    puts_deleted: bool = False,
+    read: Callable[[msgspec.Raw], Thing] = decode,
+    piece: int = 50,
 ) -> AsyncIterator[ReflectorScene]:
     """A reflector that runs against a script; what comes after the script is silence."""
     time, sink = Wound(), Kept()
     async with Server(HOLD, script=[*script]) as server, Client(server.login(), clock=time.clock) as client:
         reflector = Reflector(
-            client, THINGS, decode=decode, sink=sink, query=query or {}, clock=time.clock, puts_deleted=puts_deleted
+            client,
+            THINGS,
+            decode=read,
+            sink=sink,
+            query=query or {},
+            clock=time.clock,
+            piece=piece,
+            puts_deleted=puts_deleted,
         )
         running = asyncio.create_task(reflector.run())
         try:

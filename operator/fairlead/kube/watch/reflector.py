@@ -65,8 +65,8 @@ class Reflector(Generic[T]):
     ) -> None:
         """`query` selects the objects: a `fieldSelector`, a `labelSelector`. `page`: those listed at a time.
 
-        `piece`: those of them that are decoded before other tasks run. `puts_deleted`: the last state of an object,
-        which comes with its deletion, is put before it is removed.
+        `piece`: those of them that are decoded before other tasks run; if 1, they also run before it is put.
+        `puts_deleted`: the last state of an object, which comes with its deletion, is put before it is removed.
         """
         self.where = where
         self.state = ReflectorStatus()
@@ -150,7 +150,7 @@ class Reflector(Generic[T]):
     async def _take(self, items: list[msgspec.Raw]) -> None:
         for start in range(0, len(items), self._piece):
             for raw in items[start : start + self._piece]:
-                self._put(raw, self._store.list)
+                await self._put(raw, self._store.list)
             await asyncio.sleep(0)
 
     async def _watch(self) -> Relist | None:
@@ -192,11 +192,11 @@ class Reflector(Generic[T]):
         }
         async with aclosing(self._client.watch(self.where, query)) as lines:
             async for line in lines:
-                self._handle_line(line)
+                await self._handle_line(line)
                 self._lines += 1
                 self._mark_contact()
 
-    def _handle_line(self, line: bytes) -> None:
+    async def _handle_line(self, line: bytes) -> None:
         try:
             event = store.read_event(line)
         except msgspec.DecodeError as error:
@@ -205,12 +205,12 @@ class Reflector(Generic[T]):
         if event.type == "ERROR":
             raise refusal("watch", self.where, status_of(event.object).code, bytes(event.object))
         if event.type in ("ADDED", "MODIFIED"):
-            version = self._put(event.object, self._store.put)
+            version = await self._put(event.object, self._store.put)
         else:
             key, version = self._known(event.object)
             if event.type == "DELETED":
                 if self._puts_deleted:
-                    self._put(event.object, self._store.put)
+                    await self._put(event.object, self._store.put)
                 self._store.gone(key, version.uid)
                 self.state.faults.pop(key, None)
         self._version = version.version or self._version  # a watch without a version would report no deletes
@@ -236,20 +236,21 @@ class Reflector(Generic[T]):
         _log.log(level, "reflector.failed", extra={"resource": str(self.where), "error": what})
         self.state.last_error = what
 
-    def _put(self, raw: msgspec.Raw, put: Callable[[T], tuple[Key, ObjectVersion]]) -> ObjectVersion:
+    async def _put(self, raw: msgspec.Raw, put: Callable[[T], tuple[Key, ObjectVersion]]) -> ObjectVersion:
         """Put an object. One that cannot be put keeps its last state: it must not block all others."""
         try:
             item = self._decode(raw)
         except _UNREADABLE as error:
             return self._unreadable(raw, error)
+        if self._piece == 1:
+            await asyncio.sleep(0)
         try:
             key, version = put(item)
         except msgspec.DecodeError as error:
             return self._unreadable(raw, error)
         except _UNREADABLE as error:
             return self._sink_fault(raw, error)
-        if self.state.faults:
-            self.state.faults.pop(key, None)
+        self.state.faults.pop(key, None)
         return version
 
     def _unreadable(self, raw: msgspec.Raw, error: Exception) -> ObjectVersion:
@@ -268,8 +269,7 @@ class Reflector(Generic[T]):
         key, version = self._known(raw)
         self.state.failures["fault"] += 1
         self.state.faults[key] = type(error).__name__
-        extra = {"resource": str(self.where), "object": key}
-        _log.error("reflector.fault", exc_info=FaultError(error), extra=extra)
+        _log.error("reflector.fault", exc_info=FaultError(error), extra={"resource": str(self.where), "object": key})
         return version
 
     def _known(self, raw: msgspec.Raw) -> tuple[Key, ObjectVersion]:

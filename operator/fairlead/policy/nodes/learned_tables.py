@@ -6,12 +6,15 @@ All policies and evaluators of a process share them. A table is published in par
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from fairlead.learned.pair import NOTHING, LearnedOutcomes, OutcomeSums, node_key
-from fairlead.learned.pairs import NO_PAIRS, Key, Pairs, by_type
+from fairlead.cooperative import Steps, finish
+from fairlead.learned.pair import NOTHING, LearnedOutcomes, OutcomeSums, Sums, node_key
+from fairlead.learned.pairs import NO_PAIRS, Key, Pairs
+from fairlead.learned.published_pairs import by_type
 from fairlead.policy.views.node_view import NOT_LEARNED, NodeView
 from fairlead.strategies.facts import Unknown
 
-_NO_NODES: Final[Mapping[str, OutcomeSums]] = {}
+_KEYS: Final = 500  # between two pauses
+_NO_NODES: Final[Mapping[str, Sums]] = {}
 _NO_TYPE: Final = Unknown("the pod", "has no type", expected=True)
 _UNREADABLE: Final = Unknown("the learned state", "cannot be read")
 
@@ -30,7 +33,7 @@ class LearnedTable:
 
     def __init__(self) -> None:
         self._parts: dict[int, Pairs] = {}
-        self._by_type: dict[str, dict[str, OutcomeSums]] = {}
+        self._by_type: dict[str, dict[str, Sums]] = {}
         self._unreadable: set[int] = set()
 
     @property
@@ -78,35 +81,56 @@ class LearnedTable:
         return LearnedOutcomes(kind, NOTHING if of_type is None else of_type.get(node_key(node.uid), NOTHING))
 
 
-def _are_alike(before: OutcomeSums | None, after: OutcomeSums) -> bool:
+def _are_alike(before: Sums | None, after: Sums) -> bool:
     if before is None:
         return False
     return before.at == after.at and before.weight == after.weight and before.rewards == after.rewards
 
 
 class NodesByKey:
-    """Slots of nodes by the keys of their UIDs, from when they are needed until a node comes or goes."""
+    """Slots of nodes by the keys of their UIDs, from when they are needed on: a key takes two microseconds."""
 
     def __init__(self) -> None:
-        self._slots: dict[str, int] | None = None
+        self._is_kept = False
+        self._keys: list[str] = []
+        """Keys by slot, as far as they are known; "" for a slot without a node."""
+        self._slots: dict[str, int] = {}
+        self._nodes = 0
 
-    def forget(self) -> None:
-        """Take note that nodes came or went."""
-        self._slots = None
+    def note(self, slot: int, view: NodeView | None) -> None:
+        """Take note that a slot has another node, or none."""
+        if self._is_kept and slot <= len(self._keys):
+            self._set(slot, view)
+
+    def keep(self, views: Sequence[NodeView | None]) -> Steps[None]:
+        """Know the keys of all nodes, given by slot, from now on: computed with pauses, in which nodes may change."""
+        self._is_kept = True
+        while (first := len(self._keys)) < len(views):
+            for slot in range(first, min(first + _KEYS, len(views))):
+                self._set(slot, views[slot])
+            yield
 
     def mask(self, keys: Collection[str], views: Sequence[NodeView | None]) -> bytes:
         """Return which nodes, given by slot, have one of these keys."""
-        slots = self._slots
-        if slots is None:
-            slots = {node_key(view.uid): slot for slot, view in enumerate(views) if view is not None}
-            if len(slots) < len(views) - views.count(None):  # some, of a file, share a UID
-                return bytes([view is not None and node_key(view.uid) in keys for view in views])
-            self._slots = slots
+        finish(self.keep(views))
+        if len(self._slots) < self._nodes:  # some, of a file, share a UID
+            return bytes([bool(key) and key in keys for key in self._keys])
         found = bytearray(len(views))
-        for key in keys:
-            if (at := slots.get(key)) is not None:
-                found[at] = 1
+        for slot in map(self._slots.get, keys):
+            if slot is not None:
+                found[slot] = 1
         return bytes(found)
+
+    def _set(self, slot: int, view: NodeView | None) -> None:
+        if slot == len(self._keys):
+            self._keys.append("")
+        before, after = self._keys[slot], "" if view is None else node_key(view.uid)
+        self._nodes += bool(after) - bool(before)
+        self._keys[slot] = after
+        if before and self._slots.get(before) == slot:
+            del self._slots[before]
+        if after:
+            self._slots[after] = slot
 
 
 class LearnedTables:

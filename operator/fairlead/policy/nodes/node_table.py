@@ -87,7 +87,7 @@ class Nodes:
         if change is None:  # it may be another node of the same name
             self._created[slot] = NO_TIME if view.created is None else bounded(view.created)
             self._forget_measured(slot, view.name)
-            self._by_key.forget()
+            self._by_key.note(slot, view)
         self.views[slot] = view
         if change is None or self._is_read(change):
             self._note(JournalEntry(slot, change))
@@ -104,7 +104,7 @@ class Nodes:
         if slot is None:
             return
         self.removals += 1
-        self._by_key.forget()
+        self._by_key.note(slot, None)
         self._joined.discard(name)
         self.views[slot] = None
         for values in self.data.values():
@@ -143,6 +143,10 @@ class Nodes:
         changes = yield from self.measurements.publication(readings, slots, views, created, now, names)
         for published in changes:
             self._note(published)
+
+    def keep_keys(self) -> Steps[None]:
+        """Prepare for what rules learn of nodes: with pauses, before the first of it is put."""
+        return self._by_key.keep(self.views)
 
     def put_learned(self, rule: TableOfRule, number: int, pairs: Pairs | None) -> None:
         """Store a part of what a rule has learned; None for one that cannot be read."""

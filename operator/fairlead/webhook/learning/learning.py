@@ -95,7 +95,11 @@ class Learning(Capability):
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         """Follow what these policies learn from now on; return once what they have learned is listed."""
-        rules: Sequence[AnyRule] = [*followed_rules(policies), *followed_requests(policies)]
+        outcomes = followed_rules(policies)
+        if outcomes:
+            for _ in self._mirror.nodes.keep_keys():
+                await asyncio.sleep(0)
+        rules: Sequence[AnyRule] = [*outcomes, *followed_requests(policies)]
         await self._feed.follow(rules)
         self._rules = rules
 

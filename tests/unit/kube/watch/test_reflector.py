@@ -4,10 +4,10 @@ import asyncio
 from math import inf
 
 import pytest
-from msgspec import ValidationError
+from msgspec import Raw, ValidationError
 
 from fairlead.kube.watch.reflector_status import Relist
-from scripted.kept import Thing
+from scripted.kept import Thing, decode
 from scripted.loop import in_loop
 from scripted.server import Step
 from scripted.steps import (
@@ -215,6 +215,35 @@ async def test_other_tasks_have_their_turn_within_a_page() -> None:
         await on.sink.until(lambda: on.sink.said[-1:] == ["end"])
         beside.cancel()
         assert turns >= 4
+
+
+@in_loop
+async def test_other_tasks_have_their_turn_before_a_large_object_is_put() -> None:
+    turn, read_at, put_at = 0, list[int](), list[int]()
+
+    async def other() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    def read(raw: Raw) -> Thing:
+        read_at.append(turn)
+        return decode(raw)
+
+    async with reflecting(page(A, version=4), watch(line("ADDED", C), then="hold"), read=read, piece=1) as on:
+        take = on.sink.put
+
+        def put(item: Thing) -> None:
+            put_at.append(turn)
+            take(item)
+
+        on.sink.put = put  # type: ignore[method-assign]
+        beside = asyncio.create_task(other())
+        await on.sink.until(lambda: on.sink.said[-1:] == ["put c 3"])
+        beside.cancel()
+        assert len(read_at) == len(put_at) == 2
+        assert all(put > read for read, put in zip(read_at, put_at, strict=True))
 
 
 META = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

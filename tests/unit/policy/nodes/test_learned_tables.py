@@ -1,7 +1,11 @@
 """Tables of learned outcomes: which nodes a publication changes."""
 
+import pytest
+
+from fairlead.cooperative import finish
 from fairlead.learned.pair import NOTHING, OutcomeSums, node_key, text_of
 from fairlead.learned.pairs import Pairs
+from fairlead.policy.nodes import learned_tables
 from fairlead.policy.nodes.learned_tables import LearnedTable, TableOfRule
 from fairlead.policy.nodes.measured_table import Published
 from fairlead.policy.nodes.node_table import Nodes
@@ -62,6 +66,25 @@ def test_nodes_that_come_and_go_between_publications() -> None:
     nodes.remove("a")
     nodes.put(node("d", uid="x"))
     assert changed(nodes, 0, pairs(u=ONE, v=ONE)) == ["b"]
+
+
+def test_nodes_that_come_and_go_while_their_keys_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_tables, "_KEYS", 2)
+    nodes = cluster(a="u", b="v", c="w", d="x", e="y")
+    steps = nodes.keep_keys()
+    next(steps)
+    nodes.remove("a")
+    nodes.put(node("b", uid="new"))  # a node of the same name
+    nodes.remove("d")
+    nodes.put(node("f", uid="z"))  # in the place of d, whose key was not computed
+    nodes.put(node("g", uid="u"))  # as a was, in another place
+    nodes.put(node("h", uid="t"))
+    finish(steps)
+    nodes.put(node("i", uid="s"))
+    every = pairs(**dict.fromkeys("stuvwxyz", ONE))
+    assert changed(nodes, 0, every) == ["c", "e", "f", "g", "h", "i"]
+    assert changed(nodes, 0, pairs(new=ONE, **dict.fromkeys("stuwyz", ONE))) == ["b"]
+    assert changed(nodes, 0, {}) == ["b", "c", "e", "f", "g", "h", "i"]
 
 
 def test_nodes_of_a_file_may_share_a_uid() -> None:
