@@ -95,7 +95,6 @@ class NodesByKey:
         self._keys: list[str] = []
         """Keys by slot, as far as they are known; "" for a slot without a node."""
         self._slots: dict[str, int] = {}
-        self._nodes = 0
 
     def note(self, slot: int, view: NodeView | None) -> None:
         """Take note that a slot has another node, or none."""
@@ -113,7 +112,7 @@ class NodesByKey:
     def mask(self, keys: Collection[str], views: Sequence[NodeView | None]) -> bytes:
         """Return which nodes, given by slot, have one of these keys."""
         finish(self.keep(views))
-        if len(self._slots) < self._nodes:  # some, of a file, share a UID
+        if len(self._slots) < len(self._keys) - self._keys.count(""):  # some, of a file, share a UID
             return bytes([bool(key) and key in keys for key in self._keys])
         found = bytearray(len(views))
         for slot in map(self._slots.get, keys):
@@ -125,7 +124,6 @@ class NodesByKey:
         if slot == len(self._keys):
             self._keys.append("")
         before, after = self._keys[slot], "" if view is None else node_key(view.uid)
-        self._nodes += bool(after) - bool(before)
         self._keys[slot] = after
         if before and self._slots.get(before) == slot:
             del self._slots[before]
