@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from fairlead.groups.group import UndecidedGroup
 from fairlead.pki.identities import NO_POD
+from fairlead.policy.compile.model import FILTER_PREFIX
 from fairlead.policy.evaluate.deadline import TooSlowError, too_slow
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
+from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -38,6 +41,9 @@ from fairlead.webhook.extender.state import ServingState
 
 BAD_REQUEST: Final = 400
 UNAVAILABLE: Final = 503
+EVICTS_NOBODY: Final = "a group evicts no pods to start"
+HELD: Final[RuleRef] = "", "held"
+"""Pseudo-rule that spares members of groups which wait for the others: they are placed for the scheduler alone."""
 SAMPLE: Final = 100
 """The scheduler never samples fewer nodes than this."""
 A = TypeVar("A", FilterArgs, PreemptArgs)
@@ -145,12 +151,29 @@ def match(call: VerbCall, pod: Any) -> MatchedPod:
     if not matched:
         return MatchedPod(view, ())
     call.state.read_requests(view)
-    if switched is None:
+    if switched is not None:
+        slow = [each.policy.name for each in matched if each.switched]
+        matched = [each for each in matched if not each.switched]
+        if slow and call.outcome.entry == "Fail":
+            return MatchedPod(view, matched, ((slow[0], ""), too_slow(slow[0])))
+    return _with_group(call, view, matched) if any(each.policy.gangs for each in matched) else MatchedPod(view, matched)
+
+
+def _with_group(call: VerbCall, view: PodView, matched: Sequence[Matched]) -> MatchedPod:
+    """Return the pod with its group, which rejects it on every node while it may not be placed. Raises TooSlowError."""
+    when = call.when
+    found = membership_of(
+        view, matched, tally=call.evaluator.tally, clock=when.clock, deadline_ns=when.deadline_ns, spent=call.spent
+    )
+    if found is None:
         return MatchedPod(view, matched)
-    slow = [each.policy.name for each in matched if each.switched]
-    refuses = slow and call.outcome.entry == "Fail"
-    left = [each for each in matched if not each.switched]
-    return MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
+    rule = found.policy, f"{FILTER_PREFIX}{found.gang}"
+    if isinstance(found, UndecidedGroup):
+        return MatchedPod(view, matched, (rule, UNDECIDED))
+    why = None if call.outcome.simulated else call.state.groups.rejection(view.uid, found, when.now)
+    if call.outcome.verb == "preempt" and not call.state.groups.is_placed(found.group):
+        why = EVICTS_NOBODY
+    return MatchedPod(view, matched, None if why is None else (rule, why))
 
 
 def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
@@ -272,6 +295,9 @@ def _surviving_candidates(
 
     for name, victims in proposed.items():
         uids = {pod.UID for pod in victims.Pods}
+        if any(map(call.state.groups.is_member, uids)):
+            rejected.setdefault(HELD, []).append(name)
+            continue
         for each in deciding:
             asking = each.policy.name
             why = dropped(

@@ -2,19 +2,22 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.groups.group import Group, Membership
 from fairlead.groups.members import GroupChange, GroupIndex
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.pod_watcher import PodWatcher
+from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.group_membership import PlacedGroups, membership_of
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
-from fairlead.webhook.holding.held_binds import HeldBinds
+
+if TYPE_CHECKING:
+    from fairlead.webhook.holding.held_binds import HeldBinds
 
 _AT_ONCE: Final = 500
 """Pods that are looked at before calls are answered again."""
@@ -70,6 +73,13 @@ class GroupWatch(PodWatcher):
         matched = self._policies.matching(view, str(pod.spec.schedulerName), self._now())
         found = membership_of(view, matched) if matched else None
         return found if isinstance(found, Membership) else None
+
+    def is_placed_in(self, group: Group, pod: Any) -> bool:
+        """Return whether a pod, as it was read, has a node, lives, and is in a group."""
+        lives = (
+            bool(pod.spec.nodeName) and str(pod.status.phase) not in ENDED and pod.metadata.deletionTimestamp is None
+        )
+        return lives and group in self._placed.of(pod, self._mirror.namespace(group.namespace))
 
     def put_unplaced(self, pod: Any, before: Any | None) -> None:
         """Hear of an unplaced pod."""
