@@ -1,6 +1,6 @@
 """Bind calls of members, and what their holder wants done: commands for one call, and news of a whole group.
 
-A call is *arriving* while its devices and domain are committed, then *held*: only that counts. It is over when it has been
+A call is *arriving* while its devices and domain are committed, then *held*: only that counts. It is over when it was
 refused, or released and its Binding was posted. Each call that the holder was told of gets exactly one `RefuseCall` or
 `ReleaseCall`, unless it hung up or its commit failed before.
 """
@@ -28,8 +28,8 @@ class MemberCall(Struct, frozen=True):
 class CommitCall(Struct, frozen=True):
     """Command to commit the call's devices and domain at the newest version of its pod.
 
-    It is followed by `Holder.committed`, or by `Holder.commit_failed`. It comes again when the pod has changed while
-    its call was held, and may come while the commit before it is still under way.
+    It is followed by `Holder.committed`, or by `Holder.commit_failed`. It comes again if the pod has changed, but never
+    while the commit before it is still under way.
     """
 
     id: int
@@ -66,12 +66,14 @@ class WakePods(Struct, frozen=True):
 
 
 class AttemptResult(Enum):
-    """Result of an attempt to place a group. All but the first two and the last make the group rest."""
+    """Result of an attempt to place a group."""
 
     STARTED = "started"
     """All were released, and a Binding was posted."""
     STARTED_OTHERWISE = "started otherwise"
     """A placed pod of the group was heard of, so that its members were released singly."""
+    ABANDONED = "abandoned"
+    """No member was left: each has hung up, was deleted, or was not granted what it asked for."""
     OUT_OF_TIME = "out of time"
     """`holdFor` has passed."""
     NONE_FURTHER = "none further"
@@ -81,11 +83,14 @@ class AttemptResult(Enum):
     REGROUPED = "regrouped"
     """A member is in another group now, or says something else of it."""
     NOT_BOUND = "not bound"
-    """All were released, and no Binding landed."""
+    """All were released, and no Binding has landed."""
     STOPPED = "stopped"
     """The holder drains, or does not lead any more."""
-    ABANDONED = "abandoned"
-    """No member was left: each has hung up, was deleted, or was not granted what it asked for."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Return whether the group rests."""
+        return self not in (AttemptResult.STARTED, AttemptResult.STARTED_OTHERWISE, AttemptResult.ABANDONED)
 
 
 class AttemptEnded(Struct, frozen=True):

@@ -1,11 +1,11 @@
 """Index of groups: their known members and their placed pods, as the mirror hears of them.
 
-A known member is an unplaced pod without deletionTimestamp and without schedulingGates. A placed pod counts while it lives:
-while it has not ended and has no deletionTimestamp. Of placed pods nothing is kept but which group they are in, and
-nothing at all of those that are in none.
+A known member is an unplaced pod without deletionTimestamp and without schedulingGates. A placed pod counts while it
+lives: while it has not ended and has no deletionTimestamp. Of placed pods nothing is kept but which group they are in,
+and nothing at all of those that are in none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -27,7 +27,6 @@ class GroupChange(Struct, frozen=True, gc=False):
 
 
 class _KnownMember(Struct, frozen=True, gc=False):
-    group: Group
     size: int
     priority: int
     created: int
@@ -39,43 +38,44 @@ class _KnownMembers:
     __slots__ = ("_by_uid", "_rank", "_sizes", "size")
 
     def __init__(self) -> None:
+        self.size = 0
         self._by_uid: dict[str, _KnownMember] = {}
         self._sizes: dict[int, int] = {}
         self._rank: tuple[int, int] | None = None
-        self.size = 0
 
     def __len__(self) -> int:
         return len(self._by_uid)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_uid)
-
     @property
     def are_complete(self) -> bool:
-        """Return whether as many are known as the largest size that one of them says."""
+        """Return whether they are as many as the largest size that one of them says."""
         return len(self) >= self.size > 0
 
+    def get(self, uid: str) -> _KnownMember | None:
+        """Return a member."""
+        return self._by_uid.get(uid)
+
     def put(self, uid: str, member: _KnownMember) -> None:
+        """Add a member."""
         self._by_uid[uid] = member
         self._sizes[member.size] = self._sizes.get(member.size, 0) + 1
         self.size = max(self.size, member.size)
-        if self._rank is not None:
-            self._rank = min(self._rank, (-member.priority, member.created)) if len(self) == 1 else None
+        self._rank = None
 
     def remove(self, uid: str) -> None:
+        """Remove a member. Sizes are few, so that the largest is soon found."""
         size = self._by_uid.pop(uid).size
         self._sizes[size] -= 1
         if not self._sizes[size]:
             del self._sizes[size]
-            if size == self.size:
-                self.size = max(self._sizes, default=0)
+            self.size = max(self._sizes, default=0)
         self._rank = None
 
     def rank(self) -> tuple[int, int]:
-        """Return the highest priority, negated, and the oldest creation: kept until a member comes or goes."""
+        """Return the highest priority and the oldest creation, kept until a member comes or goes."""
         if self._rank is None:
             members = self._by_uid.values()
-            self._rank = (-max(one.priority for one in members), min(one.created for one in members))
+            self._rank = max(one.priority for one in members), min(one.created for one in members)
         return self._rank
 
 
@@ -93,44 +93,98 @@ class GroupIndex:
         self, uid: str, membership: Membership | None, priority: int = 0, created: int = 0
     ) -> tuple[GroupChange, ...]:
         """Hear of an unplaced pod that may be placed, created at this unix time; None is in no group."""
-        raise NotImplementedError
+        if membership is None:
+            return self.remove(uid)
+        group = membership.group
+        members = self._known.get(group)
+        member = _KnownMember(membership.size, priority, created)
+        if members is not None and members.get(uid) == member:
+            return ()
+        was_complete = members is not None and members.are_complete
+        left = self.remove(uid)
+        # To leave may have emptied the group that it comes back to.
+        members = self._known.setdefault(group, _KnownMembers())
+        members.put(uid, member)
+        self._known_uids[uid] = group
+        change = GroupChange(group, completed=members.are_complete and not was_complete)
+        return (*(one for one in left if one.group != group), change)
 
     def put_placed(self, uid: str, group: Group | None) -> tuple[GroupChange, ...]:
         """Hear of a placed pod that lives; None is in no group."""
-        raise NotImplementedError
+        if group is None:
+            return self.remove(uid)
+        if self._placed_uids.get(uid) == group:
+            return ()
+        left = self.remove(uid)
+        before = self._placed.get(group)
+        if before is None:
+            self._placed[group] = uid
+        else:
+            # All pods of a group share one key.
+            group = self._placed_uids[before if isinstance(before, str) else before[0]]
+            if isinstance(before, str):
+                self._placed[group] = [before, uid]
+            else:
+                before.append(uid)
+        self._placed_uids[uid] = group
+        return (*left, GroupChange(group, placed=True))
 
     def remove(self, uid: str) -> tuple[GroupChange, ...]:
-        """Hear that a pod is gone, ends, is deleted, or may not be placed because of a gate."""
-        raise NotImplementedError
+        """Hear that a pod is gone, has ended, is being deleted, or may not be placed because of a gate."""
+        left = [self._remove_known(uid, group)] if (group := self._known_uids.pop(uid, None)) is not None else []
+        if (group := self._placed_uids.pop(uid, None)) is not None:
+            self._remove_placed(uid, group)
+            left.append(GroupChange(group))
+        return tuple(left)
 
     def size(self, group: Group) -> int:
         """Return the largest size that a known member says; 0 if none is known."""
-        raise NotImplementedError
+        members = self._known.get(group)
+        return 0 if members is None else members.size
 
     def known(self, group: Group) -> int:
         """Return the number of known members."""
-        raise NotImplementedError
+        return len(self._known.get(group, ()))
 
     def is_complete(self, group: Group) -> bool:
         """Return whether as many members are known as its size says."""
-        raise NotImplementedError
+        members = self._known.get(group)
+        return members is not None and members.are_complete
 
     def is_placed(self, group: Group) -> bool:
         """Return whether by this view a placed pod of it lives, so that it has started."""
-        raise NotImplementedError
+        return group in self._placed
 
     def placed_pod(self, group: Group) -> str | None:
         """Return the UID of a placed pod that lives by this view, which a read may confirm."""
-        raise NotImplementedError
+        placed = self._placed.get(group)
+        return placed[-1] if isinstance(placed, list) else placed
 
     def group_of(self, uid: str) -> Group | None:
-        """Return the group of a known member; None if the UID is none's."""
-        raise NotImplementedError
+        """Return the group of a known member; None if no known member has this UID."""
+        return self._known_uids.get(uid)
 
     def rank(self, group: Group) -> Rank:
         """Return the rank among groups of which a member is known: the least comes first."""
-        raise NotImplementedError
+        priority, created = self._known[group].rank()
+        return -priority, created, group.namespace, group.value
 
     def groups(self) -> Iterable[Group]:
         """Return the groups of which a member is known."""
-        raise NotImplementedError
+        return self._known.keys()
+
+    def _remove_known(self, uid: str, group: Group) -> GroupChange:
+        members = self._known[group]
+        was_complete = members.are_complete
+        members.remove(uid)
+        if not len(members):
+            del self._known[group]
+        # Without the member that says the largest size, the others may be enough.
+        return GroupChange(group, completed=members.are_complete and not was_complete)
+
+    def _remove_placed(self, uid: str, group: Group) -> None:
+        placed = self._placed[group]
+        if isinstance(placed, list) and len(placed) > 1:
+            placed.remove(uid)
+        else:
+            del self._placed[group]

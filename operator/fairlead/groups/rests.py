@@ -3,7 +3,6 @@
 A number is kept while its group has known members, so that the text of each refusal differs from the one before.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -35,13 +34,15 @@ class _Attempts(Struct):
     rested_until: int = 0
 
 
-class Attempts:
+class Rests:
     """Attempts by group, and the groups that rest."""
 
     def __init__(self, index: GroupIndex) -> None:
         self._index = index
         self._of: dict[Group, _Attempts] = {}
-        self.rests: dict[Group, Rest] = {}
+        self.current: dict[Group, Rest] = {}
+        self.revision = 0
+        """Number that grows when a rest begins, is shortened or is over."""
 
     def __len__(self) -> int:
         return len(self._of)
@@ -60,38 +61,39 @@ class Attempts:
         length_s = RESTS_S[min(made.failures, len(RESTS_S) - 1)]
         made.failures += 1
         made.rested_until = now + length_s * SECOND_NS
-        self.rests[group] = Rest(now, made.rested_until, made.number)
+        self.current[group] = Rest(now, made.rested_until, made.number)
+        self.revision += 1
 
     def is_resting(self, group: Group, now: int) -> bool:
         """Return whether a group rests."""
-        rest = self.rests.get(group)
+        rest = self.current.get(group)
         return rest is not None and now < rest.until
 
-    def shorten(self, now: int) -> bool:
-        """End rests early, because room may have come; return whether one ends earlier."""
-        shortened = False
-        for group, rest in self.rests.items():
+    def shorten(self, now: int) -> None:
+        """End rests early, because room may have come."""
+        for group, rest in self.current.items():
             until = max(now, rest.began + SHORTENED_S * SECOND_NS)
             if until < rest.until:
                 rest.until = self._of[group].rested_until = until
-                shortened = True
-        return shortened
+                self.revision += 1
 
-    def take_rested(self, now: int) -> Iterator[Group]:
-        """Return the groups whose rest is over, once."""
-        for group in [group for group, rest in self.rests.items() if rest.until <= now]:
-            del self.rests[group]
-            if not self.forget_unknown(group):
-                yield group
+    def take_rested(self, now: int) -> list[Group]:
+        """Return the groups with known members whose rest is over, once."""
+        rested = [group for group, rest in self.current.items() if rest.until <= now]
+        for group in rested:
+            del self.current[group]
+            self.revision += 1
+        return [group for group in rested if not self.forget_unknown(group)]
 
     def forget(self, group: Group) -> None:
         """Forget a group that has started."""
         self._of.pop(group, None)
-        self.rests.pop(group, None)
+        if self.current.pop(group, None) is not None:
+            self.revision += 1
 
     def forget_unknown(self, group: Group) -> bool:
-        """Forget a group without known members, unless it rests; return whether it is forgotten."""
-        if self._index.known(group) or group in self.rests:
+        """Forget a group without known members, unless it rests; return whether nothing is kept of it."""
+        if self._index.known(group) or group in self.current:
             return False
         self._of.pop(group, None)
         return True
