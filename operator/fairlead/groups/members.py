@@ -16,6 +16,10 @@ Rank: TypeAlias = tuple[int, int, str, str]
 """Key by which groups are sorted: the highest priority of its members first, then the oldest of them, then its name."""
 
 
+PlacedKey: TypeAlias = tuple[str, str]
+"""Namespace and name of a placed pod."""
+
+
 class GroupChange(Struct, frozen=True, gc=False):
     """Change of what is known of a group."""
 
@@ -85,9 +89,9 @@ class GroupIndex:
     def __init__(self) -> None:
         self._known: dict[Group, _KnownMembers] = {}
         self._known_uids: dict[str, Group] = {}
-        self._placed: dict[Group, str | list[str]] = {}
-        """UIDs of the placed pods that live; the only one is in no list, which would be larger than all else."""
-        self._placed_uids: dict[str, Group] = {}
+        self._placed: dict[Group, PlacedKey | list[PlacedKey]] = {}
+        """Placed pods that live; the only one is in no list, which would be larger than all else."""
+        self._of_placed: dict[PlacedKey, tuple[Group, ...]] = {}
 
     def put_known(
         self, uid: str, membership: Membership | None, priority: int = 0, created: int = 0
@@ -109,33 +113,38 @@ class GroupIndex:
         change = GroupChange(group, completed=members.are_complete and not was_complete)
         return (*(one for one in left if one.group != group), change)
 
-    def put_placed(self, uid: str, group: Group | None) -> tuple[GroupChange, ...]:
-        """Hear of a placed pod that lives; None is in no group."""
-        if group is None:
-            return self.remove(uid)
-        if self._placed_uids.get(uid) == group:
+    def put_placed(self, key: PlacedKey, groups: tuple[Group, ...]) -> tuple[GroupChange, ...]:
+        """Hear of a placed pod that lives, and of its groups: it may be in one of each scheduler."""
+        if self._of_placed.get(key, ()) == groups:
             return ()
-        left = self.remove(uid)
-        before = self._placed.get(group)
-        if before is None:
-            self._placed[group] = uid
-        else:
-            # All pods of a group share one key.
-            group = self._placed_uids[before if isinstance(before, str) else before[0]]
-            if isinstance(before, str):
-                self._placed[group] = [before, uid]
+        left = self.remove_placed(key)
+        if groups:
+            self._of_placed[key] = shared = self._shared(groups)
+            for group in shared:
+                before = self._placed.get(group)
+                if before is None:
+                    self._placed[group] = key
+                elif isinstance(before, list):
+                    before.append(key)
+                else:
+                    self._placed[group] = [before, key]
+        return (*left, *(GroupChange(one, placed=True) for one in groups))
+
+    def remove_placed(self, key: PlacedKey) -> tuple[GroupChange, ...]:
+        """Hear that a placed pod is gone, has ended, or is being deleted."""
+        left = self._of_placed.pop(key, ())
+        for group in left:
+            placed = self._placed[group]
+            if isinstance(placed, list) and len(placed) > 1:
+                placed.remove(key)
             else:
-                before.append(uid)
-        self._placed_uids[uid] = group
-        return (*left, GroupChange(group, placed=True))
+                del self._placed[group]
+        return tuple(GroupChange(one) for one in left)
 
     def remove(self, uid: str) -> tuple[GroupChange, ...]:
-        """Hear that a pod is gone, has ended, is being deleted, or may not be placed because of a gate."""
-        left = [self._remove_known(uid, group)] if (group := self._known_uids.pop(uid, None)) is not None else []
-        if (group := self._placed_uids.pop(uid, None)) is not None:
-            self._remove_placed(uid, group)
-            left.append(GroupChange(group))
-        return tuple(left)
+        """Hear that an unplaced pod is gone, is being deleted, or may not be placed because of a gate."""
+        group = self._known_uids.pop(uid, None)
+        return () if group is None else (self._remove_known(uid, group),)
 
     def size(self, group: Group) -> int:
         """Return the largest size that a known member says; 0 if none is known."""
@@ -155,8 +164,8 @@ class GroupIndex:
         """Return whether by this view a placed pod of it lives, so that it has started."""
         return group in self._placed
 
-    def placed_pod(self, group: Group) -> str | None:
-        """Return the UID of a placed pod that lives by this view, which a read may confirm."""
+    def placed_pod(self, group: Group) -> PlacedKey | None:
+        """Return a placed pod that lives by this view, which a read may confirm."""
         placed = self._placed.get(group)
         return placed[-1] if isinstance(placed, list) else placed
 
@@ -182,9 +191,10 @@ class GroupIndex:
         # Without the member that says the largest size, the others may be enough.
         return GroupChange(group, completed=members.are_complete and not was_complete)
 
-    def _remove_placed(self, uid: str, group: Group) -> None:
-        placed = self._placed[group]
-        if isinstance(placed, list) and len(placed) > 1:
-            placed.remove(uid)
-        else:
-            del self._placed[group]
+    def _shared(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
+        """Return these groups as another pod of them has them: all pods of a group share the tuple."""
+        placed = self._placed.get(groups[0])
+        if placed is None:
+            return groups
+        kept = self._of_placed[placed[0] if isinstance(placed, list) else placed]
+        return kept if kept == groups else groups
