@@ -9,10 +9,10 @@ from typing import Any, Final
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
 from fairlead.webhook.binding.granter import Granter
-from fairlead.webhook.binding.poster import LEAST_S, Hold, IsAbandoned, Poster, release_at_once
+from fairlead.webhook.binding.poster import LEAST_S, Hold, Poster, release_at_once
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.call import CallClock, Caller, Considered, VerbReply
+from fairlead.webhook.extender.call import CallClock, Caller, Considered, IncomingCall, VerbReply
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
@@ -27,20 +27,14 @@ class Binder:
         """`granter` binds pods that request devices; without one they are refused."""
         self._api, self._granter, self._hold = api, granter, hold
 
-    async def bind(
-        self,
-        body: bytes,
-        state: ServingState,
-        caller: Caller,
-        when: CallClock,
-        is_abandoned: IsAbandoned = lambda: False,
-    ) -> VerbReply:
+    async def bind(self, call: IncomingCall, state: ServingState, when: CallClock) -> VerbReply:
         """Answer a bind call."""
+        caller = call.caller
         try:
-            request = requests.decode_bind_args(body)
+            request = requests.decode_bind_args(call.body)
         except MalformedError as error:
             return bind.refuse("", str(error))
-        poster = Poster(self._api, is_abandoned, self._hold)
+        poster = Poster(self._api, call.is_abandoned, self._hold)
         if (pod := state.unplaced(request)) is not None:
             decided = bind.decide_bind(request, pod, state, caller, when)
         else:
@@ -52,7 +46,7 @@ class Binder:
         elif self._granter is None:
             reply = bind.refuse(request.uid, "this process grants no devices")
         else:
-            reply = await self._granter.bind(decided, decided.devices, poster, when)
+            reply = await self._granter.bind(decided, poster, when)
         node = (request.node,)
         grant = None if reply.considered is None else reply.considered.grant
         reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)

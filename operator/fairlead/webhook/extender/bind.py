@@ -28,6 +28,8 @@ class BindDecision:
     conflicts: tuple[Conflict, ...] = ()
     devices: RequestedDevices | None = None
     """Devices to grant first; None if the pod requests none."""
+    pod: Any = None
+    """The pod that was decided about; None if there is nothing to post."""
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def decide_bind(
         return refuse(request.uid, computed.refusal)
     if isinstance(devices, Refused):
         return refuse(request.uid, devices.why)
-    return BindDecision(request, computed.values, tuple(computed.conflicts), devices)
+    return BindDecision(request, computed.values, tuple(computed.conflicts), devices, pod)
 
 
 def _computed(

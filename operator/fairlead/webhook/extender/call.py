@@ -109,6 +109,8 @@ class IncomingCall:
     """When its head was complete, on the clock of the deadlines."""
     is_abandoned: Callable[[], bool] = lambda: False
     """Returns whether the caller has closed the connection, and so takes the call for failed."""
+    address: str = ""
+    """Address that the connection comes from."""
 
 
 class NamedPod(Protocol):

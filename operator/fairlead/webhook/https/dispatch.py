@@ -148,7 +148,7 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
-        reply = await self.binder.bind(call.body, state, call.caller, when, call.is_abandoned)
+        reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
         return self._record(call, reply, state.policies)

@@ -13,7 +13,7 @@ from fairlead.kube.resources import PODS
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, TimeLeft, WriteFailure
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.binding.binding_client import read, write
-from fairlead.webhook.extender.call import CallClock, VerbReply
+from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
 from support.policy import NOW, SECOND, node, policy
 from support.webhook import Asking, go
 
@@ -74,7 +74,11 @@ def bind(api: Api, *, known: bool = True, deadline_ns: float = 0.8, scheduler: s
     held = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": spec})
     asking = Asking([], [node("n")], unplaced=[held] if known else [])
     when = CallClock(NOW, api.clock, int(deadline_ns * SECOND))
-    return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.serving, asking.caller, when))
+    return asyncio.run(Binder(api).bind(incoming(asking), asking.serving, when))
+
+
+def incoming(asking: Asking, is_abandoned: Callable[[], bool] = lambda: False) -> IncomingCall:
+    return IncomingCall("fairlead", asking.caller, json.dumps(ASKED).encode(), 0, is_abandoned)
 
 
 def error(answer: VerbReply) -> str:
@@ -124,8 +128,7 @@ def test_a_bind_is_held_before_it_is_posted(held: bool) -> None:
     asking = Asking([], [node("n")], unplaced=[pod_])
     when = CallClock(NOW, api.clock, SECOND)
     binder = Binder(api, hold=hold)
-    body = json.dumps(ASKED).encode()
-    answer = asyncio.run(binder.bind(body, asking.serving, asking.caller, when, lambda: bool(seen)))
+    answer = asyncio.run(binder.bind(incoming(asking, lambda: bool(seen)), asking.serving, when))
     assert error(answer) == ("it waits for others" if held else "the caller has hung up")
     assert (seen, api.asked) == ([("u-x", True)], [])
 
@@ -190,7 +193,5 @@ def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: lis
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("fairlead.webhook.binding.binder.LEAST_S", 0.0)
             patch.setattr("fairlead.webhook.binding.poster.LEAST_S", 0.0)
-            found.append(
-                asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.serving, asking.caller, when)).outcome
-            )
+            found.append(asyncio.run(Binder(api).bind(incoming(asking), asking.serving, when)).outcome)
     assert [(one.too_slow, one.switched) for one in found] == [("p", one) for one in switched]
