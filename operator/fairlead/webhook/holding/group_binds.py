@@ -2,6 +2,8 @@
 
 from typing import Final, Protocol
 
+import msgspec
+
 from fairlead.groups.group import Group
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing
@@ -16,8 +18,6 @@ from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import HeldBinds
 from fairlead.webhook.holding.passed_calls import PassedCall, PassingOn
 
-ANSWER_BEFORE_S: Final = 1.0
-"""A held call is answered that long before the scheduler gives up."""
 READ_S: Final = 2.0
 NOT_HERE: Final = "this replica holds no groups"
 
@@ -25,7 +25,7 @@ NOT_HERE: Final = "this replica holds no groups"
 class HeldOfScheduler(Protocol):
     """Returns what holds the calls of a scheduler; None if this process does not hold."""
 
-    def __call__(self, scheduler: str, /) -> HeldBinds | None: ...
+    def __call__(self, scheduler: str, /) -> HeldBinds | None: ...  # noqa: D102
 
 
 class GroupBinds:
@@ -56,16 +56,15 @@ class GroupBinds:
                 return bind.refuse(request.uid, "it cannot be told whether the group of the pod has started")
             if started:
                 return None
-        until = call.received_ns + int((call.caller.bind_timeout_s - ANSWER_BEFORE_S) * SECOND_NS)
         held = self._held(group.scheduler)
         if held is not None:
             pod = self._granter.pod_bind(decision, poster)
-            result = await held.bind(pod, membership, call.address, Budget.until(until, when.clock))
+            result = await held.bind(pod, membership, call.address, Budget.until(when.held_until_ns, when.clock))
             return self._granter.reply(decision, result, when.now)
         if self.pass_on is None or call.is_passed_on:
             return bind.refuse(request.uid, NOT_HERE)
-        passed = PassedCall(group.scheduler, call.address, requests.as_raw(call.body))
-        left_s = (until - when.clock()) / SECOND_NS
+        passed = PassedCall(group.scheduler, call.address, msgspec.Raw(call.body))
+        left_s = (when.held_until_ns - when.clock()) / SECOND_NS
         return await self.pass_on.bind(request.uid, passed, left_s, call.is_abandoned)
 
     async def has_started(self, group: Group, within_s: float) -> bool | None:

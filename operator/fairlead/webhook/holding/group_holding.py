@@ -1,4 +1,4 @@
-"""Group holding: members of groups are indexed, their bind calls held until all have found room, and turns published."""
+"""Group holding: members are indexed, their bind calls held until all have found room, and turns published."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,8 +14,7 @@ from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.time_units import SECOND_NS
-from fairlead.webhook.binding.api_calls import BindingCalls
-from fairlead.webhook.binding.granter import Granter
+from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.group_view import GroupView
 from fairlead.webhook.holding.group_binds import GroupBinds
@@ -36,16 +35,15 @@ class GroupHolding(Capability, GroupView):
         namespace: str | None,
         now: Callable[[], int],
         clock: Callable[[], int],
-        granter: Granter,
-        api: BindingCalls,
+        grants: DeviceGrants,
     ) -> None:
         """`namespace` has the published turns: None if nothing is published, and this process holds for itself.
 
         `now` is the time of day, `clock` that of calls, both in nanoseconds.
         """
-        self._now, self._clock, self._granter = now, clock, granter
+        self._now, self._clock, self._steps = now, clock, grants.granter.steps
         self.watch: Final = GroupWatch(mirror, now, self._read_started)
-        self.binds: Final = GroupBinds(self.watch, granter, api, self._held_of)
+        self.binds: Final = GroupBinds(self.watch, grants.granter, grants.bindings, self._held_of)
         self._held: dict[str, HeldBinds] = {}
         self.watch.held = self._held
         self._feed = None if namespace is None else TurnsFeed(client, namespace)
@@ -128,7 +126,7 @@ class GroupHolding(Capability, GroupView):
             listener = HoldingListener(
                 partial(self._published, scheduler), partial(self._wake, scheduler), self._attempt_ended
             )
-            held = HeldBinds(self.watch.index, self._granter.steps, self._clock, listener)
+            held = HeldBinds(self.watch.index, self._steps, self._clock, listener)
             self._held[scheduler] = held
         return held
 

@@ -1,7 +1,7 @@
 """Held bind calls of one scheduler: what its holder commands is done here, with tasks and a timer.
 
-The holder decides and does nothing; here nothing is decided. Each call has an inbox, into which come the commands for it
-and the outcomes of what it does.
+The holder decides and does nothing; here nothing is decided. Each call has an inbox, into which come the commands for
+it and the outcomes of what it does.
 """
 
 import asyncio

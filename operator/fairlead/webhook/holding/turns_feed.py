@@ -90,7 +90,7 @@ class TurnsPublisher:
     """Writer of the turns of each scheduler, at most five times a second, on the replica that holds."""
 
     def __init__(self, client: Client, namespace: str, turns: Callable[[str], Turns | None]) -> None:
-        """`turns` returns what is to be published of a scheduler; None if nothing is."""
+        """Begin; `turns` returns what is to be published of a scheduler, None if nothing is."""
         self._client, self._namespace, self._turns = client, namespace, turns
         self._changed: dict[str, list[Callable[[], None]]] = {}
         self._wake = asyncio.Event()
