@@ -135,9 +135,13 @@ def build_serving_state(
         return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
 
     filtering = [
-        replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations
+        replace(one, scores=())
+        for one in policies.policies
+        if one.filters or one.protections or one.annotations or one.gangs
     ]
-    scoring = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
+    scoring = [
+        replace(one, filters=(), protections=(), annotations=(), gangs=()) for one in policies.policies if one.scores
+    ]
     entries: Mapping[FailurePolicy, Evaluator] = {
         "Fail": evaluator_of([one for one in filtering if one.rejects_on_failure]),
         "Ignore": evaluator_of([one for one in filtering if not one.rejects_on_failure]),

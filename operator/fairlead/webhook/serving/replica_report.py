@@ -46,7 +46,7 @@ def report(inputs: ReportInputs) -> ReplicaState:
     """Return the report."""
     serving = inputs.serving.policies if inputs.serving is not None else ()
     compiled = {one.name: one for one in serving}
-    colliding = _colliding(serving, inputs.conflicts)
+    colliding = _colliding(inputs.serving, inputs.conflicts) if inputs.serving is not None else {}
     return ReplicaState(
         process=inputs.process,
         policy_set=inputs.serving.generation if inputs.serving is not None else "",
@@ -114,10 +114,10 @@ def _rules(errors: RuleErrorTotals, policy: CompiledPolicy) -> Iterator[RuleStat
         )
 
 
-def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, int]) -> Mapping[str, list[str]]:
-    """Return the conflicts of each policy as text, from its point of view: over annotations, and over devices."""
+def _colliding(serving: PolicySet, happened: Mapping[Conflict, int]) -> Mapping[str, list[str]]:
+    """Return the conflicts of each policy as text, from its point of view: annotations, devices and groups."""
     found: dict[str, list[str]] = {}
-    for each in conflicts([*serving]):
+    for each in conflicts(serving.policies):
         pods = happened.get(each, 0)
         so_far = f" ({pods} pods so far)" if pods else ""
         found.setdefault(each.loser, []).append(
@@ -126,10 +126,17 @@ def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, in
         found.setdefault(each.winner, []).append(
             f"{each.key} is also written by {each.loser}, which comes later; its value is left out{so_far}"
         )
-    for layout in layout_conflicts([*serving]):
+    for layout in layout_conflicts(serving.policies):
         for one, other in ((layout.loser, layout.winner), (layout.winner, layout.loser)):
             found.setdefault(one, []).append(
                 f"{other} gives {layout.resource} another layout of devices; both grant from the same devices, so the"
                 " layouts must be equal"
             )
+    for gangs in serving.gang_conflicts:
+        found.setdefault(gangs.loser, []).append(
+            f"{gangs.winner} may give the same pods a group, and comes first: this policy's gang counts for the others"
+        )
+        found.setdefault(gangs.winner, []).append(
+            f"{gangs.loser} may give the same pods a group, and comes later: its gang counts for the others"
+        )
     return found
