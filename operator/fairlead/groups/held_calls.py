@@ -46,7 +46,7 @@ class HeldCalls:
             turn.calls[call.id] = new
         self.actions.append(CommitCall(call.id))
 
-    def commit_anew(self, call: HeldCall) -> None:
+    def commit_again(self, call: HeldCall) -> None:
         """Let a call arrive again, because its pod has changed."""
         call.state = CallState.ARRIVING
         self.actions.append(CommitCall(call.call.id))

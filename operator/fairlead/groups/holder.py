@@ -73,7 +73,7 @@ class Holder:
         if found is None or found.state is not CallState.ARRIVING:
             pass
         elif not found.is_committed_at(rv):
-            self._calls.commit_anew(found)
+            self._calls.commit_again(found)
         elif found.turn is None:
             self._calls.release(found)
         else:
@@ -83,7 +83,7 @@ class Holder:
         return self._settle(now)
 
     def commit_failed(self, now: int, call: int) -> list[Action]:
-        """Hear that a call was not granted what it asks for: whoever says so answers it, and no other call."""
+        """Hear that a call was not granted what it asks for, and is answered by the one who says so."""
         return self._leave(now, call)
 
     def hung_up(self, now: int, call: int) -> list[Action]:
@@ -109,7 +109,7 @@ class Holder:
         self._advance(now)
         found = self._calls.waiting_of_pod(uid)
         if found is not None and found.hear(rv) and found.state is CallState.HELD:
-            self._calls.commit_anew(found)
+            self._calls.commit_again(found)
         return self._settle(now)
 
     def pod_deleted(self, now: int, uid: str) -> list[Action]:
@@ -205,7 +205,7 @@ class Holder:
         return 0 if self._turn is None else len(self._turn.held())
 
     def _turn_for(self, now: int, call: MemberCall) -> Turn:
-        """Return the turn of a call's group, which nobody else has."""
+        """Return the turn of a call's group, which begins with it or goes on: no other group has it."""
         group, turn = call.membership.group, self._turn
         if turn is None:
             ends = now + call.membership.hold_s * SECOND_NS

@@ -52,7 +52,7 @@ class RefuseCall(Struct, frozen=True):
 
 
 class WakeCause(Enum):
-    """Cause for which pods that filter refused should be tried again."""
+    """Cause for which pods that filter rejected should be tried again."""
 
     MEMBER_KNOWN = "the last member of a group is known"
     REST_OVER = "a group has rested"
@@ -60,7 +60,7 @@ class WakeCause(Enum):
 
 
 class WakePods(Struct, frozen=True):
-    """Command to wake pods that filter refused, once what the holder publishes was written."""
+    """Command to wake pods that filter rejected, once what the holder publishes was written."""
 
     cause: WakeCause
 

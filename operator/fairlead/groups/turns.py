@@ -1,7 +1,7 @@
 """Publication of a scheduler's holder, and what filter says by it: advice, which no holder ever reads back.
 
 It stands in one ConfigMap for each scheduler. Groups are in it by a hash of namespace and value. Without it, or if it
-cannot be read, no group is refused by it: a bind call decides.
+cannot be read, no group is rejected by it: bind decides.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ WAITING: Final = "waiting for members of its group"
 RESTING: Final = "its group does not fit"
 PLACING: Final = "another group is being placed"
 TEXTS: Final = (WAITING, RESTING, PLACING)
-"""Reasons for which filter refuses a member. They never vary: each new text would wake the pod by its own patch."""
+"""Reasons for which filter rejects a member. They never vary: each new text would wake the pod by its own patch."""
 RESTS_MAX: Final = 4000
 """Most rests that are published: with more, those that end first are left out."""
 _DATA: Final = "turns"
@@ -90,7 +90,7 @@ def scheduler_of(config_map: Mapping[str, Any]) -> str:
 
 
 def turns_body(scheduler: str, turns: Turns) -> dict[str, Any]:
-    """Return the whole ConfigMap. It has one writer, which writes it over whatever is there."""
+    """Return the whole ConfigMap. It has one writer, which replaces any version with it."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -109,7 +109,7 @@ def read_turns(config_map: Mapping[str, Any] | None) -> Document[Turns]:
 
 
 def rejection(uid: str, membership: Membership, index: GroupIndex, turns: Turns, now_s: float) -> str | None:
-    """Return why filter refuses a member on every node at a unix time; None if it passes.
+    """Return why filter rejects a member on every node at a unix time; None if it passes.
 
     The index of this replica may not have heard of the member yet.
     """
