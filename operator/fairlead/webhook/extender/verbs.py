@@ -82,6 +82,8 @@ class MatchedPod:
     matched: Sequence[Matched]
     rejected_by: tuple[RuleRef, str] | None = None
     """The rule that rejects the pod on every node, and its reason; None if none does."""
+    is_of_group: bool = False
+    """Whether the pod is a member of a group, or it cannot be decided of which."""
 
 
 def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
@@ -169,11 +171,11 @@ def _with_group(call: VerbCall, view: PodView, matched: Sequence[Matched]) -> Ma
         return MatchedPod(view, matched)
     rule = found.policy, f"{FILTER_PREFIX}{found.gang}"
     if isinstance(found, UndecidedGroup):
-        return MatchedPod(view, matched, (rule, UNDECIDED))
+        return MatchedPod(view, matched, (rule, UNDECIDED), is_of_group=True)
     why = None if call.outcome.simulated else call.state.groups.rejection(view.uid, found, when.now)
     if call.outcome.verb == "preempt" and not call.state.groups.is_placed(found.group):
         why = EVICTS_NOBODY
-    return MatchedPod(view, matched, None if why is None else (rule, why))
+    return MatchedPod(view, matched, None if why is None else (rule, why), is_of_group=True)
 
 
 def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
@@ -185,7 +187,8 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))
     if matched_pod.rejected_by is not None and candidates.names:
-        if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
+        # No change of rules or nodes removes the guard, and members of groups are woken by what holds them.
+        if matched_pod.rejected_by[0] != GUARD and not matched_pod.is_of_group:
             outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
         return _refused(matched_pod.pod, candidates, *matched_pod.rejected_by, outcome)
     names, when = candidates.names, call.when

@@ -1,6 +1,7 @@
 """Group holding: members are indexed, their bind calls held until all have found room, and turns published."""
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -20,6 +21,7 @@ from fairlead.webhook.extender.group_view import GroupView
 from fairlead.webhook.holding.group_binds import GroupBinds
 from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import HeldBinds, HoldingListener
+from fairlead.webhook.holding.passed_calls import PassingOn
 from fairlead.webhook.holding.turns_feed import TurnsFeed, TurnsPublisher
 
 _STARTED_S: Final = 5.0
@@ -52,11 +54,21 @@ class GroupHolding(Capability, GroupView):
         self._reading = set[asyncio.Task[None]]()
         self.wake: Callable[[], None] = lambda: None
         """Called when pods that filter refused should be tried again."""
+        self._passed_on = Counter(
+            "fairlead_group_passed_on",
+            "Bind calls of members that were passed on to the replica which holds them, by the result: answered, failed,"
+            " hung up or no holder.",
+            ("result",),
+        )
         self._attempts = Counter(
             "fairlead_group_attempts",
             "Attempts to place a group, by the scheduler and how each ended.",
             ("scheduler", "result"),
         )
+
+    def pass_on(self, holder: Callable[[], str], context: Callable[[], ssl.SSLContext], host: str) -> None:
+        """Pass calls on to the replica that holds, which has this host name in its certificate."""
+        self.binds.pass_on = PassingOn(holder, context, host, self._passed_on.add)
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
@@ -110,7 +122,7 @@ class GroupHolding(Capability, GroupView):
 
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""
-        metrics.add(self._attempts)
+        metrics.add(self._attempts, self._passed_on)
         metrics.gauge(
             "fairlead_held_binds",
             "Bind calls of members that wait for the others of their group.",
