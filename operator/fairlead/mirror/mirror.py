@@ -47,9 +47,9 @@ class Mirror:
         self.node_sink: Final = NodeSink(self.nodes, entries, clock, self.devices)
         self.placed_sink: Final = PlacedSink(self.nodes, entries, placed, self.devices)
         self.unplaced_sink: Final = UnplacedSink(schedulers, unplaced, self.devices.pod_changed)
-        for sink in (self.node_sink, self.placed_sink, self.unplaced_sink):
-            sink.watchers = self.watchers
         self.namespace_sink: Final = NamespaceSink(self.devices.namespace_changed)
+        for sink in (self.node_sink, self.placed_sink, self.unplaced_sink, self.namespace_sink):
+            sink.watchers = self.watchers
         self._entries: Final = entries
         self._clock: Final = clock
 
@@ -213,6 +213,8 @@ class NamespaceSink(_Sink):
         """Add or update a namespace."""
         self.objects[namespace.metadata.name] = namespace
         self._changed(namespace.metadata.name)
+        for watcher in self.watchers:
+            watcher.namespace_changed(namespace.metadata.name)
 
     def remove(self, key: Key, /) -> None:
         """Remove a namespace."""

@@ -20,5 +20,8 @@ class PodWatcher:
     def remove_placed(self, key: Key) -> None:
         """Hear that a placed pod is gone, or has ended."""
 
+    def namespace_changed(self, name: str) -> None:
+        """Hear of a namespace that was added or changed."""
+
     def node_joined(self) -> None:
         """Hear of a node that was not there before."""

@@ -118,6 +118,11 @@ class PlacedGroups:
     def __bool__(self) -> bool:
         return bool(self._by_scheduler)
 
+    @property
+    def schedulers(self) -> Iterable[str]:
+        """Return the schedulers whose policies have groups."""
+        return self._by_scheduler.keys()
+
     def of(self, pod: PlacedPod, namespace: Any | None) -> tuple[Group, ...]:
         """Return the groups of a placed pod, at most one of each scheduler; None is a namespace that is not known."""
         if pod.spec.schedulingGroup:

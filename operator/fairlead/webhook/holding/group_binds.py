@@ -1,6 +1,7 @@
 """Binds of members: singly if their group has started, else held here, or by the replica that holds."""
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -22,12 +23,6 @@ READ_S: Final = 2.0
 NOT_HERE: Final = "this replica holds no groups"
 
 
-class HeldOfScheduler(Protocol):
-    """Returns what holds the calls of a scheduler; None if this process does not hold."""
-
-    def __call__(self, scheduler: str, /) -> HeldBinds | None: ...  # noqa: D102
-
-
 class GroupBinds:
     """Handler of the binds of members."""
 
@@ -36,10 +31,13 @@ class GroupBinds:
         watch: GroupWatch,
         granter: Granter,
         api: BindingCalls,
-        held: HeldOfScheduler,
+        held: Callable[[str], HeldBinds | None],
         pass_on: PassingOn | None = None,
     ) -> None:
-        """`pass_on` is None in a process that has no others beside it."""
+        """`held` returns what holds the calls of a scheduler; None if this process does not.
+
+        `pass_on` is None in a process that has no others beside it.
+        """
         self._watch, self._granter, self._api, self._held, self.pass_on = watch, granter, api, held, pass_on
 
     async def bind(

@@ -45,7 +45,7 @@ class GroupHolding(Capability, GroupView):
         """
         self._now, self._clock, self._steps = now, clock, grants.granter.steps
         self.watch: Final = GroupWatch(mirror, now, self._read_started)
-        self.binds: Final = GroupBinds(self.watch, grants.granter, grants.bindings, self._held_of)
+        self.binds: Final = GroupBinds(self.watch, grants.granter, grants.bindings, self._held.get)
         self._held: dict[str, HeldBinds] = {}
         self.watch.held = self._held
         self._feed = None if namespace is None else TurnsFeed(client, namespace)
@@ -99,12 +99,14 @@ class GroupHolding(Capability, GroupView):
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         """Take the groups of these policies; return once all pods are indexed, and the turns are listed."""
         await self.watch.use(policies)
-        if self.watch.is_needed and self._feed is not None:
+        self._hold()
+        if self.watch.schedulers and self._feed is not None:
             await self._feed.follow()
 
     async def lead(self, is_leader: Callable[[], bool]) -> None:
         """Hold calls until cancelled."""
         self._holds = True
+        self._hold()
         try:
             while is_leader():
                 await asyncio.sleep(1)
@@ -130,17 +132,15 @@ class GroupHolding(Capability, GroupView):
             ask=lambda: {(name,): len(held) for name, held in self._held.items()},
         )
 
-    def _held_of(self, scheduler: str, /) -> HeldBinds | None:
-        if not self._holds:
-            return None
-        held = self._held.get(scheduler)
-        if held is None:
-            listener = HoldingListener(
-                partial(self._published, scheduler), partial(self._wake, scheduler), self._attempt_ended
-            )
-            held = HeldBinds(self.watch.index, self._steps, self._clock, listener)
-            self._held[scheduler] = held
-        return held
+    def _hold(self) -> None:
+        """Hold the calls of each scheduler that has groups, if this process does."""
+        for scheduler in self.watch.schedulers if self._holds else ():
+            if scheduler not in self._held:
+                listener = HoldingListener(
+                    partial(self._published, scheduler), partial(self._wake, scheduler), self._attempt_ended
+                )
+                self._held[scheduler] = HeldBinds(self.watch.index, self._steps, self._clock, listener)
+                self._published(scheduler)  # in place of what another one has published
 
     def _let_go(self) -> None:
         self._holds = False

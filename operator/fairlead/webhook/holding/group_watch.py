@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 500
 """Pods that are looked at before calls are answered again."""
+_GATHER_S: Final = 0.1
+"""Time to gather namespaces that change together."""
 
 
 class GroupWatch(PodWatcher):
@@ -34,11 +36,14 @@ class GroupWatch(PodWatcher):
         self._mirror, self._now, self._on_placed = mirror, now, on_placed
         self._policies: PolicySet = policy_set(())
         self._placed = PlacedGroups(())
+        self._changed = set[str]()
+        """Namespaces whose pods are to be looked at."""
+        self._looking: asyncio.Future[None] | None = None
 
     @property
-    def is_needed(self) -> bool:
-        """Return whether a policy that serves has groups."""
-        return bool(self._placed)
+    def schedulers(self) -> Iterable[str]:
+        """Return the schedulers that have groups."""
+        return self._placed.schedulers
 
     async def use(self, policies: Sequence[CompiledPolicy]) -> None:
         """Take the groups of these policies from now on; return once each pod was looked at."""
@@ -48,22 +53,37 @@ class GroupWatch(PodWatcher):
         if self._placed and self not in watchers:
             watchers.append(self)
         if self._placed.meaning != before.meaning:
-            await self._look_at_all()
+            await self._look_at_all(lambda _: True)
         if not self._placed and self in watchers:
             watchers.remove(self)
 
-    async def _look_at_all(self) -> None:
+    async def _look_at_all(self, is_meant: Callable[[str], bool]) -> None:
+        """Look at the pods of these namespaces, in pieces."""
         placed, unplaced = self._mirror.placed_sink.objects, self._mirror.unplaced_sink.objects
         for number, key in enumerate([*placed], 1):
-            if (entry := placed.get(key)) is not None:
+            if is_meant(key[0]) and (entry := placed.get(key)) is not None:
                 self.put_placed(key, entry)
             if not number % _AT_ONCE:
                 await asyncio.sleep(0)
-        for number, at in enumerate([*unplaced], 1):
-            if (pod := unplaced.get(at)) is not None:
-                self._put(pod, self.membership(pod))
+        for number, key in enumerate([*unplaced], 1):
+            if is_meant(key[0]) and (pod := unplaced.get(key)) is not None:
+                self._put(pod)
             if not number % _AT_ONCE:
                 await asyncio.sleep(0)
+
+    def namespace_changed(self, name: str) -> None:
+        """Hear of a namespace: its labels may decide which policies apply to its pods."""
+        if not self._placed.reads_namespaces:
+            return
+        self._changed.add(name)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look_at_changed())
+
+    async def _look_at_changed(self) -> None:
+        while self._changed:
+            await asyncio.sleep(_GATHER_S)
+            changed, self._changed = self._changed, set()
+            await self._look_at_all(changed.__contains__)
 
     def membership(self, pod: Any) -> Membership | None:
         """Return the membership of an unplaced pod that may be placed; None also if it cannot be decided."""
@@ -90,13 +110,9 @@ class GroupWatch(PodWatcher):
         if pod.metadata.deletionTimestamp is not None:
             self.remove_unplaced(pod)
             return
-        membership = self.membership(pod)
-        self._put(pod, membership)
+        membership = self._put(pod)
         held = self.held.get(str(pod.spec.schedulerName))
-        if held is None:
-            return
-        held.regrouped(uid, membership)
-        if membership is None:
+        if held is None or membership is None:
             return
         held.pod_changed(uid, str(pod.metadata.resourceVersion))
         message = _unschedulable(pod)
@@ -130,10 +146,14 @@ class GroupWatch(PodWatcher):
         for held in self.held.values():
             held.room_came()
 
-    def _put(self, pod: Any, membership: Membership | None) -> None:
+    def _put(self, pod: Any) -> Membership | None:
+        """Index an unplaced pod, and return its membership."""
+        uid, membership = str(pod.metadata.uid), self.membership(pod)
         created = int(pod.metadata.creationTimestamp or 0) // SECOND_NS
-        priority = int(pod.spec.priority or 0)
-        self._tell(self.index.put_known(str(pod.metadata.uid), membership, priority, created))
+        self._tell(self.index.put_known(uid, membership, int(pod.spec.priority or 0), created))
+        if (held := self.held.get(str(pod.spec.schedulerName))) is not None:
+            held.regrouped(uid, membership)
+        return membership
 
     def _tell(self, changes: Iterable[GroupChange]) -> None:
         for one in changes:

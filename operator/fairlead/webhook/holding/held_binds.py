@@ -80,6 +80,7 @@ class HeldBinds:
         self._calls: dict[int, _Call] = {}
         self._last_id = 0
         self._revision = self._holder.revision
+        self._turns: tuple[int, Turns] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._looks: asyncio.TimerHandle | None = None
         self._posting = asyncio.Semaphore(POSTED_AT_ONCE)
@@ -88,8 +89,10 @@ class HeldBinds:
         return len(self._calls)
 
     def turns(self, now_s: float) -> Turns:
-        """Return what is to be published, at a unix time."""
-        return self._holder.turns(self._clock(), now_s)
+        """Return what is to be published, at a unix time; it is the same object until that changes."""
+        if self._turns is None or self._turns[0] != self._holder.revision:
+            self._turns = self._holder.revision, self._holder.turns(self._clock(), now_s)
+        return self._turns[1]
 
     async def bind(self, call: PodBind, membership: Membership, address: str, budget: Budget) -> BindResult:
         """Hold the call of a member until it is released or refused, and return what came of it."""
