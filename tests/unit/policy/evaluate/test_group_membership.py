@@ -1,5 +1,6 @@
 """Groups of pods: which one an unplaced pod is in, which ones a placed pod was in, and what cannot be told."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -276,6 +277,48 @@ def test_a_namespace_that_is_not_known_starts_nothing(namespace: Any, want: tupl
     assert groups.of(placed({"job": "a"}, FOUR), namespace) == want
     assert groups.reads_namespaces
     assert not PlacedGroups([gangs()]).reads_namespaces
+
+
+EXISTS = {"podSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
+READING: dict[str, list[CompiledPolicy]] = {
+    "labels and annotations": [gangs(entry(), BY_ROLE)],
+    "all labels": [gangs(entry(group="pod.metadata.labels.map(key, key).sort().join(',')", size="4"))],
+    "a selector": [
+        gangs(match={"podSelector": {"matchLabels": {"role": "r"}}}),
+        gangs(BY_ROLE, name="q", match=EXISTS),
+    ],
+    "a namespace": [gangs(match={"namespaceSelector": {"matchLabels": {"team": "a"}}})],
+    "owners": [gangs(entry(group="pod.metadata.ownerReferences.map(owner, owner.uid).join('')", size="4"))],
+    "names": [gangs(entry(group="pod.metadata.name + pod.metadata.uid", size="4"))],
+    "the namespace": [gangs(entry(group="pod.metadata.namespace + 'x'", size="4"), match={"namespaces": ["ml", "b"]})],
+}
+
+
+@pytest.mark.parametrize("policies", READING.values(), ids=READING)
+def test_pods_that_are_told_apart_have_groups_of_their_own(policies: list[CompiledPolicy]) -> None:
+    """What is known of one pod is used for others: it must be what a fresh look at each of them says."""
+    spaces = [ns("ml", {"team": "a"}), ns("ml", {"team": "b"}), None]
+    options: dict[str, list[Any]] = {
+        "name": ["x", "y"],
+        "namespace": ["ml", "b"],
+        "labels": [{}, {"job": "a"}, {"job": "a", "role": "r"}, {"role": "r", "tier": "t"}, {"role": "", "tier": "t"}],
+        "annotations": [{}, {"size": "4"}, {"size": "x"}],
+        "ownerReferences": [[], [{"kind": "Job", "name": "j", "uid": "u-1"}], [{"kind": "Job", "uid": "u-2"}]],
+    }
+    groups = PlacedGroups(policies)
+    for values in product(*options.values()):
+        metadata = dict(zip(options, values, strict=True))
+        seen = placed_pod({"metadata": metadata | {"uid": f"u-{metadata['name']}"}, "spec": {"nodeName": "n"}})
+        for namespace in spaces:
+            assert groups.of(seen, namespace) == PlacedGroups(policies).of(seen, namespace)
+
+
+def test_pods_that_are_alike_share_their_groups_and_what_is_known_is_bounded() -> None:
+    groups = PlacedGroups([gangs()])
+    assert groups.of(placed({"job": "a", "other": "1"}, FOUR), None) is groups.of(placed({"job": "a"}, FOUR), None)
+    for number in range(10_000):
+        groups.of(placed({"job": f"{number}"}, FOUR), None)
+    assert len(groups._known) < 8_193
 
 
 def test_there_are_none_without_gangs() -> None:
