@@ -690,7 +690,7 @@ def test_a_group_that_cannot_be_placed_is_not_preferred(why: str) -> None:
             scene = Scene(a=2, b=2, c=2).fail("b0")
             scene.call("a0").call("c0").find_no_node("b1", PLACING)
         case "started":
-            scene.index.put_placed("b7", group("b"))
+            scene.index.put_placed(("ns", "b7"), (group("b"),))
         case "gone":
             scene.delete("b0", "b1")
     assert give_back(scene).preferred == "c"
@@ -788,7 +788,7 @@ def test_a_group_that_gets_complete_wakes_nothing_if_that_would_not_help(why: st
     if why == "rest":
         scene.fail("a0")
     else:
-        scene.index.put_placed("a7", group("a"))
+        scene.index.put_placed(("ns", "a7"), (group("a"),))
     scene.wakes.clear()
     assert scene.delete("a1").know("a1").wakes == []
 

@@ -234,9 +234,9 @@ class Bystander:
             self.forget_attempts(group)
             self.hear(self.holder.started(self.now, group))
         elif self.index.is_placed(group):
-            self.changed(self.index.remove(f"placed-{group.value}"))
+            self.changed(self.index.remove_placed(("ns", group.value)))
         else:
-            self.changed(self.index.put_placed(f"placed-{group.value}", group))
+            self.changed(self.index.put_placed(("ns", group.value), (group,)))
 
     def find_no_node(self, first: int, second: int) -> None:
         uid = UIDS[first % len(UIDS)]

@@ -37,7 +37,7 @@ def test_the_last_known_member_completes_a_group_once() -> None:
 def test_what_is_put_again_is_no_change() -> None:
     index = GroupIndex()
     for _ in range(2):
-        changes = index.put_known("0", member(A, 1), 3, 4), index.put_placed("1", A)
+        changes = index.put_known("0", member(A, 1), 3, 4), index.put_placed(("ns", "1"), (A,))
     assert changes == ((), ())
 
 
@@ -64,39 +64,57 @@ def test_a_pod_that_changes_its_group_changes_both() -> None:
     assert (state(index, A), state(index, B), index.group_of("0")) == ((0, 0, False, False), (1, 1, True, False), B)
 
 
-def test_a_member_that_is_placed_is_known_no_more() -> None:
+def test_a_placed_pod_and_an_unplaced_one_are_told_apart() -> None:
     index = GroupIndex()
     index.put_known("0", member(A, 1))
-    assert index.put_placed("0", A) == (GroupChange(A), GroupChange(A, placed=True))
-    assert (state(index, A), index.group_of("0"), index.placed_pod(A)) == ((0, 0, False, True), None, "0")
+    assert index.put_placed(("ns", "p"), (A,)) == (GroupChange(A, placed=True),)
+    assert (state(index, A), index.group_of("0"), index.placed_pod(A)) == ((1, 1, True, True), A, ("ns", "p"))
+    assert index.remove("0") == (GroupChange(A),)
+    assert (state(index, A), index.group_of("0")) == ((0, 0, False, True), None)
 
 
 def test_a_group_has_started_until_its_last_placed_pod_is_gone() -> None:
     index = GroupIndex()
-    for uid in ("0", "1", "2"):
-        index.put_placed(uid, A)
-    for uid in ("0", "2", "1"):
+    pods = [("ns", name) for name in "012"]
+    for key in pods:
+        index.put_placed(key, (A,))
+    for key in (pods[0], pods[2], pods[1]):
         assert index.is_placed(A)
         assert index.placed_pod(A) is not None
-        assert index.remove(uid) == (GroupChange(A),)
+        assert index.remove_placed(key) == (GroupChange(A),)
     assert (index.is_placed(A), index.placed_pod(A)) == (False, None)
 
 
 def test_another_placed_pod_is_named_when_one_is_gone() -> None:
     index = GroupIndex()
-    for uid in ("0", "1"):
-        index.put_placed(uid, A)
-    index.remove("1")
-    assert index.placed_pod(A) == "0"
+    for name in "01":
+        index.put_placed(("ns", name), (A,))
+    index.remove_placed(("ns", "1"))
+    assert index.placed_pod(A) == ("ns", "0")
 
 
-@pytest.mark.parametrize("placed", [True, False])
-def test_a_pod_that_is_in_no_group_is_not_kept(placed: bool) -> None:
+def test_a_placed_pod_may_be_in_a_group_of_each_scheduler() -> None:
     index = GroupIndex()
-    assert (index.put_placed("0", None) if placed else index.put_known("0", None)) == ()
+    other = Group("other", A.namespace, "x")
+    assert index.put_placed(("ns", "0"), (A, other)) == (GroupChange(A, placed=True), GroupChange(other, placed=True))
+    assert index.put_placed(("ns", "0"), (A, other)) == ()
+    assert (index.is_placed(A), index.is_placed(other)) == (True, True)
+    assert index.put_placed(("ns", "0"), (other,)) == (
+        GroupChange(A),
+        GroupChange(other),
+        GroupChange(other, placed=True),
+    )
+    assert (index.is_placed(A), index.is_placed(other)) == (False, True)
+
+
+def test_a_pod_that_is_in_no_group_is_not_kept() -> None:
+    index = GroupIndex()
+    assert (index.put_placed(("ns", "0"), ()), index.put_known("0", None)) == ((), ())
     index.put_known("0", member(A, 1))
-    assert (index.put_placed("0", None) if placed else index.put_known("0", None)) == (GroupChange(A),)
+    index.put_placed(("ns", "0"), (A,))
+    assert (index.put_placed(("ns", "0"), ()), index.put_known("0", None)) == ((GroupChange(A),), (GroupChange(A),))
     assert [*index.groups()] == []
+    assert index.placed_pod(A) is None
 
 
 @pytest.mark.parametrize(
@@ -148,36 +166,40 @@ STEPS: Final = st.lists(
 def test_whatever_is_heard_each_answer_is_that_of_a_count(steps: list[tuple[str, str, Group | None, int]]) -> None:
     index = GroupIndex()
     known: dict[str, tuple[Group, int]] = {}
-    placed: dict[str, Group] = {}
+    placed: dict[tuple[str, str], Group] = {}
     for step, uid, group, size in steps:
-        known.pop(uid, None), placed.pop(uid, None)
+        key = "ns", uid
         before = {one: index.is_complete(one) for one in (A, B)}
-        if group is None:
-            changes = index.put_placed(uid, None) if step == "placed" else index.remove(uid)
-        elif step == "known":
+        if step == "placed":
+            placed.pop(key, None)
+            if group is not None:
+                placed[key] = group
+            changes = index.put_placed(key, () if group is None else (group,))
+        elif group is not None:
             known[uid] = group, size
             changes = index.put_known(uid, member(group, size), size, len(known))
         else:
-            placed[uid] = group
-            changes = index.put_placed(uid, group)
+            known.pop(uid, None), placed.pop(key, None)
+            changes = (*index.remove(uid), *index.remove_placed(key))
         for one in (A, B):
             sizes = [size for of, size in known.values() if of == one]
             expected = len(sizes), max(sizes, default=0), len(sizes) >= max(sizes, default=1), one in placed.values()
             assert state(index, one) == expected
-            assert (index.placed_pod(one) in [uid for uid, of in placed.items() if of == one]) == index.is_placed(one)
+            assert (index.placed_pod(one) in [at for at, of in placed.items() if of == one]) == index.is_placed(one)
             assert any(change.completed for change in changes if change.group == one) == (
                 index.is_complete(one) and not before[one]
             )
     for uid in "012345":
         index.remove(uid)
+        index.remove_placed(("ns", uid))
     assert [vars(index)[name] for name in vars(index)] == [{}] * 4, "nothing is kept"
 
 
 def test_pods_of_a_group_share_it() -> None:
     index = GroupIndex()
-    for uid in ("0", "1", "2"):
-        index.put_placed(uid, Group("sched", "ns", "a"))
-    assert len({id(one) for one in index._placed_uids.values()}) == 1
+    for name in "012":
+        index.put_placed(("ns", name), (Group("sched", "ns", "a"),))
+    assert len({id(one) for one in index._of_placed.values()}) == 1
 
 
 def test_the_hash_is_of_namespace_and_value() -> None:

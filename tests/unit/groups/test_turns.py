@@ -110,7 +110,7 @@ def test_a_group_waits_for_its_members_before_all_else() -> None:
 
 def test_a_group_that_has_started_is_not_rejected() -> None:
     index = GroupIndex()
-    index.put_placed("7", A)
+    index.put_placed(("ns", "7"), (A,))
     turns = Turns(turn(OTHER), rest())
     assert rejection("0", Membership(A, 2, 30, "policy", "gang"), index, turns, NOW) is None
 
