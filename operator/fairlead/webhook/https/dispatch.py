@@ -27,6 +27,8 @@ from fairlead.webhook.https.wall_clock import TimeOfDay
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
+BEFORE_BIND_TIMEOUT_S: Final = 1.0
+"""How long before the scheduler's timeout a bind is answered that is held for others of a group."""
 _UNAVAILABLE: Final = 503
 _PODS: Final[Mapping[CircuitScope, str]] = {
     "class": "pods of its class in its namespace",
@@ -148,6 +150,9 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
+        if (timeout_s := call.caller.bind_timeout_s) is not None:
+            hold_ns = int((timeout_s - BEFORE_BIND_TIMEOUT_S) * SECOND_NS)
+            when = when._replace(hold_deadline_ns=max(when.deadline_ns, call.received_ns + hold_ns))
         reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
