@@ -75,8 +75,8 @@ class Wiring:
     def entries(self) -> tuple[ExtenderEntry, ...]:
         """Extenders in the order in which the scheduler calls them."""
         # The first one always exists, and does not prioritize: so every node has a score of zero, and kube-scheduler
-        # chooses at random between equals. It is ignorable unless a policy says otherwise. Only one may bind, and that is
-        # one of its own where binds are held: an entry has one timeout for all its verbs.
+        # chooses at random between equals. It is ignorable unless a policy says otherwise. Only one may bind: the
+        # first one, or one of its own where binds are held, because an entry has one timeout for all its verbs.
         apart = self.binds and self.hold_s > 0
         gate = ExtenderEntry(filters=True, binds=self.binds and not apart, ignorable=not (self.fails or self.binds))
         ignore = ExtenderEntry(path="/ignore", filters=True, ignorable=True)
