@@ -131,6 +131,7 @@ def test_a_bind_that_is_held_has_a_deadline_of_its_own(case: str, ago_s: float) 
     received = one.time - int(ago_s * SECOND)
     assert when.deadline_ns == received + int(decided_s * SECOND)
     assert when.hold_deadline_ns == (None if held_s is None else received + int(held_s * SECOND))
+    assert when.held_until_ns == received + int((held_s or decided_s) * SECOND)
 
 
 def test_callers_are_allowed_by_verb() -> None:
