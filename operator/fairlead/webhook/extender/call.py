@@ -45,7 +45,7 @@ class CallClock(NamedTuple):
 
     @property
     def held_until_ns(self) -> int:
-        """Return the deadline of a bind that is held, which is the ordinary one where the caller does not wait longer."""
+        """Return the deadline of a bind that is held: the ordinary one where the caller does not wait longer."""
         return self.deadline_ns if self.hold_deadline_ns is None else self.hold_deadline_ns
 
 
