@@ -98,9 +98,7 @@ def test_a_stretch_evaluates_one_constant_that_costs_and_no_more(text: str, monk
     assert sum(begun) <= 200
 
 
-@pytest.mark.parametrize(
-    "name", ["constants that cost", "constants that are sorted", "lists that double", "texts that double"]
-)
+@pytest.mark.parametrize("name", ["constants that cost", "lists that double"])
 def test_a_gang_is_looked_at_in_short_stretches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is the same for all pods is evaluated as it is compiled."""
     begun, begin = [0], Meter.begin
@@ -111,7 +109,7 @@ def test_a_gang_is_looked_at_in_short_stretches(name: str, monkeypatch: pytest.M
 
     text = hostile.EXPRESSIONS[name]
     gang = {"name": "g", "group": f"({text}) ? 'a' : 'b'", "size": f"({text}) ? 4 : 5"}
-    whole = hostile.policy({"binding": {"gang": [gang, gang | {"name": "h"}]}})
+    whole = hostile.policy({"binding": {"gang": [gang]}})
     _, longest = stretches(whole)
     assert longest <= CALLS
     monkeypatch.setattr(Meter, "begin", counted)
