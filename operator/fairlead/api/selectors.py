@@ -59,6 +59,11 @@ class LabelSelector(Params):
     def __hash__(self) -> int:
         return hash((frozenset(self.match_labels.items()), self.match_expressions))
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """Keys of the labels that it looks at."""
+        return frozenset((*self.match_labels, *(each.key for each in self.match_expressions)))
+
     def wanted_values(self) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield the labels that must have one of some values, with the values."""
         for key, value in self.match_labels.items():

@@ -1,5 +1,6 @@
 """Group of pods that start together or not at all, and a pod's membership in one."""
 
+import hashlib
 from typing import Final
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ SIZE_MAX: Final = 500
 """Most members that a group may wait for."""
 
 
-class Group(Struct, frozen=True):
+class Group(Struct, frozen=True, gc=False):
     """Group of pods of one scheduler and one namespace that have one value."""
 
     scheduler: str
@@ -37,3 +38,8 @@ class UndecidedGroup(Struct, frozen=True):
     policy: str
     gang: str
     why: str
+
+
+def group_hash(group: Group) -> str:
+    """Return the hash of a group's namespace and value, by which objects name it."""
+    return hashlib.sha256(f"{group.namespace}/{group.value}".encode()).hexdigest()[:32]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from fairlead import replica_state
@@ -28,7 +28,7 @@ from fairlead.process.replica_certificates import CertificateFiles, CertificateR
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
-from fairlead.process.tasks import LeaderTasks, do_nothing, every, listen, told_to_stop
+from fairlead.process.tasks import LeaderCandidate, LeaderTasks, do_nothing, every, listen, told_to_stop
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps
@@ -51,23 +51,6 @@ SWITCH_S: Final = 0.0005
 """Switch interval of threads: reconciling must not delay serving."""
 _REMEMBER_S: Final = 10.0
 _ASIDE_S: Final = 1.0
-
-
-class LeaderCandidate(Protocol):
-    """Candidate in the leader election, which runs the controller while it leads."""
-
-    def start(self) -> None:
-        """Become a candidate."""
-
-    def stop(self, within_s: float) -> None:
-        """Stop leading and release the Lease. Waits."""
-
-    @property
-    def is_leader(self) -> bool:
-        """True if it leads now."""
-
-    def summary(self) -> str:
-        """Return one line for /readyz: who leads, and what keeps this replica from leading."""
 
 
 Lead = Callable[["OperatorReplica"], LeaderCandidate]
@@ -203,6 +186,9 @@ class OperatorReplica:
             await tasks.stop()  # while it leads: it writes what it still has to
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
 
+        self.core.groups.pass_on(
+            lambda: candidate.other_leader, self.operator_context, f"{self.settings.service}.{self.settings.namespace}.svc"
+        )
         self.replica.parts.leader = candidate.summary
         self.replica.others += [Runnable(start, stop=stop), Runnable(tasks.run)]
 

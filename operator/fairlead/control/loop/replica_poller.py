@@ -37,6 +37,11 @@ class ReplicaPoller:
         """Poll soon."""
         self._requested.set()
 
+    def wake_pods(self) -> None:
+        """Wake rejected pods with the next poll, which is soon: something has happened that no poll tells."""
+        self.waker.request()
+        self.request()
+
     async def poll(self) -> None:
         """Poll once; workers begin after the first time, because a leader knows too little to write statuses before."""
         self._requested.clear()

@@ -6,7 +6,7 @@ from typing import Final
 from fairlead.api.errors import FieldPath
 from fairlead.api.gangs import Gang
 from fairlead.cel.check import INT, STRING
-from fairlead.cel.engine.environment import GROUP, GROUP_SIZE
+from fairlead.cel.engine.environment import GROUP_SIZE, GROUP_VALUE
 from fairlead.cel.values.schema import POD
 from fairlead.cel.values.structs import empty
 from fairlead.cooperative import Steps
@@ -28,7 +28,7 @@ def gang_rules(entries: Sequence[Gang], expressions: ExpressionCompiler) -> Step
     made = list[GangRule]()
     for at, entry in enumerate(entries):
         path: FieldPath = ("spec", "binding", "gang", at)
-        group = yield from expressions.compile((*path, "group"), entry.group, GROUP, STRING)
+        group = yield from expressions.compile((*path, "group"), entry.group, GROUP_VALUE, STRING)
         size = yield from expressions.compile((*path, "size"), entry.size, GROUP_SIZE, INT)
         faults = list[Fault]()
         if group is not None:
@@ -50,7 +50,7 @@ def _group_faults(path: FieldPath, group: CompiledExpression) -> Iterator[Fault]
         yield in_field(path, fault, f"of the pod's metadata it may read {_MAY_READ}")
     match _constant(group):
         case RuleError() as error:
-            yield in_field(path, f"cannot be decided for any pod: {error.detail}", "give a string, or ''")
+            yield in_field(path, f"always raises an error: {error.detail}", "give a string, or ''")
         case "":
             yield in_field(path, "is blank for every pod, so none is in a group", "read a label, or remove the entry")
         case str(value) if len(value) > VALUE_MAX:
@@ -63,7 +63,7 @@ def _size_faults(path: FieldPath, size: CompiledExpression) -> Iterator[Fault]:
     hint = f"give a number from 1 to {SIZE_MAX}"
     match _constant(size):
         case RuleError() as error:
-            yield in_field(path, f"cannot be decided for any pod: {error.detail}", hint)
+            yield in_field(path, f"always raises an error: {error.detail}", hint)
         case int(value) if not 1 <= value <= SIZE_MAX:
             yield in_field(path, f"is {value}, but a group has 1 to {SIZE_MAX} members", hint)
 

@@ -119,10 +119,9 @@ class GangRule:
         return all(map(is_kept_of_placed, self.size.paths))
 
     @property
-    def pod_annotations(self) -> frozenset[str]:
-        """Return the annotations that it reads of placed pods."""
-        read = self.group.paths | (self.size.paths if self.knows_size_of_placed else frozenset())
-        return frozenset(path[3] for path in read if path[1:3] == ANNOTATIONS)
+    def paths_of_placed(self) -> frozenset[Path]:
+        """Return what it reads of placed pods."""
+        return self.group.paths | (self.size.paths if self.knows_size_of_placed else frozenset())
 
 
 _KEPT: Final = frozenset({("metadata", name) for name in ("name", "namespace", "uid", "labels", "ownerReferences")})
@@ -240,7 +239,8 @@ class CompiledPolicy:
         expressions += [rule.expression for rule in self.annotations]
         paths = (path for expression in expressions if expression is not None for path in expression.paths)
         found = frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
-        found = found.union(*(rule.pod_annotations for rule in self.gangs))
+        of_groups = (path for rule in self.gangs for path in rule.paths_of_placed)
+        found |= frozenset(path[3] for path in of_groups if path[1:3] == ANNOTATIONS)
         return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))
 
 

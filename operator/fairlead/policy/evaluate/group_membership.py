@@ -4,9 +4,10 @@ Of a pod's entries, in the order of the policies, the first one counts that give
 decided there ends the search, too: the group must not come from one entry today and from another tomorrow.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from fairlead.cel.values.structs import empty
 from fairlead.groups.group import SIZE_MAX, VALUE_MAX, Group, Membership, UndecidedGroup
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import error_verdict
@@ -17,6 +18,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.reads import ANNOTATIONS, LABELS
 
 UNDECIDED: Final = "the group of the pod cannot be decided"
 """Text for users; it never varies."""
@@ -94,6 +96,10 @@ def membership_of(
     return None
 
 
+_GangsOfPolicy = tuple[CompiledPolicy, Sequence[tuple[GangRule, bool]]]
+"""A policy and its gangs, each with whether the size of a placed pod is known."""
+
+
 class PlacedGroups:
     """Groups of placed pods, by the policies of one set.
 
@@ -102,14 +108,15 @@ class PlacedGroups:
     """
 
     def __init__(self, policies: Iterable[CompiledPolicy]) -> None:
-        by_scheduler = dict[str, list[tuple[CompiledPolicy, list[tuple[GangRule, bool]]]]]()
+        """Take those that are enforced and have gangs."""
         with_gangs = sorted((one for one in policies if one.enforced and one.gangs), key=lambda one: one.order)
+        by_scheduler = dict[str, list[_GangsOfPolicy]]()
         for one in with_gangs:
             rules = [(rule, rule.knows_size_of_placed) for rule in one.gangs]
             by_scheduler.setdefault(one.scheduler_name, []).append((one, rules))
-        self._by_scheduler: Final[Mapping[str, Sequence[tuple[CompiledPolicy, Sequence[tuple[GangRule, bool]]]]]] = (
-            by_scheduler
-        )
+        self._by_scheduler: Final[Mapping[str, Sequence[_GangsOfPolicy]]] = by_scheduler
+        self._key: Final = _key_of(with_gangs)
+        self._known: Final[dict[Hashable, tuple[Group, ...]]] = {}
         self.meaning: Final[Hashable] = tuple((one.order, one.uid, one.generation) for one in with_gangs)
         """Equal for sets by which all placed pods are in the same groups."""
         self.reads_namespaces: Final = any(one.match.namespace_selector is not None for one in with_gangs)
@@ -118,16 +125,61 @@ class PlacedGroups:
     def __bool__(self) -> bool:
         return bool(self._by_scheduler)
 
+    @property
+    def schedulers(self) -> Iterable[str]:
+        """Return the schedulers whose policies have groups."""
+        return self._by_scheduler.keys()
+
     def of(self, pod: PlacedPod, namespace: Any | None) -> tuple[Group, ...]:
-        """Return the groups of a placed pod, at most one of each scheduler; None is a namespace that is not known."""
-        if pod.spec.schedulingGroup:
+        """Return the groups of a placed pod, at most one of each scheduler; None is a namespace that is not known.
+
+        Pods that no policy can tell apart get the same tuple.
+        """
+        if pod.spec.schedulingGroup is not _NO_NATIVE_GROUP and pod.spec.schedulingGroup:
             return ()
+        key = self._key(pod.metadata, namespace if self.reads_namespaces else None)
+        if (known := self._known.get(key)) is not None:
+            return known
         view = PodView(pod, namespace)
         values = ((scheduler, _value_of_placed(view, asked)) for scheduler, asked in self._by_scheduler.items())
-        return tuple(Group(scheduler, view.namespace, value) for scheduler, value in values if value)
+        groups = tuple(Group(scheduler, view.namespace, value) for scheduler, value in values if value)
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+        self._known[key] = groups
+        return groups
 
 
-def _value_of_placed(pod: PodView, policies: Sequence[tuple[CompiledPolicy, Sequence[tuple[GangRule, bool]]]]) -> str:
+_NO_NATIVE_GROUP: Final = empty("PodSchedulingGroup")
+_KNOWN_MAX: Final = 8192
+
+
+def _key_of(policies: Iterable[CompiledPolicy]) -> Callable[[Any, Any], Hashable]:
+    """Return a function of the metadata of a placed pod, and its namespace, that gives a key of what is read of it."""
+    read = {path[1:] for one in policies for rule in one.gangs for path in rule.paths_of_placed}
+    selectors = [selector for one in policies if (selector := one.match.written.pod_selector) is not None]
+    read |= {(*LABELS, key) for selector in selectors for key in selector.keys}
+    whole = LABELS in read
+    labels = () if whole else tuple(sorted(path[2] for path in read if path[:2] == LABELS))
+    annotations = tuple(sorted(path[2] for path in read if path[:2] == ANNOTATIONS))
+    others = tuple(sorted({path[1] for path in read if path[1] not in ("labels", "annotations", "namespace")}))
+
+    def key(metadata: Any, namespace: Any) -> Hashable:
+        has_labels, has_annotations = metadata.labels, metadata.annotations
+        values = [metadata.namespace, namespace]
+        values += [has_labels.get(name) for name in labels]
+        values += [has_annotations.get(name) for name in annotations]
+        if whole:
+            values.append(frozenset(has_labels.items()))
+        for name in others:  # owners are a list, or a tuple that pods share
+            value = getattr(metadata, name)
+            values.append(value if isinstance(value, str) else tuple(value))
+        return tuple(values)
+
+    return key
+
+
+def _value_of_placed(pod: PodView, policies: Sequence[_GangsOfPolicy]) -> str:
+    """Return the value of the group that a placed pod is in; "" if it is in none, or that cannot be told."""
     for policy, rules in policies:
         try:
             selected = selects(policy.match, pod)

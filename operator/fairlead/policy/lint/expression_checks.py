@@ -183,11 +183,11 @@ class AbsentKeyChecks:
             if (None, False) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, expression, entry, "an error protects the victim")
 
-    def _in_gang(self, path: FieldPath, expression: CompiledExpression, refused: str) -> LintWarnings:
+    def _in_gang(self, path: FieldPath, expression: CompiledExpression, rejected: str) -> LintWarnings:
         for entry in self._entries(expression):
             found = yield from self._outcomes(expression, entry)
             if found and all(absent is None for absent, _ in found):
-                yield _warning(path, expression, entry, f"{refused} is then refused on every node")
+                yield _warning(path, expression, entry, f"{rejected} is then rejected on every node")
 
     def _entries(self, expression: CompiledExpression) -> list[MapEntry]:
         """Return the entries that the expression reads and that may be absent, at most `_ENTRIES_MAX`."""

@@ -15,7 +15,7 @@ def check_gang(path: FieldPath, gang: GangRule) -> LintWarnings:
     yield None
     if outside := sorted(value for value in sizes if not 1 <= value <= SIZE_MAX):
         listed = " and ".join(f"{value:g}" for value in outside)
-        message = f"a group has 1 to {SIZE_MAX} members, so with {listed} the pod is refused on every node"
+        message = f"a group has 1 to {SIZE_MAX} members, so with {listed} the pod is rejected on every node"
         yield LintWarning(LintCode.NEVER_PASSES, where, message, f"give a number from 1 to {SIZE_MAX}")
     elif sizes == {1}:
         message = "a pod whose group has one member waits for no other"

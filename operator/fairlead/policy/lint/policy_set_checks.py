@@ -71,7 +71,7 @@ def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterat
         shares = [one for one in share_collisions(other, policy) if one.at not in colliding] if alike else []
         if alike and policy.gangs and other.gangs and not has_lost_gangs and not _are_apart(policy, other):
             has_lost_gangs = True
-            said = f"may give the same pods a group, and comes first: {_why_first(other, policy)}"
+            said = f"may give the same pods a group before it: {_why_first(other, policy)}"
             name, hint = (
                 policy.gangs[0].name,
                 "keep their pods apart by namespaces or labels, or put the gangs together",

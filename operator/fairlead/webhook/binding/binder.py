@@ -4,7 +4,7 @@ Success is reported only after the API server has confirmed the Binding. A sched
 does not exist leaves the pod pending for ever; one that sees a failure tries again, and then learns the outcome.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
@@ -20,12 +20,33 @@ _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
 
 
+class MemberBinds(Protocol):
+    """Handler of the binds of members of groups."""
+
+    async def bind(
+        self, decision: BindDecision, poster: Poster, call: IncomingCall, when: CallClock, /
+    ) -> VerbReply | None:
+        """Answer the call of a member; None if its group has started, so that it is bound as any other pod."""
+
+
+class NoHolder:
+    """Handler of the binds of members in a process that holds none."""
+
+    async def bind(
+        self, decision: BindDecision, _poster: Poster, _call: IncomingCall, _when: CallClock, /
+    ) -> VerbReply:
+        """Refuse."""
+        return bind.refuse(decision.request.uid, "this process holds no groups")
+
+
 class Binder:
     """Handler of bind calls."""
 
     def __init__(self, api: BindingCalls, granter: Granter | None = None, hold: Hold = release_at_once) -> None:
         """`granter` binds pods that request devices; without one they are refused."""
         self._api, self._granter, self._hold = api, granter, hold
+        self.groups: MemberBinds = NoHolder()
+        """Handler of the binds of members of groups."""
 
     async def bind(self, call: IncomingCall, state: ServingState, when: CallClock) -> VerbReply:
         """Answer a bind call."""
@@ -39,18 +60,24 @@ class Binder:
             decided = bind.decide_bind(request, pod, state, caller, when)
         else:
             decided = await self._read_and_decide(request, state, caller, when)
-        if isinstance(decided, VerbReply):
-            reply = decided
-        elif decided.devices is None:
-            reply = await self._post(decided, poster, when)
-        elif self._granter is None:
-            reply = bind.refuse(request.uid, "this process grants no devices")
-        else:
-            reply = await self._granter.bind(decided, poster, when)
+        reply = decided if isinstance(decided, VerbReply) else await self._carry_out(decided, poster, call, when)
         node = (request.node,)
         grant = None if reply.considered is None else reply.considered.grant
         reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)
         return reply
+
+    async def _carry_out(
+        self, decision: BindDecision, poster: Poster, call: IncomingCall, when: CallClock
+    ) -> VerbReply:
+        if decision.membership is not None:
+            reply = await self.groups.bind(decision, poster, call, when)
+            if reply is not None:
+                return reply
+        if decision.devices is None:
+            return await self._post(decision, poster, when)
+        if self._granter is None:
+            return bind.refuse(decision.request.uid, "this process grants no devices")
+        return await self._granter.bind(decision, poster, when)
 
     async def _read_and_decide(
         self, request: BindArgs, state: ServingState, caller: Caller, when: CallClock

@@ -119,6 +119,8 @@ class IncomingCall:
     is_abandoned: Callable[[], bool] = lambda: False
     """Returns whether the caller has closed the connection, and so takes the call for failed."""
     address: str = ""
+    is_passed_on: bool = False
+    """Whether another replica has passed it on, so that it is not passed on again."""
     """Address that the connection comes from."""
 
 

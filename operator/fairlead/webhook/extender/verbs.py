@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from fairlead.groups.group import UndecidedGroup
 from fairlead.pki.identities import NO_POD
+from fairlead.policy.compile.model import FILTER_PREFIX
 from fairlead.policy.evaluate.deadline import TooSlowError, too_slow
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
+from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -38,6 +41,9 @@ from fairlead.webhook.extender.state import ServingState
 
 BAD_REQUEST: Final = 400
 UNAVAILABLE: Final = 503
+EVICTS_NOBODY: Final = "a group evicts no pods to start"
+HELD: Final[RuleRef] = "", "held"
+"""Pseudo-rule that spares members of groups which wait for the others: they are placed for the scheduler alone."""
 SAMPLE: Final = 100
 """The scheduler never samples fewer nodes than this."""
 A = TypeVar("A", FilterArgs, PreemptArgs)
@@ -76,6 +82,8 @@ class MatchedPod:
     matched: Sequence[Matched]
     rejected_by: tuple[RuleRef, str] | None = None
     """The rule that rejects the pod on every node, and its reason; None if none does."""
+    is_of_group: bool = False
+    """Whether the pod is a member of a group, or it cannot be decided of which."""
 
 
 def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
@@ -145,12 +153,29 @@ def match(call: VerbCall, pod: Any) -> MatchedPod:
     if not matched:
         return MatchedPod(view, ())
     call.state.read_requests(view)
-    if switched is None:
+    if switched is not None:
+        slow = [each.policy.name for each in matched if each.switched]
+        matched = [each for each in matched if not each.switched]
+        if slow and call.outcome.entry == "Fail":
+            return MatchedPod(view, matched, ((slow[0], ""), too_slow(slow[0])))
+    return _with_group(call, view, matched) if any(each.policy.gangs for each in matched) else MatchedPod(view, matched)
+
+
+def _with_group(call: VerbCall, view: PodView, matched: Sequence[Matched]) -> MatchedPod:
+    """Return the pod with its group, which rejects it on every node while it may not be placed. Raises TooSlowError."""
+    when = call.when
+    found = membership_of(
+        view, matched, tally=call.evaluator.tally, clock=when.clock, deadline_ns=when.deadline_ns, spent=call.spent
+    )
+    if found is None:
         return MatchedPod(view, matched)
-    slow = [each.policy.name for each in matched if each.switched]
-    refuses = slow and call.outcome.entry == "Fail"
-    left = [each for each in matched if not each.switched]
-    return MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
+    rule = found.policy, f"{FILTER_PREFIX}{found.gang}"
+    if isinstance(found, UndecidedGroup):
+        return MatchedPod(view, matched, (rule, UNDECIDED), is_of_group=True)
+    why = None if call.outcome.simulated else call.state.groups.rejection(view.uid, found, when.now)
+    if call.outcome.verb == "preempt" and not call.state.groups.is_placed(found.group):
+        why = EVICTS_NOBODY
+    return MatchedPod(view, matched, None if why is None else (rule, why), is_of_group=True)
 
 
 def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
@@ -162,7 +187,8 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))
     if matched_pod.rejected_by is not None and candidates.names:
-        if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
+        # No change of rules or nodes removes the guard, and members of groups are woken by what holds them.
+        if matched_pod.rejected_by[0] != GUARD and not matched_pod.is_of_group:
             outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
         return _refused(matched_pod.pod, candidates, *matched_pod.rejected_by, outcome)
     names, when = candidates.names, call.when
@@ -272,6 +298,9 @@ def _surviving_candidates(
 
     for name, victims in proposed.items():
         uids = {pod.UID for pod in victims.Pods}
+        if any(map(call.state.groups.is_member, uids)):
+            rejected.setdefault(HELD, []).append(name)
+            continue
         for each in deciding:
             asking = each.policy.name
             why = dropped(

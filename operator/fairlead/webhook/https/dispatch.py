@@ -3,13 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter_ns
 from typing import Final
 
+import msgspec
+
 from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
+from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
@@ -21,12 +24,15 @@ from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rehearsals import Rehearsals
 from fairlead.webhook.extender.state import ServingState
+from fairlead.webhook.holding import passed_calls
 from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
+_BAD_REQUEST: Final = 400
+_FORBIDDEN: Final = 403
 _UNAVAILABLE: Final = 503
 _PODS: Final[Mapping[CircuitScope, str]] = {
     "class": "pods of its class in its namespace",
@@ -43,7 +49,13 @@ _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
     "/prioritize": ("prioritize", verbs.prioritize),
 }
 """Verbs that are answered from memory, without I/O."""
-PATHS: Final[Mapping[str, Verb]] = {**{path: verb for path, (verb, _) in _DECIDED.items()}, "/bind": "bind"}
+PASSED_ON: Final = passed_calls.PATH
+"""Path of bind calls that other replicas pass on, for the operator's own certificate only."""
+PATHS: Final[Mapping[str, Verb]] = {
+    **{path: verb for path, (verb, _) in _DECIDED.items()},
+    "/bind": "bind",
+    PASSED_ON: "bind",
+}
 
 
 @dataclass(eq=False)
@@ -118,11 +130,11 @@ class Dispatcher:
     def routes(self) -> Mapping[str, Handle]:
         """Return the handlers by path."""
         decided = {path: partial(self._decide, verb, answer) for path, (verb, answer) in _DECIDED.items()}
-        return {**decided, "/bind": self._bind}
+        return {**decided, "/bind": self._bind, PASSED_ON: self._bind_passed_on}
 
     def authorize(self, name: str, path: str) -> Caller | None:
         """Return the caller of a common name; None if it may not call that path."""
-        return self.caller(name, PATHS[path])
+        return None if path == PASSED_ON and name != OPERATOR else self.caller(name, PATHS[path])
 
     def _decide(self, verb: Verb, answer: Callable[..., VerbReply], call: IncomingCall) -> Reply:
         found = self._context_or_reply(call, verb)
@@ -157,6 +169,21 @@ class Dispatcher:
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
         return self._record(call, reply, state.policies)
+
+    async def _bind_passed_on(self, call: IncomingCall) -> Reply:
+        """Answer a call that another replica has passed on, as if its scheduler had sent it here."""
+        try:
+            passed = passed_calls.decode(call.body)
+        except msgspec.DecodeError as error:
+            return Reply(f"the call cannot be read: {error}".encode(), _BAD_REQUEST)
+        name = scheduler_identity(passed.scheduler)
+        caller = self.caller(name, "bind")
+        if caller is None:
+            return Reply(f"the scheduler {passed.scheduler!r} may not call".encode(), _FORBIDDEN)
+        body = bytes(passed.arguments)
+        return await self._bind(
+            replace(call, name=name, caller=caller, body=body, address=passed.address, is_passed_on=True)
+        )
 
     def _conflicting(self, conflict: Conflict, state: ServingState) -> None:
         reason = LintCode.CONFLICT.value

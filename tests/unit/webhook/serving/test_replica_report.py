@@ -126,6 +126,17 @@ def test_both_sides_of_a_conflict_over_devices_are_told() -> None:
     assert (said["p"].conflicts[0][0], said["q"].conflicts[0][0], said["p"].binds) == ("q", "p", True)
 
 
+def test_both_sides_of_a_conflict_over_groups_are_told() -> None:
+    entry = {"name": "g", "group": "pod.metadata.labels[?'job'].orValue('')", "size": "4"}
+    said = report(known(*(policy(name, binding={"gang": [entry]}) for name in ("p", "q")))).policies
+    assert said["p"].conflicts == ("q may give the same pods a group, and comes later: its gang counts for the others",)
+    assert said["q"].conflicts == (
+        "p may give the same pods a group, and comes first: this policy's gang counts for the others",
+    )
+    apart = [policy(name, match={"namespaces": [name]}, binding={"gang": [entry]}) for name in ("p", "q")]
+    assert {one.conflicts for one in report(known(*apart)).policies.values()} == {()}
+
+
 def test_what_counts_and_what_is_said_of_the_replica() -> None:
     given = known(
         policy(filters=FILTER),
