@@ -15,7 +15,7 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.webhook.extender import bind as placing
-from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender import preempt, verbs
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, VerbReply
@@ -104,7 +104,7 @@ class Asking:
         return verbs.prioritize(asked, self.serving, self.caller, when or at())
 
     def preempt(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
-        return verbs.preempt(asked, self.serving, self.caller, entry, when or at())
+        return preempt.preempt(asked, self.serving, self.caller, entry, when or at())
 
     def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | VerbReply:
         """Decide; the request itself if the mirror does not hold its pod."""
