@@ -91,6 +91,8 @@ class Outcome:
     """Group of which that pod is a member."""
     waits_for_group: bool = False
     """Whether it was left without a node because of its group."""
+    is_held: bool = False
+    """Whether the pod is a member of a group that has not started, whose bind waits for others and may be refused."""
     unknown: tuple[str, ...] = ()
     """Nodes that were rejected because the mirror does not hold them yet."""
     missed_sample: bool = False

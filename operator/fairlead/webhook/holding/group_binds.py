@@ -1,11 +1,12 @@
 """Binds of members: singly if their group has started, else held here, or by the replica that holds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
-from fairlead.groups.group import Group
+from fairlead.groups.group import Group, Membership
 from fairlead.mirror.pod_entry import Key
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, TimeLeft
@@ -48,16 +49,22 @@ class GroupBinds:
         self, decision: BindDecision, poster: Poster, call: IncomingCall, when: CallClock
     ) -> VerbReply | None:
         """Answer the call of a member; None if its group has started, so that it is bound as any other pod."""
-        membership = decision.membership
-        if membership is None:
+        if (membership := decision.membership) is None:
             return None
-        group, request = membership.group, decision.request
-        if self._watch.index.is_placed(group):
-            has_started = await self.has_started(group, lambda: _seconds(when.deadline_ns - when.clock()))
+        if self._watch.index.is_placed(membership.group):
+            has_started = await self.has_started(membership.group, lambda: _seconds(when.deadline_ns - when.clock()))
             if has_started is None:
-                return bind.refuse(request.uid, UNTOLD)
+                return bind.refuse(decision.request.uid, UNTOLD)
             if has_started:
                 return None
+        reply = await self._hold_or_pass_on(decision, membership, poster, call, when)
+        reply.outcome = replace(reply.outcome, is_held=True)
+        return reply
+
+    async def _hold_or_pass_on(
+        self, decision: BindDecision, membership: Membership, poster: Poster, call: IncomingCall, when: CallClock
+    ) -> VerbReply:
+        group, request = membership.group, decision.request
         ends = when.deadline_ns if when.hold_deadline_ns is None else when.hold_deadline_ns
         if (held := self._held_binds(group.scheduler)) is not None:
             pod = self._granter.pod_bind(decision, poster)

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,9 @@ PATH: Final = "/passed-on/bind"
 LOOK_S: Final = 0.1
 """Time between two looks whether callers have hung up, while calls are passed on."""
 _CONNECT_S: Final = 3.0
-"""Time for a connection and its handshake, of which there are many at once when a large group is placed."""
+"""Time for a connection and its handshake, and before that for its turn."""
+CONNECTS: Final = 8
+"""Connections that are made at once: with more, the port of the other side would close some of those that wait."""
 _OK: Final = 200
 NOWHERE: Final = "no replica holds groups at the moment"
 
@@ -66,6 +69,7 @@ class PassingOn:
         self._holder, self._context, self._host, self._on_passed = holder, context, host, on_passed
         self._passed: dict[_Passed, None] = {}
         self._looks: asyncio.TimerHandle | None = None
+        self._connecting = asyncio.Semaphore(CONNECTS)
 
     async def bind(self, uid: str, call: PassedCall, within_s: float, is_abandoned: IsAbandoned) -> VerbReply:
         """Return the reply of the replica that holds, or an error at once if there is none."""
@@ -98,18 +102,34 @@ class PassingOn:
         return bind.passed_back(uid, body)
 
     async def _ask(self, where: str, body: bytes, within_s: float) -> tuple[int, bytes]:
-        timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=_CONNECT_S)
-        connector = aiohttp.TCPConnector(ssl=await self._context(), force_close=True)
-        async with (
-            aiohttp.ClientSession(timeout=timeout, connector=connector) as session,
-            session.post(
-                f"https://{where}{PATH}",
-                data=body,
-                headers={"Content-Type": "application/json"},
-                server_hostname=self._host,
-            ) as answer,
-        ):
-            return answer.status, await answer.read()
+        async with asyncio.timeout(within_s):
+            context = await self._context()
+            async with asyncio.timeout(_CONNECT_S):
+                await self._connecting.acquire()
+            return await self._post(where, body, context)
+
+    async def _post(self, where: str, body: bytes, context: ssl.SSLContext) -> tuple[int, bytes]:
+        """Post a call, and return its answer; once it is connected, another one may be."""
+        with ExitStack() as connects:
+            connects.callback(self._connecting.release)
+
+            async def connected(*_: object) -> None:
+                connects.close()
+
+            tracing = aiohttp.TraceConfig()
+            tracing.on_connection_create_end.append(connected)
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
+            connector = aiohttp.TCPConnector(ssl=context, force_close=True)
+            async with (
+                aiohttp.ClientSession(timeout=timeout, connector=connector, trace_configs=[tracing]) as session,
+                session.post(
+                    f"https://{where}{PATH}",
+                    data=body,
+                    headers={"Content-Type": "application/json"},
+                    server_hostname=self._host,
+                ) as answer,
+            ):
+                return answer.status, await answer.read()
 
     def _look_soon(self) -> None:
         if self._looks is None:

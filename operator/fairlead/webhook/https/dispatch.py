@@ -218,7 +218,8 @@ class Dispatcher:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
         seconds = (ended - call.received_ns) / SECOND_NS
-        self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
+        # To wait for others is not slow, and to be refused for want of them is no error.
+        self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
             reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
         if outcome.candidates:

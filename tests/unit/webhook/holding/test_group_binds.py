@@ -106,10 +106,13 @@ class Scene:
         waiting = decode.pod(written(pod("a", on="", labels={"job": "red"}, schedulerName="fairlead")))
         self.asking = Asking([POLICY], [node("n1")], unplaced=[waiting])
 
+    is_held = False
+
     async def bind(self, *, is_passed_on: bool = False, hold_deadline_ns: int | None = None) -> str:
         call = IncomingCall("s", self.asking.caller, ARGS, 0, address="10.0.0.9", is_passed_on=is_passed_on)
         when = CallClock(NOW, lambda: 0, 4 * SECOND, hold_deadline_ns=hold_deadline_ns)
         reply = await self.binder.bind(call, self.asking.serving, when)
+        self.is_held = reply.outcome.is_held
         return str(go.decode("bind", reply.body)["Error"])
 
 
@@ -117,7 +120,7 @@ class Scene:
 async def test_a_member_of_a_group_that_has_not_started_is_held_here() -> None:
     scene = Scene()
     assert await scene.bind(hold_deadline_ns=34 * SECOND) == ""
-    assert scene.holding.calls == [("u-a", MEMBERSHIP, "10.0.0.9", 34 * SECOND)]
+    assert (scene.holding.calls, scene.is_held) == ([("u-a", MEMBERSHIP, "10.0.0.9", 34 * SECOND)], True)
     assert (scene.api.reads, scene.api.posted, scene.passing.calls) == ([], [], [])
     scene.holding.result = NotBound("1 of 2 members of the group found room (attempt 1)")
     assert await scene.bind() == "1 of 2 members of the group found room (attempt 1)"
@@ -153,7 +156,7 @@ async def test_a_member_of_a_group_that_has_started_is_bound_by_whoever_is_calle
     scene = Scene(placed=("b",), holds=holds)
     assert await scene.bind() == ""
     assert (scene.api.reads, len(scene.api.posted)) == (["b"], 1)
-    assert (scene.holding.calls, scene.passing.calls) == ([], [])
+    assert (scene.holding.calls, scene.passing.calls, scene.is_held) == ([], [], False)
 
 
 # what a read of the placed pod that the mirror shows says

@@ -99,7 +99,7 @@ async def test_the_call_arrives_with_scheduler_and_address_and_its_answer_comes_
         (call,) = one.holder.calls
         passed = msgspec.json.decode(call.body, type=PassedCall)
         assert (call.name, passed.scheduler, passed.address) == (OPERATOR, "fairlead", "fd00::9")
-        assert json.loads(passed.arguments) == ARGS
+        assert json.loads(bytes(passed.arguments)) == ARGS
         assert one.results == ["answered"]
 
 
