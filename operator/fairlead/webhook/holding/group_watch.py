@@ -95,12 +95,9 @@ class GroupWatch(PodWatcher):
 
     def namespace_changed(self, namespace: Any, before: Any | None) -> None:
         """Hear of a namespace: which policies apply to its pods, and what those say, may depend on it."""
-        if before is None or before.metadata.labels != namespace.metadata.labels:
-            has_placed = self._placed.reads_namespaces
-        else:
-            has_placed = False
+        is_other = before is None or before.metadata.labels != namespace.metadata.labels
         name = str(namespace.metadata.name)
-        self._changed[name] = self._changed.get(name, False) or has_placed
+        self._changed[name] = self._changed.get(name, False) or (is_other and self._placed.reads_namespaces)
         self._look_soon()
 
     def put_unplaced(self, pod: Any, before: Any | None) -> None:

@@ -13,7 +13,14 @@ import pytest
 
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, VerbReply
-from fairlead.webhook.holding.passed_calls import NOWHERE, PATH, NoCertificateError, PassedCall, PassingOn
+from fairlead.webhook.holding.passed_calls import (
+    CONNECTS,
+    NOWHERE,
+    PATH,
+    NoCertificateError,
+    PassedCall,
+    PassingOn,
+)
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from scripted.loop import in_loop
@@ -197,3 +204,15 @@ async def test_many_calls_are_passed_on_at_once(tmp_path: Path) -> None:
         replies = await asyncio.gather(*(one.bind() for _ in range(20)))
         assert {error(reply) for reply in replies} == {""}
         assert one.results == ["answered"] * 20
+
+
+@in_loop
+async def test_calls_that_fail_take_no_connection_from_others(tmp_path: Path) -> None:
+    async with scene(tmp_path) as one:
+        where = one.where
+        for one.where, one.name in (("127.0.0.1:1", OPERATOR), (where, ""), (where, "fairlead:scheduler:s")):
+            assert {one.passing._connecting.locked()} == {False}
+            replies = await asyncio.gather(*(one.bind() for _ in range(CONNECTS + 2)))
+            assert all(error(reply) for reply in replies)
+        one.where, one.name = where, OPERATOR
+        assert {error(reply) for reply in await asyncio.gather(*(one.bind() for _ in range(CONNECTS + 2)))} == {""}
