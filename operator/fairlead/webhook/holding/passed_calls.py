@@ -40,7 +40,7 @@ decode: Final = msgspec.json.Decoder(PassedCall).decode
 
 
 class NoCertificateError(Exception):
-    """There is no certificate of the operator with which calls can be passed on."""
+    """Lack of a certificate of the operator with which calls can be passed on."""
 
 
 @dataclass(slots=True, eq=False)

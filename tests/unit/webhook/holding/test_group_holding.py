@@ -245,7 +245,7 @@ async def test_filter_says_the_same_on_every_replica_once_it_is_published(cluste
         await asyncio.sleep(1)
         for one in (leader, other):
             assert (one.rejection("red", 2), one.rejection("blue", 2)) == (None, PLACING)
-        assert isinstance(await call, NotBound)  # nobody further came
+        assert isinstance(await call, NotBound)  # no other one came
         await asyncio.sleep(1)
         for one in (leader, other):
             assert one.rejection("red", 2) == RESTING
