@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.groups.group import Group, Membership
-from fairlead.groups.member_calls import AttemptEnded, WakeCause
+from fairlead.groups.member_calls import AttemptEnded, AttemptResult, WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.metrics import Counter, Metrics
+from fairlead.metrics import LONG_BUCKETS, Counter, Histogram, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.time_units import SECOND_NS
@@ -66,6 +66,12 @@ class GroupHolding(Capability, GroupView):
             "fairlead_group_attempts",
             "Attempts to place a group, by the scheduler and how each ended.",
             ("scheduler", "result"),
+        )
+        self._hold_seconds = Histogram(
+            "fairlead_group_hold_seconds",
+            "Time from the first call that was held for a group to the last answer, of groups that have started.",
+            ("scheduler",),
+            LONG_BUCKETS,
         )
 
     def pass_on(
@@ -137,7 +143,7 @@ class GroupHolding(Capability, GroupView):
 
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""
-        metrics.add(self._attempts, self._passed_on)
+        metrics.add(self._attempts, self._passed_on, self._hold_seconds)
         metrics.gauge(
             "fairlead_held_binds",
             "Bind calls of members that wait for the others of their group.",
@@ -191,6 +197,8 @@ class GroupHolding(Capability, GroupView):
 
     def _attempt_ended(self, ended: AttemptEnded) -> None:
         self._attempts.add(ended.group.scheduler, ended.result.value)
+        if ended.result is AttemptResult.STARTED:
+            self._hold_seconds.observe((self._clock() - ended.began) / SECOND_NS, ended.group.scheduler)
 
     def _read_started(self, group: Group) -> None:
         """Read whether a group has started. A read that is under way sees what the mirror hears meanwhile."""

@@ -356,6 +356,9 @@ async def test_what_is_counted(cluster: FakeCluster) -> None:
         assert one.metric("fairlead_group_attempts_total{") == [
             'fairlead_group_attempts_total{result="started",scheduler="fairlead"} 1.0'
         ]
+        assert one.metric("fairlead_group_hold_seconds_count") == [
+            'fairlead_group_hold_seconds_count{scheduler="fairlead"} 1.0'
+        ]
 
 
 @story
