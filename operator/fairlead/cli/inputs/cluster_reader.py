@@ -15,6 +15,7 @@ from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.grants.ledger import LABEL
+from fairlead.groups.turns import LABEL as TURNS
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef, Page, Resource
@@ -45,12 +46,14 @@ class LiveObjects:
     """Reason why the ledgers of devices may not be read."""
     unread_learned: str = ""
     """Reason why what rules have learned may not be read."""
+    unread_turns: str = ""
+    """Reason why the turns and rests of groups may not be read."""
     given_learned: Collection[tuple[str, str]] = ()
     """Policies and their rules of which files say what they have learned."""
 
 
 async def read_objects(client: Client, live: LiveObjects, scope: Key | None = None) -> None:
-    """Read nodes, pods, namespaces, ledgers and learned state.
+    """Read nodes, pods, namespaces, ledgers, learned state, and turns of groups.
 
     Of a scope, a namespace and the name of a pod or "", only the namespace is read, and if pods of all namespaces may
     not be listed, only what is in the scope.
@@ -109,6 +112,7 @@ async def _namespaces(client: Client, live: LiveObjects, scope: Key | None) -> N
 async def _documents(client: Client, live: LiveObjects) -> None:
     live.unread_ledgers = await _labelled(client, live.snapshot, LABEL)
     live.unread_learned = await _labelled(client, live.snapshot, LEARNED)
+    live.unread_turns = await _labelled(client, live.snapshot, TURNS)
 
 
 async def _labelled(client: Client, snapshot: Snapshot, label: str) -> str:
