@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from fairlead.cli.console import exits
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.console.options import add_cluster, add_policies
-from fairlead.cli.console.output import TABLE, add_output, clean, complain, output, serialize
+from fairlead.cli.console.output import TABLE, add_output, clean, complain, output, pluralize, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     option = PolicyOption("--policies", options.policies)
     access = cluster_access(options, [option])
     from fairlead.cli.inputs.snapshot_groups import groups_in, has_groups, published_turns
-    from fairlead.cli.reports.group_report import group_report
-    from fairlead.cli.reports.group_text import group_text
+    from fairlead.cli.reports.groups_report import groups_report
+    from fairlead.cli.reports.groups_text import groups_text
 
     cluster = asyncio.run(_read(access, option, (namespace, "") if namespace else None))
     policies = cluster.versions[0].policies
@@ -73,21 +73,23 @@ def run(options: argparse.Namespace) -> int:
             complain(_NAME, note)
     out = output()
     if options.output == TABLE:
-        lines = group_text(
-            overview, cluster.now, has_groups=has_groups(policies), with_members=bool(options.group)
-        )
+        lines = groups_text(overview, cluster.now, has_groups=has_groups(policies), with_members=bool(options.group))
         out.writelines(f"{line}\n" for line in lines)
     else:
-        report = group_report(overview, published, cluster.now, with_members=bool(options.group))
+        report = groups_report(overview, published, cluster.now, with_members=bool(options.group))
         out.write(serialize(report, options.output))
     return exits.FAILED if published.faults else exits.DONE
 
 
 async def _read(access: "ClusterAccess", option: "PolicyOption", scope: "Key | None") -> "SimulatedCluster":
+    from fairlead.cli.inputs.cluster_reader import read_turns
     from fairlead.cli.inputs.simulated_cluster import gather, no_pods
 
     async with access:
-        return await gather(access, [option], no_pods, scope=scope, matters=lambda *_: ())
+        cluster = await gather(access, [option], no_pods, scope=scope, matters=lambda *_: ())  # nothing is measured
+        if cluster.is_live:
+            await read_turns(await access.client(), cluster.live, cluster.versions[0].policies.policies)
+        return cluster
 
 
 def _named(overview: "GroupOverview", namespace: str, name: str) -> "GroupOverview":
@@ -98,8 +100,9 @@ def _named(overview: "GroupOverview", namespace: str, name: str) -> "GroupOvervi
     undecided = [one for one in overview.undecided if one.namespace == namespace]
     if not groups:
         near = closest_name(name, (one.name for one in overview.groups))
-        doubt = f"; of {len(undecided)} pods in {namespace} it cannot be told which group they are in"
-        cure = f": did you mean {near}?" if near else doubt if undecided else ""
+        cure = f": did you mean {near}?" if near else ""
+        if undecided:
+            cure = f"; of {pluralize(len(undecided), 'pod')} in {namespace} the group cannot be decided"
         raise CommandError(f"there is no group {name}{cure}")
     return overview._replace(groups=groups, undecided=undecided)
 

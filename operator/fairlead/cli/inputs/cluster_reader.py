@@ -47,13 +47,13 @@ class LiveObjects:
     unread_learned: str = ""
     """Reason why what rules have learned may not be read."""
     unread_turns: str = ""
-    """Reason why the turns and rests of groups may not be read."""
+    """Reason why the turns of groups may not be read."""
     given_learned: Collection[tuple[str, str]] = ()
     """Policies and their rules of which files say what they have learned."""
 
 
 async def read_objects(client: Client, live: LiveObjects, scope: Key | None = None) -> None:
-    """Read nodes, pods, namespaces, ledgers, learned state, and turns of groups.
+    """Read nodes, pods, namespaces, ledgers and learned state.
 
     Of a scope, a namespace and the name of a pod or "", only the namespace is read, and if pods of all namespaces may
     not be listed, only what is in the scope.
@@ -112,7 +112,6 @@ async def _namespaces(client: Client, live: LiveObjects, scope: Key | None) -> N
 async def _documents(client: Client, live: LiveObjects) -> None:
     live.unread_ledgers = await _labelled(client, live.snapshot, LABEL)
     live.unread_learned = await _labelled(client, live.snapshot, LEARNED)
-    live.unread_turns = await _labelled(client, live.snapshot, TURNS)
 
 
 async def _labelled(client: Client, snapshot: Snapshot, label: str) -> str:
@@ -184,3 +183,9 @@ async def read_unhealthy(client: Client, snapshot: Snapshot, policies: Iterable[
         with suppress(ForbiddenError):  # explanations say that the list is not read
             await _list(client, ObjectRef(CONFIG_MAPS.resource, namespace), "ConfigMap", read)
         snapshot.config_maps.update(read.config_maps)
+
+
+async def read_turns(client: Client, live: LiveObjects, policies: Iterable[CompiledPolicy]) -> None:
+    """Read the ConfigMaps with the turns of groups, if a policy has groups."""
+    if any(one.gangs for one in policies):
+        live.unread_turns = await _labelled(client, live.snapshot, TURNS)

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.groups.group import Group, Membership, UndecidedGroup, group_hash
 from fairlead.groups.group_state import GroupState, state_of
-from fairlead.groups.turns import NO_TURNS, Turns
+from fairlead.groups.turns import NO_TURNS, PublishedTurn, Turns
 from fairlead.policy.evaluate.group_membership import PlacedGroups, membership_of
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.views.placed_pod import placed_at
@@ -62,15 +63,15 @@ class GroupSummary:
     members: Sequence[GroupMember]
     size: int
     """Members that must find room together; 0 if that is not known, as of pods that all have started."""
-    held_members: int
-    """Members that are held; 0 without the turn."""
-    attempt: int
-    """Number of its attempt, while it has the turn or rests; else 0."""
     since: int | None
     """Moment at which its turn began, the first of its pods was placed, or else the oldest that waits was created."""
-    until: int | None
+    until: int | None = None
     """Moment at which its turn ends at the latest, or its rest; None without."""
-    waits_for: str
+    held_members: int = 0
+    """Members that are held; 0 without the turn."""
+    attempt: int = 0
+    """Number of its attempt, or while it rests of the one that failed; else 0."""
+    waits_for: str = ""
     """What it waits for, in words; "" if it has started."""
 
     def count(self, state: MemberState) -> int:
@@ -177,32 +178,31 @@ def _summary(
     names: Mapping[tuple[str, str], str],
     now: int,
 ) -> GroupSummary:
-    by_state = defaultdict[MemberState, list[GroupMember]](list)
-    for one in members:
-        by_state[one.state].append(one)
+    by_state = {state: [one for one in members if one.state is state] for state in MemberState}
     known, placed, gated = (by_state[one] for one in (MemberState.KNOWN, MemberState.PLACED, MemberState.GATED))
-    size = next((found for each in (known, placed, gated) if (found := max((one.size for one in each), default=0))), 0)
+    sizes = (max((one.size for one in each), default=0) for each in (known, placed, gated))
+    size, first = next(filter(None, sizes), 0), _first(placed or [*known, *gated])
     published, now_s = turns or NO_TURNS, now / SECOND_NS
     state = state_of(group, published, now_s, is_placed=bool(placed))
-    missing = f"{_more(size - len(known))}{_not_counted(len(gated))}" if len(known) < size else ""
+    summary = partial(GroupSummary, group, state, sorted(members, key=lambda one: one.name))
     turn, rest = published.turn, published.rests.get(group_hash(group))
-    held_members = attempt = 0
-    since, until = _first(placed or [*known, *gated]), None
     if state == "Started":
-        waits_for = ""
-    elif state == "Turn" and turn is not None:
-        size, held_members, attempt = turn.size, turn.held_members, turn.attempt
-        since, until = _ns(turn.since), _ns(turn.until)
-        left = turn.size - turn.held_members
-        of_room = f"{_more(left)} to find room, until {_time(until)}" if left > 0 else "its Bindings"
-        waits_for = f"{of_room} (attempt {attempt})"
-    elif state == "Resting" and rest is not None:
-        attempt, until = rest.attempt, _ns(rest.until)
-        waits_for = f"its rest until {_time(until)} (attempt {attempt})" + (f", and {missing}" if missing else "")
-    else:
-        waits_for = missing or _turn_of_others(group, turns, names, now_s)
-    ordered = sorted(members, key=lambda one: one.name)
-    return GroupSummary(group, state, ordered, size, held_members, attempt, since, until, waits_for)
+        return summary(size, first)
+    if state == "Turn" and turn is not None:
+        waits_for = f"{_room_or_bindings(turn)} (attempt {turn.attempt})"
+        return summary(turn.size, _ns(turn.since), _ns(turn.until), turn.held_members, turn.attempt, waits_for)
+    missing = f"{_more(size - len(known))}{_not_counted(len(gated))}" if len(known) < size else ""
+    if state == "Resting" and rest is not None:
+        until = _ns(rest.until)
+        waits_for = f"its rest until {_time(until)} (attempt {rest.attempt})"
+        also = f", and {missing}" if missing else ""
+        return summary(size, first, until, attempt=rest.attempt, waits_for=waits_for + also)
+    return summary(size, first, waits_for=missing or _turn_of_others(group, turns, names, now_s))
+
+
+def _room_or_bindings(turn: PublishedTurn) -> str:
+    left = turn.size - turn.held_members
+    return f"{_more(left)} to find room, until {_time(_ns(turn.until))}" if left > 0 else "its Bindings"
 
 
 def _turn_of_others(group: Group, turns: Turns | None, names: Mapping[tuple[str, str], str], now_s: float) -> str:

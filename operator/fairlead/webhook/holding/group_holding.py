@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.groups.group import Group, Membership
-from fairlead.groups.member_calls import AttemptEnded, WakeCause
+from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
@@ -19,6 +19,7 @@ from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.group_view import GroupView
 from fairlead.webhook.holding.group_binds import GroupBinds
+from fairlead.webhook.holding.group_metrics import GroupMetrics
 from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import HeldBinds, HoldingListener
 from fairlead.webhook.holding.passed_calls import PassingOn
@@ -60,11 +61,7 @@ class GroupHolding(Capability, GroupView):
             " hung up or no holder.",
             ("result",),
         )
-        self._attempts = Counter(
-            "fairlead_group_attempts",
-            "Attempts to place a group, by the scheduler and how each ended.",
-            ("scheduler", "result"),
-        )
+        self._metrics = GroupMetrics(self.watch.index, self._held, now, clock)
 
     def pass_on(self, holder: Callable[[], str], context: Callable[[], ssl.SSLContext], host: str) -> None:
         """Pass calls on to the replica that holds, which has this host name in its certificate."""
@@ -124,22 +121,18 @@ class GroupHolding(Capability, GroupView):
 
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""
-        metrics.add(self._attempts, self._passed_on)
-        metrics.gauge(
-            "fairlead_held_binds",
-            "Bind calls of members that wait for the others of their group.",
-            "scheduler",
-            ask=lambda: {(name,): len(held) for name, held in self._held.items()},
-        )
+        metrics.add(self._passed_on)
+        self._metrics.register(metrics)
 
     def _hold(self) -> None:
         """Hold the calls of each scheduler that has groups, if this process does."""
         for scheduler in self.watch.schedulers if self._holds else ():
             if scheduler not in self._held:
                 listener = HoldingListener(
-                    partial(self._published, scheduler), partial(self._wake, scheduler), self._attempt_ended
+                    partial(self._published, scheduler), partial(self._wake, scheduler), self._metrics.attempt_ended
                 )
                 self._held[scheduler] = HeldBinds(self.watch.index, self._steps, self._clock, listener)
+                self._metrics.begin(scheduler)
                 self._published(scheduler)  # in place of what another one has published
 
     def _let_go(self) -> None:
@@ -167,9 +160,6 @@ class GroupHolding(Capability, GroupView):
             self.wake()
         else:
             self._publisher.publish(scheduler, self.wake)
-
-    def _attempt_ended(self, ended: AttemptEnded) -> None:
-        self._attempts.add(ended.group.scheduler, ended.result.value)
 
     def _read_started(self, group: Group) -> None:
         task = asyncio.ensure_future(self._tell_started(group))

@@ -21,7 +21,7 @@ _COLUMNS: Final[Sequence[tuple[str, Callable[[GroupSummary, int], str]]]] = (
 )
 
 
-def group_text(overview: GroupOverview, now: int, *, has_groups: bool, with_members: bool) -> Iterator[str]:
+def groups_text(overview: GroupOverview, now: int, *, has_groups: bool, with_members: bool) -> Iterator[str]:
     """Yield tables of groups and, if wanted, of the members of each, and the pods of which no group can be told."""
     groups = overview.groups
     if not groups:

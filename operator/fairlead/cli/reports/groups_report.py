@@ -8,12 +8,12 @@ from fairlead.cli.inputs.snapshot_groups import PublishedTurns
 from fairlead.policy.explain.group_overview import GroupMember, GroupOverview, GroupSummary, MemberState
 from fairlead.time_units import SECOND_NS
 
-GroupReport: TypeAlias = dict[str, Any]
+GroupsReport: TypeAlias = dict[str, Any]
 
 
-def group_report(
+def groups_report(
     overview: GroupOverview, published: PublishedTurns, now: int, *, with_members: bool
-) -> GroupReport:
+) -> GroupsReport:
     """Return what is known of groups at a time."""
     return {
         "time": _time(now),
@@ -23,7 +23,7 @@ def group_report(
     }
 
 
-def _group(group: GroupSummary, *, with_members: bool) -> GroupReport:
+def _group(group: GroupSummary, *, with_members: bool) -> GroupsReport:
     return {
         "scheduler": group.group.scheduler,
         "namespace": group.group.namespace,
@@ -40,7 +40,7 @@ def _group(group: GroupSummary, *, with_members: bool) -> GroupReport:
     }
 
 
-def _members(members: Iterable[GroupMember]) -> Sequence[GroupReport]:
+def _members(members: Iterable[GroupMember]) -> Sequence[GroupsReport]:
     return [
         {
             "name": one.name,
