@@ -5,7 +5,7 @@ that have ended hold no resources and are not stored: list pods with the selecto
 the API server reports a pod that ends as deleted.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +15,7 @@ from fairlead.mirror.interning import intern_node
 from fairlead.mirror.node_devices import DevicesOfNodes
 from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
-from fairlead.mirror.pod_watcher import PodWatcher
+from fairlead.mirror.pod_watcher import PodWatcher, PodWatchers
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
@@ -42,7 +42,7 @@ class Mirror:
         entries: dict[str, NodeEntry] = {}
         self.nodes: Final = Nodes()
         placed, unplaced = dict[Key, PodEntry](), dict[Key, Any]()
-        self.watchers: Final[list[PodWatcher]] = []
+        self.watchers: Final = PodWatchers()
         self.devices: Final = DevicesOfNodes(placed, unplaced, self.namespace, self._devices_changed)
         self.node_sink: Final = NodeSink(self.nodes, entries, clock, self.devices)
         self.placed_sink: Final = PlacedSink(self.nodes, entries, placed, self.devices)
@@ -105,7 +105,7 @@ class Mirror:
 
 
 class _Sink:
-    watchers: Sequence[PodWatcher] = ()
+    watchers: PodWatcher = PodWatcher()
 
     def begin(self) -> None:
         """Do nothing: objects that a list does not name are removed one by one."""
@@ -137,8 +137,7 @@ class NodeSink(_Sink):
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
         if is_new:
-            for watcher in self.watchers:
-                watcher.node_joined()
+            self.watchers.node_joined()
 
     def remove(self, key: Key, /) -> None:
         """Remove a node; it may return before its pods are gone."""
@@ -179,8 +178,7 @@ class PlacedSink(_Sink):
             before = None
         self._swap(after.node, before, after)
         self._devices.pod_changed(after.key)
-        for watcher in self.watchers:
-            watcher.put_placed(after.key, after)
+        self.watchers.put_placed(after.key, after)
 
     def remove(self, key: Key, /) -> None:
         """Remove a pod."""
@@ -188,8 +186,7 @@ class PlacedSink(_Sink):
             self._devices.placed_gone(key, before.pod.uid)
             self._swap(before.node, before, None)
             self._devices.pod_changed(key)
-            for watcher in self.watchers:
-                watcher.remove_placed(key)
+            self.watchers.remove_placed(key)
 
     def _swap(self, node: str, before: PodEntry | None, after: PodEntry | None) -> None:
         entry = self._entries.get(node)
@@ -211,10 +208,10 @@ class NamespaceSink(_Sink):
 
     def put(self, namespace: Any, /) -> None:
         """Add or update a namespace."""
+        before = self.objects.get(namespace.metadata.name)
         self.objects[namespace.metadata.name] = namespace
         self._changed(namespace.metadata.name)
-        for watcher in self.watchers:
-            watcher.namespace_changed(namespace.metadata.name)
+        self.watchers.namespace_changed(namespace, before)
 
     def remove(self, key: Key, /) -> None:
         """Remove a namespace."""
@@ -246,8 +243,7 @@ class UnplacedSink(_Sink):
             self.objects[key] = pod
             self._changed(key)
             self.on_put(pod)
-            for watcher in self.watchers:
-                watcher.put_unplaced(pod, before)
+            self.watchers.put_unplaced(pod, before)
         else:
             self.remove(key)
 
@@ -255,8 +251,7 @@ class UnplacedSink(_Sink):
         """Remove a pod that was deleted or bound."""
         if (before := self.objects.pop(key, None)) is not None:
             self._changed(key)
-            for watcher in self.watchers:
-                watcher.remove_unplaced(before)
+            self.watchers.remove_unplaced(before)
 
     def _is_managed(self, pod: Any) -> bool:
         return pod.spec.schedulerName in self._schedulers

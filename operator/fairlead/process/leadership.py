@@ -98,7 +98,7 @@ class Leadership:
     @property
     def other_leader(self) -> str:
         """Return the address and port of the replica that leads; "" if it is this one, or none is known."""
-        return "" if self.elector.is_leader else self.elector.holder_address
+        return "" if self.elector.is_leader else self.elector.other_address
 
     @property
     def left_s(self) -> float:

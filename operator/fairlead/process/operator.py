@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from fairlead import replica_state
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink, watch_managed_schedulers
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
@@ -24,7 +25,12 @@ from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.peer_certificates import PeerCertificates
 from fairlead.process.replica import Replica, Runnable
-from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher, write_previous
+from fairlead.process.replica_certificates import (
+    CertificateFiles,
+    CertificateRefresher,
+    OperatorContexts,
+    write_previous,
+)
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
@@ -186,9 +192,10 @@ class OperatorReplica:
             await tasks.stop()  # while it leads: it writes what it still has to
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
 
-        self.core.groups.pass_on(
-            lambda: candidate.other_leader, self.operator_context, f"{self.settings.service}.{self.settings.namespace}.svc"
-        )
+        host = f"{self.settings.service}.{self.settings.namespace}.svc"
+        provided = ProvidedCertificates(self._secrets, host, lambda: datetime.now(UTC))
+        contexts = OperatorContexts(self.own, provided)
+        self.core.groups.pass_on(lambda: candidate.other_leader, contexts.context, host)
         self.replica.parts.leader = candidate.summary
         self.replica.others += [Runnable(start, stop=stop), Runnable(tasks.run)]
 
@@ -259,6 +266,7 @@ class OperatorReplica:
                 authorities=trust.trusts if trust is not None else "",
                 issuer=trust.issuer if trust is not None else "",
                 missing_permissions=self._missing_permission(),
+                has_rejected_pods=self.rejected.has_pods,
                 schedulable_again=self.rejected.schedulable_again,
                 reviewed=self.received.generation,
                 reviews=self.settings.admission is not None,

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
-from fairlead.control.loop.waker import REQUESTED_S, wake
+from fairlead.control.loop.waker import PAUSE_S, REQUESTED_S, wake
 from fairlead.kube.access.login import log_in
-from fairlead.kube.errors import ClusterError
+from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.http.client import Client
 from fairlead.logs import RateLimiter
 from fairlead.process.replica import Replica, Runnable
@@ -65,12 +65,16 @@ class _Wakes:
         while True:
             await self._requested.wait()
             self._requested.clear()
+            pause_s = REQUESTED_S
             try:
                 await wake(self._client, self._namespace, datetime.now(UTC))
             except ClusterError as error:
                 if (more := self._rate_limiter.allow("wake")) is not None:
                     LOG.warning("pods.not_woken", extra={"error": str(error), **more})
-            await asyncio.sleep(REQUESTED_S)
+                if not isinstance(error, ForbiddenError):
+                    self.request()
+                    pause_s = PAUSE_S
+            await asyncio.sleep(pause_s)
 
 
 class StandaloneReplica:
@@ -91,7 +95,11 @@ class StandaloneReplica:
             ListedCallers(settings.callers, self.core.reloader),
             CertificateFiles(Tls(settings.tls)),
             policies,
-            [Runnable(every(SETTINGS_S, self.settings_reloader.reload)), Runnable(tasks.run, stop=tasks.stop), Runnable(self._wakes.run)],
+            [
+                Runnable(every(SETTINGS_S, self.settings_reloader.reload)),
+                Runnable(tasks.run, stop=tasks.stop),
+                Runnable(self._wakes.run),
+            ],
             faults=lambda: {**policies.faults, **self.settings_reloader.faults},
         )
 

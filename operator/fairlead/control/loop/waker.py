@@ -108,20 +108,26 @@ class Waker:
             frozenset((name, one.process) for name, one in answers.items() if isinstance(one, ReplicaState)),
         )
         self.state = self.state.observe(answers.values(), lost=bool(before - self._answered))
-        if self.state.wait_s(self.clock()) != 0:
+        if self.wait_s != 0:
             return
+        # Noted first: what is requested while the object is written may have come too late for this wake-up.
+        due, self.state = self.state, self.state.record_wake(self.clock())
         try:
             await wake(self.client, self.namespace, self.now())
         except ClusterError as error:
             self.missing_permissions.record(_WAKING, error)
-            self.state = replace(self.state, last=self.clock())
+            self.state = replace(
+                self.state,
+                pending=due.pending or self.state.pending,
+                requested=due.requested or self.state.requested,
+                last=self.clock(),
+            )
         else:
             self.missing_permissions.clear(_WAKING)
             LOG.debug("pods.woken")
             self.wakeups.add()
-            self.state = self.state.record_wake(self.clock())
 
     @property
-    def has_pending(self) -> bool:
-        """True if pods are to be woken soon."""
-        return self.state.pending or self.state.requested
+    def wait_s(self) -> float | None:
+        """Time until pods are to be woken; None if they are not."""
+        return self.state.wait_s(self.clock())

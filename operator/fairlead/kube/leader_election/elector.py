@@ -119,8 +119,8 @@ class Elector:
         """Why the Lease cannot be taken or renewed; "" if it can."""
         self.holder = ""
         """Holder of the Lease when it was last seen."""
-        self.holder_address = ""
-        """Its address, if it has named one."""
+        self.other_address = ""
+        """Its address, if it is another replica, and has named one."""
         self._access, self._where, self._me, self._task = access, where, me, task
         self._terms, self._clock, self._today = terms or LeaseTimings(), clock or Clock(), today
         self._releases, self._met, self._over, self._check = releases, met, over, check
@@ -281,7 +281,7 @@ class Elector:
 
     def _set_holder(self, record: Record) -> None:
         before, holder = self.holder, record.holder
-        self.holder, self.holder_address = holder, record.address
+        self.holder, self.other_address = holder, record.address if holder != self._me else ""
         if holder not in (before, self._me, ""):
             self._met(holder)
 

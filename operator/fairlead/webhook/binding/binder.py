@@ -1,4 +1,4 @@
-"""Bind calls: decide, grant devices where the pod asks for them, hold, and post the Binding.
+"""Bind calls: decide, hold members of groups, grant devices where the pod asks for them, and post the Binding.
 
 Success is reported only after the API server has confirmed the Binding. A scheduler that believes in a binding that
 does not exist leaves the pod pending for ever; one that sees a failure tries again, and then learns the outcome.
@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
 from fairlead.webhook.binding.granter import Granter
-from fairlead.webhook.binding.poster import LEAST_S, Hold, Poster, release_at_once
+from fairlead.webhook.binding.poster import LEAST_S, Poster
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import CallClock, Caller, Considered, IncomingCall, VerbReply
@@ -42,9 +42,9 @@ class NoHolder:
 class Binder:
     """Handler of bind calls."""
 
-    def __init__(self, api: BindingCalls, granter: Granter | None = None, hold: Hold = release_at_once) -> None:
+    def __init__(self, api: BindingCalls, granter: Granter | None = None) -> None:
         """`granter` binds pods that request devices; without one they are refused."""
-        self._api, self._granter, self._hold = api, granter, hold
+        self._api, self._granter = api, granter
         self.groups: MemberBinds = NoHolder()
         """Handler of the binds of members of groups."""
 
@@ -55,7 +55,7 @@ class Binder:
             request = requests.decode_bind_args(call.body)
         except MalformedError as error:
             return bind.refuse("", str(error))
-        poster = Poster(self._api, call.is_abandoned, self._hold)
+        poster = Poster(self._api, call.is_abandoned)
         if (pod := state.unplaced(request)) is not None:
             decided = bind.decide_bind(request, pod, state, caller, when)
         else:

@@ -1,14 +1,17 @@
 """Watch of groups: what the mirror hears of pods and nodes goes to the index of groups, and then to the holders."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.groups.group import Group, Membership
 from fairlead.groups.members import GroupChange, GroupIndex
+from fairlead.logs import FaultError
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.pod_watcher import PodWatcher
+from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.group_membership import PlacedGroups, membership_of
@@ -19,8 +22,11 @@ from fairlead.time_units import SECOND_NS
 if TYPE_CHECKING:
     from fairlead.webhook.holding.held_binds import HeldBinds
 
-_AT_ONCE: Final = 500
-"""Pods that are looked at before calls are answered again."""
+LOG: Final = logging.getLogger(__name__)
+_PLACED_AT_ONCE: Final = 500
+"""Placed pods that are looked at before calls are answered again: pods that are alike take a microsecond each."""
+_UNPLACED_AT_ONCE: Final = 20
+"""The same of unplaced pods, for each of which rules are evaluated."""
 _GATHER_S: Final = 0.1
 """Time to gather namespaces that change together."""
 
@@ -29,61 +35,41 @@ class GroupWatch(PodWatcher):
     """Groups of all pods of the mirror, by the policies that serve."""
 
     def __init__(self, mirror: Mirror, now: Callable[[], int], on_placed: Callable[[Group], None]) -> None:
-        """`on_placed` is called with a group of which calls are held, when a placed pod of it is heard of."""
+        """`on_placed` is called with a group of which calls are held, and placed pods by the mirror, at news of those.
+
+        `now` is the time of day in nanoseconds.
+        """
         self.index: Final = GroupIndex()
-        self.held: Mapping[str, HeldBinds] = {}
+        self.held_binds: Mapping[str, HeldBinds] = {}
         """Held calls by scheduler; none where this process does not hold."""
         self._mirror, self._now, self._on_placed = mirror, now, on_placed
         self._policies: PolicySet = policy_set(())
         self._placed = PlacedGroups(())
-        self._changed = set[str]()
-        """Namespaces whose pods are to be looked at."""
-        self._looking: asyncio.Future[None] | None = None
+        self._all_are_due = False
+        """Whether each pod is to be looked at, because the policies mean other groups."""
+        self._changed: dict[str, bool] = {}
+        """Namespaces whose unplaced pods are to be looked at, and whether their placed ones are, too."""
+        self._looking: asyncio.Task[None] | None = None
 
     @property
     def schedulers(self) -> Iterable[str]:
         """Return the schedulers that have groups."""
         return self._placed.schedulers
 
-    async def use(self, policies: Sequence[CompiledPolicy]) -> None:
-        """Take the groups of these policies from now on; return once each pod was looked at."""
+    def use(self, policies: Sequence[CompiledPolicy]) -> None:
+        """Take the groups of these policies from now on; `wait_until_looked` returns once each pod is in its group."""
         before, self._placed = self._placed, PlacedGroups(policies)
         self._policies = policy_set(one for one in policies if one.gangs)
-        watchers = self._mirror.watchers
-        if self._placed and self not in watchers:
-            watchers.append(self)
+        if self._placed:
+            self._mirror.watchers.add(self)
         if self._placed.meaning != before.meaning:
-            await self._look_at_all(lambda _: True)
-        if not self._placed and self in watchers:
-            watchers.remove(self)
+            self._all_are_due = True
+            self._look_soon()
 
-    async def _look_at_all(self, is_meant: Callable[[str], bool]) -> None:
-        """Look at the pods of these namespaces, in pieces."""
-        placed, unplaced = self._mirror.placed_sink.objects, self._mirror.unplaced_sink.objects
-        for number, key in enumerate([*placed], 1):
-            if is_meant(key[0]) and (entry := placed.get(key)) is not None:
-                self.put_placed(key, entry)
-            if not number % _AT_ONCE:
-                await asyncio.sleep(0)
-        for number, key in enumerate([*unplaced], 1):
-            if is_meant(key[0]) and (pod := unplaced.get(key)) is not None:
-                self._put(pod)
-            if not number % _AT_ONCE:
-                await asyncio.sleep(0)
-
-    def namespace_changed(self, name: str) -> None:
-        """Hear of a namespace: its labels may decide which policies apply to its pods."""
-        if not self._placed.reads_namespaces:
-            return
-        self._changed.add(name)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._look_at_changed())
-
-    async def _look_at_changed(self) -> None:
-        while self._changed:
-            await asyncio.sleep(_GATHER_S)
-            changed, self._changed = self._changed, set()
-            await self._look_at_all(changed.__contains__)
+    async def wait_until_looked(self) -> None:
+        """Return once no pod is left to be looked at. The looking goes on if this is cancelled."""
+        while self._looking is not None and not self._looking.done():
+            await asyncio.wait({self._looking})
 
     def membership(self, pod: Any) -> Membership | None:
         """Return the membership of an unplaced pod that may be placed; None also if it cannot be decided."""
@@ -91,7 +77,13 @@ class GroupWatch(PodWatcher):
             return None
         view = PodView(pod, self._mirror.namespace(str(pod.metadata.namespace)))
         matched = self._policies.matching(view, str(pod.spec.schedulerName), self._now())
-        found = membership_of(view, matched) if matched else None
+        if not matched:
+            return None
+        try:  # sizes may depend on what it requests
+            view.set_requests(self._mirror.request_of(pod), usage_of, self._mirror.granted_uid(pod))
+        except ValueError:
+            return None
+        found = membership_of(view, matched)
         return found if isinstance(found, Membership) else None
 
     def is_placed_in(self, group: Group, pod: Any) -> bool:
@@ -100,6 +92,13 @@ class GroupWatch(PodWatcher):
             bool(pod.spec.nodeName) and str(pod.status.phase) not in ENDED and pod.metadata.deletionTimestamp is None
         )
         return lives and group in self._placed.of(pod, self._mirror.namespace(group.namespace))
+
+    def namespace_changed(self, namespace: Any, before: Any | None) -> None:
+        """Hear of a namespace: which policies apply to its pods, and what those say, may depend on it."""
+        is_other = before is None or before.metadata.labels != namespace.metadata.labels
+        name = str(namespace.metadata.name)
+        self._changed[name] = self._changed.get(name, False) or (is_other and self._placed.reads_namespaces)
+        self._look_soon()
 
     def put_unplaced(self, pod: Any, before: Any | None) -> None:
         """Hear of an unplaced pod."""
@@ -110,8 +109,8 @@ class GroupWatch(PodWatcher):
         if pod.metadata.deletionTimestamp is not None:
             self.remove_unplaced(pod)
             return
-        membership = self._put(pod)
-        held = self.held.get(str(pod.spec.schedulerName))
+        membership = self._put_unplaced(pod)
+        held = self.held_binds.get(str(pod.spec.schedulerName))
         if held is None or membership is None:
             return
         held.pod_changed(uid, str(pod.metadata.resourceVersion))
@@ -123,46 +122,90 @@ class GroupWatch(PodWatcher):
         """Hear that an unplaced pod is gone, or has a node."""
         uid = str(pod.metadata.uid)
         self._tell(self.index.remove(uid))
-        if (held := self.held.get(str(pod.spec.schedulerName))) is not None:
+        if (held := self.held_binds.get(str(pod.spec.schedulerName))) is not None:
             held.pod_deleted(uid)
 
     def put_placed(self, key: Key, entry: PodEntry) -> None:
         """Hear of a placed pod."""
         pod = entry.pod
         groups = () if pod.deleting else self._placed.of(pod, self._mirror.namespace(key[0]))
-        changes = self.index.put_placed(key, groups)
-        self._tell(changes)
-        for one in changes:
-            if one.placed and self._has_calls_of(one.group):
-                self._on_placed(one.group)
+        self._tell_of_placed(self.index.put_placed(key, groups))
 
     def remove_placed(self, key: Key) -> None:
         """Hear that a placed pod is gone, or has ended."""
-        self._tell(self.index.remove_placed(key))
+        self._tell_of_placed(self.index.remove_placed(key))
         self.node_joined()
 
     def node_joined(self) -> None:
         """Hear of a new node: room, as that of a pod that went."""
-        for held in self.held.values():
+        for held in self.held_binds.values():
             held.room_came()
 
-    def _put(self, pod: Any) -> Membership | None:
+    def _put_unplaced(self, pod: Any) -> Membership | None:
         """Index an unplaced pod, and return its membership."""
         uid, membership = str(pod.metadata.uid), self.membership(pod)
         created = int(pod.metadata.creationTimestamp or 0) // SECOND_NS
         self._tell(self.index.put_known(uid, membership, int(pod.spec.priority or 0), created))
-        if (held := self.held.get(str(pod.spec.schedulerName))) is not None:
+        if (held := self.held_binds.get(str(pod.spec.schedulerName))) is not None:
             held.regrouped(uid, membership)
         return membership
 
     def _tell(self, changes: Iterable[GroupChange]) -> None:
         for one in changes:
-            if (held := self.held.get(one.group.scheduler)) is not None:
+            if (held := self.held_binds.get(one.group.scheduler)) is not None:
                 held.members_changed(one)
 
+    def _tell_of_placed(self, changes: Iterable[GroupChange]) -> None:
+        """Tell of placed pods that came or went. The one that was read may be the one that went, while others live."""
+        self._tell(changes)
+        for one in changes:
+            if self.index.is_placed(one.group) and self._has_calls_of(one.group):
+                self._on_placed(one.group)
+
     def _has_calls_of(self, group: Group) -> bool:
-        held = self.held.get(group.scheduler)
+        held = self.held_binds.get(group.scheduler)
         return held is not None and held.has_calls_of(group)
+
+    def _look_soon(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        """Look at pods whose groups may be others now."""
+        while self._all_are_due or self._changed:
+            if not self._all_are_due:
+                await asyncio.sleep(_GATHER_S)
+            looks_at_all, self._all_are_due = self._all_are_due, False
+            changed, self._changed = self._changed, {}
+            await self._look_at_placed(lambda name: looks_at_all or changed.get(name, False))
+            await self._look_at_unplaced(lambda name: looks_at_all or name in changed)
+        if not self._placed:
+            self._mirror.watchers.discard(self)
+
+    async def _look_at_placed(self, is_due: Callable[[str], bool]) -> None:
+        """Look at the placed pods of these namespaces, in pieces."""
+        pods = self._mirror.placed_sink.objects
+        for number, key in enumerate([*pods], 1):
+            if is_due(key[0]) and (entry := pods.get(key)) is not None:
+                try:
+                    self.put_placed(key, entry)
+                except Exception as error:  # one pod must not keep the others from their groups
+                    LOG.exception("groups.fault", exc_info=FaultError(error))
+            if not number % _PLACED_AT_ONCE:
+                await asyncio.sleep(0)
+
+    async def _look_at_unplaced(self, is_due: Callable[[str], bool]) -> None:
+        """Look at the unplaced pods of these namespaces, in pieces."""
+        pods = self._mirror.unplaced_sink.objects
+        due = [key for key in pods if is_due(key[0])]
+        for number, key in enumerate(due, 1):
+            if (pod := pods.get(key)) is not None:
+                try:
+                    self._put_unplaced(pod)
+                except Exception as error:
+                    LOG.exception("groups.fault", exc_info=FaultError(error))
+            if not number % _UNPLACED_AT_ONCE:
+                await asyncio.sleep(0)
 
 
 def _unschedulable(pod: Any) -> str:

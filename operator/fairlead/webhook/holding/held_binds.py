@@ -5,8 +5,10 @@ it and the outcomes of what it does.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -25,11 +27,15 @@ from fairlead.groups.member_calls import (
 )
 from fairlead.groups.members import GroupChange, GroupIndex
 from fairlead.groups.turns import Turns
+from fairlead.logs import FaultError
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.bind_steps import BindResult, BindSteps, Bound, Budget, Committed, NotBound, PodBind
-from fairlead.webhook.binding.poster import ABANDONED
+from fairlead.webhook.binding.poster import ABANDONED, NO_TIME
 
+LOG: Final = logging.getLogger(__name__)
 POSTED_AT_ONCE: Final = 64
+COMMIT_NS: Final = 4 * SECOND_NS
+"""Time for a commit, as an ordinary bind has it: a call may be committed again long after it came."""
 LOOK_S: Final = 0.1
 """Time between two looks whether callers have hung up, while calls are held."""
 
@@ -45,8 +51,10 @@ class HoldingListener:
     on_attempt: Callable[[AttemptEnded], None] = lambda _: None
 
 
-class _HungUp(Struct, frozen=True):
-    """News that the caller has closed the connection."""
+class _Left(Struct, frozen=True):
+    """News that a call waits no more: its caller has hung up, or is about to."""
+
+    why: str
 
 
 class _CommitEnded(Struct, frozen=True):
@@ -61,29 +69,46 @@ class _Call:
 
     id: int
     bind: PodBind
-    budget: Budget
-    inbox: "asyncio.Queue[Action | _CommitEnded | _HungUp]" = field(default_factory=asyncio.Queue)
+    deadline_ns: int
+    inbox: "asyncio.Queue[Action | _CommitEnded | _Left]" = field(default_factory=asyncio.Queue)
     commit: "asyncio.Task[None] | None" = None
     commit_again: bool = False
     """Whether the pod has changed while its commit was under way."""
     committed: Committed | None = None
+    has_left: bool = False
+
+    def why_it_leaves(self, now: int) -> str:
+        """Return why it waits no more; "" if it does."""
+        if self.bind.poster.is_abandoned():
+            return ABANDONED.why
+        return NO_TIME.why if now >= self.deadline_ns else ""
 
 
 class HeldBinds:
     """Held bind calls of one scheduler, while this process holds them."""
 
     def __init__(
-        self, index: GroupIndex, steps: BindSteps, clock: Callable[[], int], listener: HoldingListener
+        self,
+        index: GroupIndex,
+        steps: BindSteps,
+        clock: Callable[[], int],
+        listener: HoldingListener,
+        may_hold: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`may_hold` is asked before calls are released: a process that was stopped for a while may lead no more."""
         self._holder = Holder(index)
-        self._steps, self._clock, self._listener = steps, clock, listener
+        self._steps, self._clock, self._listener, self._may_hold = steps, clock, listener, may_hold
         self._calls: dict[int, _Call] = {}
+        self._commits = set[asyncio.Task[None]]()
         self._last_id = 0
         self._revision = self._holder.revision
         self._turns: tuple[int, Turns] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due: int | None = None
+        """Moment of the timer."""
         self._looks: asyncio.TimerHandle | None = None
         self._posting = asyncio.Semaphore(POSTED_AT_ONCE)
+        self.is_stopped = False
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -94,21 +119,26 @@ class HeldBinds:
             self._turns = self._holder.revision, self._holder.turns(self._clock(), now_s)
         return self._turns[1]
 
-    async def bind(self, call: PodBind, membership: Membership, address: str, budget: Budget) -> BindResult:
+    async def bind(self, call: PodBind, membership: Membership, address: str, deadline_ns: int) -> BindResult:
         """Hold the call of a member until it is released or refused, and return what came of it."""
         self._last_id += 1
-        made = _Call(self._last_id, call, budget)
+        made = _Call(self._last_id, call, deadline_ns)
         self._calls[made.id] = made
-        self._look_soon()
-        self._do(self._holder.call(self._clock(), MemberCall(made.id, call.uid, address, membership)))
         try:
+            self._look_soon()
+            self._check_leadership()
+            self._do(self._holder.call(self._clock(), MemberCall(made.id, call.uid, address, membership)))
             return await self._answer(made)
         finally:
             del self._calls[made.id]
-            self._do(self._holder.hung_up(self._clock(), made.id))  # without effect if it was answered
+            now = self._clock()  # neither has an effect on a call that was answered
+            self._do(self._holder.hung_up(now, made.id))
+            self._do(self._holder.done(now, made.id, bound=False))
 
     def members_changed(self, change: GroupChange) -> None:
         """Hear what the index returned."""
+        if self._holder.has_calls_of(change.group):
+            self._before_completion()  # the size may be smaller now
         self._do(self._holder.members_changed(self._clock(), change))
 
     def has_calls_of(self, group: Group) -> bool:
@@ -141,32 +171,40 @@ class HeldBinds:
 
     def stop(self) -> None:
         """Refuse all calls that are not released, and each further one."""
+        self.is_stopped = True
         self._do(self._holder.stop(self._clock()))
 
     def _do(self, actions: Sequence[Action]) -> None:
-        """Do what the holder commands."""
-        if self._holder.revision != self._revision:
-            self._revision = self._holder.revision
-            self._listener.on_published()
+        """Do what the holder commands: calls first, which nothing else must keep waiting."""
+        news = list[Callable[[], None]]()
         for action in actions:
             if isinstance(action, WakePods):
-                self._listener.on_wake(action.cause)
+                news.append(partial(self._listener.on_wake, action.cause))
             elif isinstance(action, AttemptEnded):
-                self._listener.on_attempt(action)
+                news.append(partial(self._listener.on_attempt, action))
             elif (call := self._calls.get(action.id)) is not None:
                 call.inbox.put_nowait(action)
         self._set_timer()
+        if self._holder.revision != self._revision:
+            self._revision = self._holder.revision
+            self._listener.on_published()
+        for tell in news:
+            tell()
 
     def _set_timer(self) -> None:
+        at = self._holder.next_at()
+        if at == self._due:
+            return
+        self._due = at
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if (at := self._holder.next_at()) is not None:
+        if at is not None:
             within_s = max(0, at - self._clock()) / SECOND_NS
             self._timer = asyncio.get_running_loop().call_later(within_s, self._tick)
 
     def _tick(self) -> None:
-        self._timer = None
+        self._timer = self._due = None
         self._do(self._holder.tick(self._clock()))
 
     def _look_soon(self) -> None:
@@ -174,45 +212,67 @@ class HeldBinds:
             self._looks = asyncio.get_running_loop().call_later(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Tell the calls whose callers have hung up; look again while there are calls."""
+        """Let calls leave whose callers have hung up; look again while there are calls."""
         self._looks = None
-        for call in self._calls.values():
-            if call.bind.poster.is_abandoned():
-                call.inbox.put_nowait(_HungUp())
+        self._let_leave()
         if self._calls:
             self._look_soon()
 
+    def _let_leave(self) -> None:
+        now = self._clock()
+        for call in [*self._calls.values()]:
+            if not call.has_left and (why := call.why_it_leaves(now)):
+                call.has_left = True
+                call.inbox.put_nowait(_Left(why))
+                self._do(self._holder.hung_up(now, call.id))
+
+    def _check_leadership(self) -> None:
+        if not self.is_stopped and not self._may_hold():
+            self.stop()
+
+    def _before_completion(self) -> None:
+        """Have everything counted as it is, because what comes next may complete the group."""
+        self._check_leadership()
+        self._let_leave()
+
     async def _answer(self, call: _Call) -> BindResult:
         while True:
-            told = await call.inbox.get()
-            if isinstance(told, _HungUp):
-                return NotBound(ABANDONED.why)
-            if isinstance(told, RefuseCall):
-                return NotBound(told.why, may_stand=call.committed is not None and call.committed.entry is not None)
-            if isinstance(told, ReleaseCall):
+            news = await call.inbox.get()
+            if isinstance(news, _Left | RefuseCall):
+                return NotBound(news.why, may_stand=_may_have_entry(call))
+            if isinstance(news, ReleaseCall):
                 return await self._post(call)
-            if isinstance(told, CommitCall):
+            if isinstance(news, CommitCall):
                 if call.commit is None:
-                    call.commit = asyncio.create_task(self._commit(call))
+                    self._begin_commit(call)
                 else:
                     call.commit_again = True
-            elif isinstance(told, _CommitEnded):
+            elif isinstance(news, _CommitEnded):
                 call.commit = None
-                if not isinstance(told.result, Committed):
+                if not isinstance(news.result, Committed):
                     self._do(self._holder.commit_failed(self._clock(), call.id))
-                    return told.result
-                call.committed = told.result
+                    return news.result
+                call.committed = news.result
                 if call.commit_again:
                     call.commit_again = False
-                    call.commit = asyncio.create_task(self._commit(call))
+                    self._begin_commit(call)
                 else:
-                    self._do(self._holder.committed(self._clock(), call.id, told.result.rv))
+                    self._before_completion()
+                    self._do(self._holder.committed(self._clock(), call.id, news.result.rv))
+
+    def _begin_commit(self, call: _Call) -> None:
+        """Commit a call. It goes on when the call was answered meanwhile: an entry may be half written."""
+        call.commit = asyncio.create_task(self._commit(call))
+        self._commits.add(call.commit)
+        call.commit.add_done_callback(self._commits.discard)
 
     async def _commit(self, call: _Call) -> None:
-        """Commit a call. It goes on when the call was answered meanwhile: an entry may be half written."""
-        result: Committed | BindResult = NotBound("the devices of the pod could not be committed")
+        result: Committed | BindResult = NotBound("the devices of the pod could not be committed", may_stand=True)
         try:
-            result = await self._steps.commit(call.bind, call.budget)
+            ends = min(call.deadline_ns, self._clock() + COMMIT_NS)
+            result = await self._steps.commit(call.bind, Budget.until(ends, self._clock))
+        except Exception as error:  # the call is answered all the same
+            LOG.exception("held_bind.fault", exc_info=FaultError(error), extra={"pod": call.bind.uid})
         finally:
             call.inbox.put_nowait(_CommitEnded(result))
 
@@ -220,8 +280,16 @@ class HeldBinds:
         bound = False
         try:
             async with self._posting:
-                result = await self._steps.bind(call.bind, call.budget, call.committed)
+                budget = Budget.until(call.deadline_ns, self._clock)
+                result = await self._steps.bind(call.bind, budget, call.committed)
             bound = isinstance(result, Bound)
             return result
         finally:
             self._do(self._holder.done(self._clock(), call.id, bound=bound))
+
+
+def _may_have_entry(call: _Call) -> bool:
+    """Return whether an entry may stand in a ledger for a call that is not bound."""
+    if call.commit is not None:
+        return bool(call.bind.devices.ask)
+    return call.committed is not None and call.committed.entry is not None

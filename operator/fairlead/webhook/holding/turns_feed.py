@@ -20,6 +20,8 @@ from fairlead.logs import RateLimiter
 LOG: Final = logging.getLogger(__name__)
 PAUSE_S: Final = 0.2
 """Time between two writes of what a scheduler's holder publishes."""
+AGAIN_S: Final = 2.0
+"""Time after which a write is tried again that has failed."""
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -76,9 +78,12 @@ class TurnsFeed:
         """Return the watch by its name, once a policy that serves, or has served, has groups."""
         return self._watches.reflectors
 
-    async def follow(self) -> None:
-        """Watch from now on; return once all is listed."""
+    def want(self) -> None:
+        """Watch from now on."""
         self._watches.want({"turns": lambda: self._reflector})
+
+    async def wait_until_listed(self) -> None:
+        """Return once all is listed."""
         await self._reflector.wait_until_listed()
 
     async def run(self) -> NoReturn:
@@ -110,15 +115,17 @@ class TurnsPublisher:
             self._wake.clear()
             changed, self._changed = self._changed, {}
             for scheduler, waiting in changed.items():
-                await self._write(scheduler)
+                if not await self._write(scheduler):
+                    asyncio.get_running_loop().call_later(AGAIN_S, self.publish, scheduler)
                 for then in waiting:  # written or not: pods must not wait for advice
                     then()
             await asyncio.sleep(PAUSE_S)
 
-    async def _write(self, scheduler: str) -> None:
+    async def _write(self, scheduler: str) -> bool:
+        """Write the turns of a scheduler; return whether there is nothing more to be done."""
         turns = self._turns(scheduler)
         if turns is None:
-            return
+            return True
         body = turns_body(scheduler, turns)
         where = ObjectRef(CONFIG_MAPS.resource, self._namespace)
         try:
@@ -130,5 +137,6 @@ class TurnsPublisher:
             self.missing = str(error) if isinstance(error, ForbiddenError) else self.missing
             if (more := self._rate_limiter.allow("write")) is not None:
                 LOG.warning("turns.write_failed", extra={"error": str(error), **more})
-        else:
-            self.missing = ""
+            return False
+        self.missing = ""
+        return True

@@ -18,7 +18,7 @@ from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
-from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender import preempt, verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
@@ -31,6 +31,8 @@ from fairlead.webhook.https.wall_clock import TimeOfDay
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
+BEFORE_BIND_TIMEOUT_S: Final = 1.0
+"""How long before the scheduler's timeout a bind is answered that is held for others of a group."""
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 _UNAVAILABLE: Final = 503
@@ -42,8 +44,8 @@ _PODS: Final[Mapping[CircuitScope, str]] = {
 _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
     "/filter": ("filter", partial(verbs.filter, entry="Fail")),
     "/ignore/filter": ("filter", partial(verbs.filter, entry="Ignore")),
-    "/preempt": ("preempt", partial(verbs.preempt, entry="Fail")),
-    "/ignore/preempt": ("preempt", partial(verbs.preempt, entry="Ignore")),
+    "/preempt": ("preempt", partial(preempt.preempt, entry="Fail")),
+    "/ignore/preempt": ("preempt", partial(preempt.preempt, entry="Ignore")),
     "/prioritize": ("prioritize", verbs.prioritize),
 }
 """Verbs that are answered from memory, without I/O."""
@@ -160,6 +162,9 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
+        if (timeout_s := call.caller.bind_timeout_s) is not None:
+            hold_ns = int((timeout_s - BEFORE_BIND_TIMEOUT_S) * SECOND_NS)
+            when = when._replace(hold_deadline_ns=max(when.deadline_ns, call.received_ns + hold_ns))
         reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
@@ -213,7 +218,8 @@ class Dispatcher:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
         seconds = (ended - call.received_ns) / SECOND_NS
-        self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
+        # To wait for others is not slow, and to be refused for want of them is no error.
+        self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
             reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
         if outcome.candidates:

@@ -36,6 +36,7 @@ class ReportInputs:
     authorities: str = ""
     issuer: str = ""
     missing_permissions: str = ""
+    has_rejected_pods: bool = False
     schedulable_again: bool = False
     reviewed: Callable[[str], int] = lambda _uid: 0
     """Returns the newest reviewed generation of a policy, by its UID."""
@@ -58,6 +59,7 @@ def report(inputs: ReportInputs) -> ReplicaState:
         issuer=inputs.issuer,
         refused_connections=dict(inputs.refused_connections),
         missing_permission=inputs.missing_permissions,
+        has_rejected_pods=inputs.has_rejected_pods,
         schedulable_again=inputs.schedulable_again,
         reviews=inputs.reviews,
     )

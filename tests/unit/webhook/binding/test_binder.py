@@ -10,7 +10,7 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
-from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, TimeLeft, WriteFailure
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, WriteFailure
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.binding.binding_client import read, write
 from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
@@ -116,21 +116,12 @@ def test_a_pod_that_the_mirror_knows(case: str) -> None:
     assert api.posted[0]["metadata"]["uid"] == "u-x"
 
 
-@pytest.mark.parametrize("held", [True, False], ids=["held for good", "abandoned while it was held"])
-def test_a_bind_is_held_before_it_is_posted(held: bool) -> None:
-    api, seen = Api(None, b""), list[object]()
-
-    async def hold(binding: Mapping[str, Any], left_s: TimeLeft) -> Failed | None:
-        seen.append((binding["metadata"]["uid"], left_s() > 0))
-        return Failed("it waits for others") if held else None
-
+def test_nothing_is_posted_for_a_caller_that_has_hung_up() -> None:
+    api = Api(None, b"")
     pod_ = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": SPEC})
     asking = Asking([], [node("n")], unplaced=[pod_])
-    when = CallClock(NOW, api.clock, SECOND)
-    binder = Binder(api, hold=hold)
-    answer = asyncio.run(binder.bind(incoming(asking, lambda: bool(seen)), asking.serving, when))
-    assert error(answer) == ("it waits for others" if held else "the caller has hung up")
-    assert (seen, api.asked) == ([("u-x", True)], [])
+    answer = asyncio.run(Binder(api).bind(incoming(asking, lambda: True), asking.serving, CallClock(NOW, api.clock, SECOND)))
+    assert (error(answer), api.asked) == ("the caller has hung up", [])
 
 
 UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {
