@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from fairlead.grants.ledger import LABEL
+from fairlead.groups.turns import LABEL as TURNS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, is_deep
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
@@ -77,6 +78,8 @@ class Snapshot:
     """ConfigMaps with what is granted of the devices of nodes."""
     learned: dict[Key, SnapshotObject] = field(default_factory=dict)
     """ConfigMaps with what rules have learned."""
+    turns: dict[Key, SnapshotObject] = field(default_factory=dict)
+    """ConfigMaps with the turns of groups."""
     config_maps: dict[Key, SnapshotObject] = field(default_factory=dict)
     """All other ConfigMaps."""
     workloads: dict[str, dict[Key, SnapshotObject]] = field(default_factory=dict)
@@ -148,7 +151,8 @@ class Snapshot:
             return None
         if kind == "ConfigMap":
             known = labels if isinstance(labels, Mapping) else {}
-            return self.ledgers if LABEL in known else self.learned if LEARNED in known else self.config_maps
+            by_label = {LABEL: self.ledgers, LEARNED: self.learned, TURNS: self.turns}
+            return next((kept for label, kept in by_label.items() if label in known), self.config_maps)
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
 
     def _refuse_twice(self, kind: str, key: Key, before: str, now: str) -> None:

@@ -15,8 +15,9 @@ from fairlead.cli.inputs.replica_values import page_of
 from fairlead.cli.main import main
 from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
+from fairlead.groups.turns import NO_TURNS, turns_body
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from policies.good import device_share, policy
+from policies.good import device_share, gang, policy
 from support.cli.status import SCENES
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
@@ -83,6 +84,7 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
         "data": [*_data(folder)][1:],
         "devices": [*_devices(folder)],
         "learned": [_learned(folder)],
+        "groups": [*_groups(folder)],
         "version": [_run("version")],
     }
 
@@ -96,6 +98,20 @@ def _learned(folder: Path) -> Any:
     known.append(published_requests(compiled, {(1_800_000_000, "u-pod"): (0.5,)}))
     (folder / "known.json").write_text(json.dumps(listed(node("a"), *known)))
     return _run("learned", "--policies", str(folder / "works.yaml"), "--snapshot", str(folder / "known.json"))
+
+
+def _groups(folder: Path) -> Iterator[Any]:
+    """Yield groups in each state, and one with a gated member and one of which it cannot be told."""
+    entry = gang(size="int(pod.metadata.annotations[?'size'].orValue('2'))")
+    (folder / "gang.yaml").write_text(yaml.safe_dump(policy(binding={"gang": [entry]})))
+    pods = [pod(name, labels={"job-name": "a"}) for name in ("a-0", "a-1", "bad")]
+    pods[1]["spec"]["schedulingGates"] = [{"name": "quota"}]
+    pods[2]["metadata"]["annotations"] = {"size": "many"}
+    unreadable = turns_body("fairlead", NO_TURNS) | {"data": {"turns": "{"}}
+    (folder / "groups.json").write_text(json.dumps(listed(node("a"), *pods, unreadable)))
+    files = ("--policies", str(folder / "gang.yaml"), "--snapshot", str(folder / "groups.json"))
+    yield _run("groups", *files)
+    yield _run("groups", "ml/a", *files)
 
 
 _KEEP: Final = """
