@@ -99,7 +99,7 @@ class AttemptEnded(Struct, frozen=True):
     group: Group
     attempt: int
     result: AttemptResult
-    held: int
+    held_members: int
     """Members that were held at last; of a group that was released, as many as were released."""
     size: int
     began: int

@@ -22,7 +22,7 @@ def turns_of(turn: Turn | None, order: TurnOrder, index: GroupIndex, offset_s: f
             group_hash(turn.group),
             since=unix_s(turn.began),
             until=unix_s(turn.ends),
-            held=turn.count(),
+            held_members=turn.count(),
             size=turn.size(index),
             attempt=turn.attempt,
         ),

@@ -41,7 +41,7 @@ class PublishedTurn(Struct, frozen=True):
     since: UnixS
     until: UnixS
     """Moment at which the turn ends at the latest; after it, the advice is out of date."""
-    held: Count
+    held_members: Count
     size: Count
     attempt: Count
 

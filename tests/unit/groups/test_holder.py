@@ -458,7 +458,7 @@ def test_an_attempt_that_fails_answers_every_call(fail: Callable[[Scene], None],
     scene = Scene(a=5, b=2)
     fail(scene)
     assert scene.of_all("a0", "a1", "a2", "a3") == {found(4, 5, 1)}
-    assert [(one.result, one.held, one.size, one.attempt) for one in scene.ended] == [(result, 4, 5, 1)]
+    assert [(one.result, one.held_members, one.size, one.attempt) for one in scene.ended] == [(result, 4, 5, 1)]
     assert scene.has_turn == ""
 
 
@@ -840,13 +840,13 @@ def test_a_stop_answers_single_calls_as_well() -> None:
 
 def test_the_turn_is_published_by_unix_time() -> None:
     scene = Scene(a=3).at(2).hold("a0").at(4).hold("a1")
-    expected = PublishedTurn(group_hash(group("a")), EPOCH + 2, EPOCH + 32, held=2, size=3, attempt=1)
+    expected = PublishedTurn(group_hash(group("a")), EPOCH + 2, EPOCH + 32, held_members=2, size=3, attempt=1)
     assert scene.turns == Turns(expected)
 
 
 def test_a_turn_whose_bindings_are_posted_is_published_with_all_that_were_released() -> None:
     scene = Scene(a=3).hold("a0", "a1").at(4).hold("a2").done("a1").delete("a2")
-    assert scene.turns.turn == PublishedTurn(group_hash(group("a")), EPOCH, EPOCH + 34, held=3, size=3, attempt=1)
+    assert scene.turns.turn == PublishedTurn(group_hash(group("a")), EPOCH, EPOCH + 34, held_members=3, size=3, attempt=1)
 
 
 def test_rests_are_published_with_the_attempt() -> None:

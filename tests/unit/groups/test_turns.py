@@ -30,14 +30,14 @@ OTHER: Final = group_hash(Group("sched", "ns", "b"))
 NOW: Final = 1_800_000_000.0
 LONG: Final = ".".join(["label-" + "n" * 3] * 24)
 TURNS: Final = Turns(
-    PublishedTurn(OWN, NOW, NOW + 30.5, held=5, size=8, attempt=3),
+    PublishedTurn(OWN, NOW, NOW + 30.5, held_members=5, size=8, attempt=3),
     {OTHER: PublishedRest(NOW + 20, 2)},
     PreferredGroup(OTHER, NOW + 5),
 )
 
 
 def turn(group: str, until: float = NOW + 1) -> PublishedTurn:
-    return PublishedTurn(group, NOW - 9, until, held=1, size=2, attempt=1)
+    return PublishedTurn(group, NOW - 9, until, held_members=1, size=2, attempt=1)
 
 
 def rest(until: float = NOW + 1) -> dict[str, PublishedRest]:
@@ -150,7 +150,7 @@ GOOD: Final = json.loads(turns_body("sched", TURNS)["data"]["turns"])
         {"turns": "[" * 100_000},
         {"turns": 3},
         {"turns": json.dumps({**GOOD, "turn": {**GOOD["turn"], "until": "soon"}})},
-        {"turns": json.dumps({**GOOD, "turn": {**GOOD["turn"], "held": -1}})},
+        {"turns": json.dumps({**GOOD, "turn": {**GOOD["turn"], "held_members": -1}})},
         {"turns": json.dumps({**GOOD, "turn": {**GOOD["turn"], "until": 1e300}})},
         {"turns": json.dumps({**GOOD, "rests": [1]})},
         {"turns": json.dumps({**GOOD, "preferred": {}})},
