@@ -63,7 +63,7 @@ def _groups(before: GroupExplained | None, after: GroupExplained | None) -> Iter
 
 
 def _seen(group: GroupExplained | None) -> object:
-    return None if group is None else (group.name, group.size, group.verdict, group.reason)
+    return None if group is None else (group.value, group.size, group.verdict, group.reason)
 
 
 def _scores(first: Simulation, second: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:

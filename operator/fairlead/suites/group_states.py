@@ -77,7 +77,10 @@ def group_difference(wanted: ExpectedGroup, group: GroupExplained | None) -> tup
     expected = {name: one for name, one in wanted.model_dump().items() if one is not None}
     if group is not None and group.verdict == "Undecided":
         return _in_words(expected), f"cannot be decided: {group.why}"
-    got = {name: "" if group is None and name == "name" else getattr(group, name, None) for name in expected}
+    actual: Mapping[str, object] = {"name": ""}
+    if group is not None:
+        actual = {"name": group.value, "size": group.size, "known": group.known, "started": group.started}
+    got = {name: actual.get(name) for name in expected}
     return None if got == expected else (_in_words(expected), "in no group" if group is None else _in_words(got))
 
 

@@ -91,7 +91,7 @@ def _with_group(simulation: Simulation, judged: PodResult, inputs: CaseInputs) -
     if not inputs.groups:
         return judged
     pod, groups = judged.pod, simulation.groups
-    own = Group(scheduler_of(pod), pod.namespace, "" if judged.group is None else judged.group.name)
+    own = Group(scheduler_of(pod), pod.namespace, "" if judged.group is None else judged.group.value)
     give_states(inputs.groups, groups, own, inputs.now)
     return replace(judged, group=groups.explain(pod, judged.matched))
 

@@ -29,7 +29,7 @@ class _Sides(msgspec.Struct):
 
 
 class _Group(msgspec.Struct):
-    name: str
+    value: str
     size: int | None
     known: int | None
     verdict: GroupVerdict
@@ -71,7 +71,7 @@ def pod_diff(change: PlacementChange) -> PodDiff:
 
 
 def _side(group: GroupExplained | None) -> _Group | None:
-    return None if group is None else _Group(group.name, group.size, group.known, group.verdict, group.reason)
+    return None if group is None else _Group(group.value, group.size, group.known, group.verdict, group.reason)
 
 
 def _moved(move: LostOrGainedNode) -> _Moved:

@@ -12,7 +12,7 @@ _ROWS_MAX = 12
 
 def group_phrase(group: GroupExplained) -> str:
     """Return a group in one line: its name, its known members, and what filter says to the pod."""
-    named = f"the group {value_of(group.name)}" if group.name else "a group"
+    named = f"the group {value_of(group.value)}" if group.value else "a group"
     if group.known is not None:
         named += f" ({group.known:,} of {group.size:,} known{', started' if group.started else ''})"
     if group.verdict == "NotKnown":
@@ -28,9 +28,9 @@ def group_rows(group: GroupExplained, steps: Iterable[Step]) -> Iterator[str]:
 
 
 def _members(group: GroupExplained) -> str:
-    if not group.name:
+    if not group.value:
         return "the group is not known"
-    said = value_of(group.name) + ("" if group.size is None else f", size {group.size:,}")
+    said = value_of(group.value) + ("" if group.size is None else f", size {group.size:,}")
     if group.known is None:
         return said
     return f"{said}, {pluralize(group.known, 'member')} known, {_state(group)}"

@@ -7,10 +7,11 @@ from typing import Any, Final, Literal
 import msgspec
 
 from fairlead.groups.group import Group, Membership, UndecidedGroup, group_hash
+from fairlead.groups.group_state import GroupState, state_of
 from fairlead.groups.members import GroupIndex, PlacedKey
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.policy.compile.model import FILTER_PREFIX, CompiledPolicy, GangRule
-from fairlead.policy.evaluate.group_membership import UNDECIDED, PlacedGroups, gang_values, membership_of
+from fairlead.policy.evaluate.group_membership import UNDECIDED, GangValues, PlacedGroups, gang_values, membership_of
 from fairlead.policy.evaluate.matching import Matched, PolicySet
 from fairlead.policy.explain.explainer import steps_of
 from fairlead.policy.explain.explanation import Step
@@ -18,19 +19,18 @@ from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
 
-GroupState = Literal["Started", "Turn", "Resting", "Waiting"]
 GroupVerdict = Literal["Passes", "Rejects", "Undecided", "NotKnown"]
 PODS_UNREAD: Final = "the pods of the cluster may not be read"
 POLICY_UNREAD: Final = "the policy is not evaluated"
 
 
-class GroupExplained(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class GroupExplained(msgspec.Struct, frozen=True, kw_only=True):
     """Group of a pod, as far as it is known; programs read it as it is."""
 
     policy: str
     entry: str
     """Name of the entry of `binding.gang`."""
-    name: str
+    value: str
     """Value of the group; "" if it cannot be told."""
     size: int | None = None
     """Largest size that a known member says, or this pod."""
@@ -39,7 +39,7 @@ class GroupExplained(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     started: bool | None = None
     """Whether a placed pod of it lives, beside this one."""
     state: GroupState | None = None
-    held_members: int | None = None
+    held_members: int | None = msgspec.field(default=None, name="held")
     """Number of members whose bind calls are held, while it has the turn."""
     attempt: int | None = None
     """Number of its attempt, or while it rests of the one that failed."""
@@ -105,7 +105,7 @@ class GroupsOfPods:
             return None
         if policy := next((one for one in unread if one.gangs), None):
             entry = policy.gangs[0].name
-            return GroupExplained(policy=policy.name, entry=entry, name="", verdict="NotKnown", why=POLICY_UNREAD)
+            return GroupExplained(policy=policy.name, entry=entry, value="", verdict="NotKnown", why=POLICY_UNREAD)
         found = membership_of(pod, matched) if self else None
         if isinstance(found, UndecidedGroup):
             return _undecided(found, pod, matched)
@@ -116,7 +116,7 @@ class GroupsOfPods:
         if not self.are_known:
             size = membership.size
             return GroupExplained(
-                policy=policy, entry=entry, name=group.value, size=size, verdict="NotKnown", why=PODS_UNREAD
+                policy=policy, entry=entry, value=group.value, size=size, verdict="NotKnown", why=PODS_UNREAD
             )
         turns, now_s = self.turns.get(group.scheduler, NO_TURNS), self._now / SECOND_NS
         with self._without_placement((pod.namespace, pod.name)):
@@ -124,17 +124,19 @@ class GroupsOfPods:
             reason = rejection(uid, membership, index, turns, now_s) or ""
             is_new = index.group_of(uid) != group and _may_be_placed(pod)
             started, known = index.is_placed(group), index.known(group) + is_new
-            state, held_members, attempt = _state_of(group, turns, now_s, started=started)
+            state = state_of(group, turns, now_s, is_placed=started)
+            turn = turns.turn if state == "Turn" else None
+            rest = turns.rests.get(group_hash(group)) if state == "Resting" else None
             return GroupExplained(
                 policy=policy,
                 entry=entry,
-                name=group.value,
+                value=group.value,
                 size=max(index.size(group), membership.size),
                 known=known,
                 started=started,
                 state=state,
-                held_members=held_members,
-                attempt=attempt,
+                held_members=None if turn is None else turn.held_members,
+                attempt=next((one.attempt for one in (turn, rest) if one is not None), None),
                 verdict="Rejects" if reason else "Passes",
                 reason=reason,
             )
@@ -171,25 +173,16 @@ def _rule_of(policy: str, entry: str, matched: Sequence[Matched]) -> GangRule | 
 
 
 def _undecided(found: UndecidedGroup, pod: PodView, matched: Sequence[Matched]) -> GroupExplained:
-    rule, name, size, why = _rule_of(found.policy, found.gang, matched), "", None, found.why
+    rule, values, why = _rule_of(found.policy, found.gang, matched), GangValues(), found.why
     is_sure = all(each.undecided is None for each in matched if each.policy.name == found.policy)
-    if rule is not None and is_sure:
-        name, size, error = gang_values(rule, pod)
-        why = why if error is None else f"{error}{f' ({error.detail})' if error.detail else ''}"
+    if rule is not None and is_sure and (error := (values := gang_values(rule, pod)).error) is not None:
+        why = f"{error}{f' ({error.detail})' if error.detail else ''}"
     return GroupExplained(
-        policy=found.policy, entry=found.gang, name=name, size=size, verdict="Undecided", reason=UNDECIDED, why=why
+        policy=found.policy,
+        entry=found.gang,
+        value=values.value,
+        size=values.size,
+        verdict="Undecided",
+        reason=UNDECIDED,
+        why=why,
     )
-
-
-def _state_of(
-    group: Group, turns: Turns, now_s: float, *, started: bool
-) -> tuple[GroupState, int | None, int | None]:
-    """Return the state of a group, how many of its members are held, and its attempt."""
-    key, turn = group_hash(group), turns.turn
-    if started:
-        return "Started", None, None
-    if (rest := turns.rests.get(key)) is not None and now_s < rest.until:
-        return "Resting", None, rest.attempt
-    if turn is not None and turn.group == key and now_s < turn.until:
-        return "Turn", turn.held_members, turn.attempt
-    return "Waiting", None, None

@@ -82,7 +82,7 @@ def test_what_is_published_says_who_may_pass(turns: Turns, want: dict[str, Any])
     seen.turns["fairlead"] = turns
     seen.turns["other"] = Turns(turn(OTHER))
     assert explained(seen, THREE[0]) == GroupExplained(
-        policy="p", entry="job", name="a", size=3, known=3, started=False, **want
+        policy="p", entry="job", value="a", size=3, known=3, started=False, **want
     )
 
 
@@ -141,11 +141,11 @@ def test_without_gangs_nothing_is_looked_at() -> None:
 def test_what_cannot_be_decided_is_shown_with_its_values() -> None:
     found = explained(groups(), member(job="a\x1b[2J", size="many"))
     assert found is not None
-    assert (found.name, found.size, found.verdict, found.reason) == ("a\x1b[2J", None, "Undecided", UNDECIDED)
+    assert (found.value, found.size, found.verdict, found.reason) == ("a\x1b[2J", None, "Undecided", UNDECIDED)
     assert found.why.startswith("the size of job cannot be decided (")
     found = explained(groups(), member(size="501"))
     assert found is not None
-    assert (found.name, found.size, found.why) == ("a", 501, "the size of job is not from 1 to 500")
+    assert (found.value, found.size, found.why) == ("a", 501, "the size of job is not from 1 to 500")
 
 
 def test_a_policy_that_may_not_apply_leaves_the_group_undecided() -> None:
@@ -156,18 +156,18 @@ def test_a_policy_that_may_not_apply_leaves_the_group_undecided() -> None:
     )
     found = explained(groups(policies=(unsure,)), member(), unsure)
     assert found is not None
-    assert (found.name, found.verdict, found.why) == ("", "Undecided", "policy p cannot be decided")
+    assert (found.value, found.verdict, found.why) == ("", "Undecided", "policy p cannot be decided")
 
 
 def test_what_was_not_read_is_not_guessed() -> None:
     seen = groups(*THREE)
     seen.are_known = False
     found = explained(seen, THREE[0])
-    assert found == GroupExplained(policy="p", entry="job", name="a", size=3, verdict="NotKnown", why=PODS_UNREAD)
+    assert found == GroupExplained(policy="p", entry="job", value="a", size=3, verdict="NotKnown", why=PODS_UNREAD)
     assert not found.evicts_nothing
     plain = policy("plain", filters={"all": "true"})
     unread = groups(policies=()).explain(THREE[0], (), [plain, JOBS])
-    assert unread == GroupExplained(policy="p", entry="job", name="", verdict="NotKnown", why=POLICY_UNREAD)
+    assert unread == GroupExplained(policy="p", entry="job", value="", verdict="NotKnown", why=POLICY_UNREAD)
     assert groups(policies=()).explain(THREE[0], (), [plain]) is None
 
 
