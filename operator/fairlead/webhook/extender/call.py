@@ -40,6 +40,13 @@ class CallClock(NamedTuple):
     """Whether there was enough time to blame a policy for missing the deadline: the wait before the policies are
     evaluated may take most of it.
     """
+    hold_deadline_ns: int | None = None
+    """Deadline of a bind while it is held for others of a group; None if the caller waits for none that long."""
+
+    @property
+    def held_until_ns(self) -> int:
+        """Return the deadline of a bind that is held: the ordinary one where the caller does not wait longer."""
+        return self.deadline_ns if self.hold_deadline_ns is None else self.hold_deadline_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,8 @@ class Caller:
     """Whether its version can evict pods for a node that only an extender rejects: none up to 1.37 can."""
     timeout_s: float | None = None
     """How long it waits for a reply; None if unknown."""
+    bind_timeout_s: float | None = None
+    """How long it waits for the reply to a bind, by the policies that hold members of groups; None if none does."""
 
 
 def exclusion_reason(caller: Caller, namespace: str) -> str | None:

@@ -186,7 +186,7 @@ def _matching(
 def _of_entry(
     evaluator: Evaluator, pod: PodView, matched: list[Matched], rejected: _Pod, entry: FailurePolicy, when: CallClock
 ) -> bytearray:
-    now, clock, deadline_ns, _ = when
+    now, clock, deadline_ns = when[:3]
     kept = evaluator.cached_for(pod, matched)
     evaluator.refresh(kept, now=now, clock=clock, deadline_ns=deadline_ns)
     if kept is not None:

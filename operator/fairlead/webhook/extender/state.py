@@ -114,7 +114,7 @@ class ServingState:
 
     def precompute(self, when: CallClock) -> bool:
         """Compute pending verdicts in idle time; return whether all are done."""
-        now, clock, deadline_ns, _ = when
+        now, clock, deadline_ns = when[:3]
         return all(
             one.precompute(now=now, clock=clock, deadline_ns=deadline_ns)
             for one in (*self.entries.values(), self.scores)

@@ -39,6 +39,8 @@ _PODS: Final[Mapping[CircuitScope, str]] = {
     "namespace": "pods of its namespace",
     "all": "all pods",
 }
+BEFORE_BIND_TIMEOUT_S: Final = 1.0
+"""How long before the scheduler's timeout a bind is answered that is held for others of a group."""
 _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
     "/filter": ("filter", partial(verbs.filter, entry="Fail")),
     "/ignore/filter": ("filter", partial(verbs.filter, entry="Ignore")),
@@ -160,6 +162,9 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
+        if (timeout_s := call.caller.bind_timeout_s) is not None:
+            hold_ns = int((timeout_s - BEFORE_BIND_TIMEOUT_S) * SECOND_NS)
+            when = when._replace(hold_deadline_ns=max(when.deadline_ns, call.received_ns + hold_ns))
         reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)

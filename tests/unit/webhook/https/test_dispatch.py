@@ -16,7 +16,7 @@ from fairlead.metrics import Metrics
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.webhook.binding.api_calls import Posted
 from fairlead.webhook.binding.binder import Binder
-from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
+from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Reply, Verb, VerbReply
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import PATHS, Dispatcher
 from fairlead.webhook.https.wall_clock import BACK_NS, TimeOfDay
@@ -102,6 +102,36 @@ def test_each_path_asks_its_verb_and_its_gate() -> None:
     assert go.decode("prioritize", scored.ask("/prioritize", body(["a", "b"])).body) == [{"Host": "a", "Score": 10}]
     assert "PodName" in go.decode("bind", hard.ask("/bind", b"{}").body)["Error"]
     assert {*hard.calls.routes()} == {*PATHS}
+
+
+# the timeout of the caller, and that of its binds; seconds until a bind has to be decided, and until it may be held
+BINDS: Mapping[str, tuple[float | None, float | None, float, float | None]] = {
+    "no group": (2.0, None, 1.6, None),
+    "groups": (2.0, 35, 1.6, 34.0),
+    "groups, and no timeout that is known": (None, 65, 0.8, 64.0),
+    "a timeout that is longer than that of binds": (60.0, 35, 48.0, 48.0),
+}
+
+
+@pytest.mark.parametrize("case", BINDS)
+@pytest.mark.parametrize("ago_s", [0.0, 0.5])
+def test_a_bind_that_is_held_has_a_deadline_of_its_own(case: str, ago_s: float) -> None:
+    timeout_s, bind_timeout_s, decided_s, held_s = BINDS[case]
+    one = Ground(Asking([], timeout_s=timeout_s, bind_timeout_s=bind_timeout_s))
+    seen = list[CallClock]()
+
+    class Noting(Binder):
+        async def bind(self, call: IncomingCall, state: ServingState, when: CallClock) -> VerbReply:
+            seen.append(when)
+            return await super().bind(call, state, when)
+
+    one.calls.binder = Noting(Nobody())
+    one.ask("/bind", b"{}", ago_s)
+    (when,) = seen
+    received = one.time - int(ago_s * SECOND)
+    assert when.deadline_ns == received + int(decided_s * SECOND)
+    assert when.hold_deadline_ns == (None if held_s is None else received + int(held_s * SECOND))
+    assert when.held_until_ns == received + int((held_s or decided_s) * SECOND)
 
 
 def test_callers_are_allowed_by_verb() -> None:
