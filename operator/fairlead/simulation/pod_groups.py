@@ -29,7 +29,8 @@ class PodGroups(GroupsOfPods):
         for entry in mirror.placed_sink.objects.values():
             self.put_placed(entry.pod, mirror.namespace(entry.pod.namespace))
         for key, held in snapshot.pods.items():
-            self._put(key, held)
+            if key not in mirror.placed_sink.objects:
+                self._put(key, held)
         # Of several namespaces the operator's usual one counts.
         for key, held in sorted(snapshot.turns.items(), key=lambda one: (one[0][0] == NAMESPACE, one[0])):
             with reading("configmap", key, held):

@@ -20,7 +20,7 @@ def group_phrase(group: GroupExplained) -> str:
     return f"{named}: {group.reason}" if group.reason else named
 
 
-def group_rows(group: GroupExplained, steps: Iterable[Step]) -> Iterator[str]:
+def group_section(group: GroupExplained, steps: Iterable[Step]) -> Iterator[str]:
     """Yield the lines about the group of an explained pod; `steps` are what its entry computed."""
     yield f"{group.policy}/{group.rule}: {_members(group)}"
     yield f"    {_verdict(group)}"
