@@ -44,6 +44,12 @@ def placed(stage: Stage, job: str) -> list[str]:
     return [name for name, node in stage.places().items() if node and name.startswith(f"{job}-")]
 
 
+def _is_told(stage: Stage, name: str, text: str) -> bool:
+    """Return whether the scheduler has said so of a pod."""
+    conditions = stage.pod(name).get("status", {}).get("conditions", [])
+    return any(text in one.get("message", "") for one in conditions)
+
+
 @pytest.fixture
 def groups(stage: Stage, serving: Serving) -> Serving:
     serving.put("groups", binding={"gang": [GANG]})
@@ -72,9 +78,8 @@ def test_no_member_starts_before_the_last_has_come(stage: Stage, groups: Serving
     stage.start(*groups.entries(hold_s=30))
     for number in range(3):
         make(stage, [member(stage, f"late-{number}", "late", 4)])
-        wait_for("it to be refused", lambda number=number: stage.events(f"late-{number}") or None)
+        assert "waiting for members of its group" in stage.refusal(f"late-{number}")
         assert placed(stage, "late") == []
-    assert any("waiting for members of its group" in str(note) for _, note in stage.events("late-0"))
     make(stage, [member(stage, "late-3", "late", 4)])
     began = time.monotonic()
     wait_for("all to start", lambda: len(placed(stage, "late")) == 4 or None)
@@ -85,7 +90,7 @@ def test_a_group_that_cannot_fit_lets_another_by(stage: Stage, groups: Serving, 
     kwok_nodes(4, equal(cpu="1"))
     stage.start(*groups.entries(hold_s=30))
     make(stage, [member(stage, f"large-{number}", "large", 8) for number in range(8)])
-    wait_for("it to fail", lambda: any("of 8 members" in str(note) for _, note in stage.events("large-0")) or None)
+    wait_for("it to fail", lambda: any(_is_told(stage, f"large-{number}", "of 8 members") for number in range(8)) or None)
     make(stage, [member(stage, f"small-{number}", "small", 4) for number in range(4)])
     began = time.monotonic()
     wait_for("the small one to start", lambda: len(placed(stage, "small")) == 4 or None)
