@@ -182,6 +182,10 @@ class GroupIndex:
         """Return the groups of which a member is known."""
         return self._known.keys()
 
+    def placed_groups(self) -> Iterable[Group]:
+        """Return the groups of which by this view a placed pod lives."""
+        return self._placed.keys()
+
     def _remove_known(self, uid: str, group: Group) -> GroupChange:
         members = self._known[group]
         was_complete = members.are_complete

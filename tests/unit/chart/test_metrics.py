@@ -9,6 +9,7 @@ import yaml
 from generate import chart
 from generate.metrics import registered
 
+from fairlead.groups.member_calls import AttemptResult
 from fairlead.metrics import PROCESS, Gauges, Histogram, OwnMetric
 
 _FILES = chart.CHART / "files"
@@ -88,6 +89,13 @@ def test_an_alert_is_of_one_namespace_and_one_cluster(alert: str) -> None:
     assert by or not re.search(r"\b(sum|max|min|count|group)\b", expression)
     selected = [one for one in _NAME.findall(expression) if 'namespace="$(namespace)"' in one[1]]
     assert selected
+
+
+def test_attempts_that_fail_are_those_after_which_a_group_rests() -> None:
+    (started,) = re.findall(r'result!~"([^"]*)"', expressions()["FairleadGroupsFail"])
+    assert {one for one in AttemptResult if not re.fullmatch(started, one.value)} == {
+        one for one in AttemptResult if one.is_failure
+    }
 
 
 def test_the_dashboard_shows_each_thing_once() -> None:

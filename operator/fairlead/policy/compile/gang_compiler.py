@@ -31,8 +31,10 @@ def gang_rules(entries: Sequence[Gang], expressions: ExpressionCompiler) -> Step
         group = yield from expressions.compile((*path, "group"), entry.group, GROUP_VALUE, STRING)
         size = yield from expressions.compile((*path, "size"), entry.size, GROUP_SIZE, INT)
         faults = list[Fault]()
+        yield  # a constant is evaluated, which may cost what an evaluation may cost
         if group is not None:
             faults += _group_faults((*path, "group"), group)
+        yield
         if size is not None:
             faults += _size_faults((*path, "size"), size)
         expressions.faults += faults

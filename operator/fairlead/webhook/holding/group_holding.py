@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.groups.group import Group, Membership
-from fairlead.groups.member_calls import AttemptEnded, AttemptResult, WakeCause
+from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
@@ -19,6 +19,7 @@ from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.group_view import GroupView
 from fairlead.webhook.holding.group_binds import READ_S, GroupBinds
+from fairlead.webhook.holding.group_metrics import GroupMetrics
 from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import HeldBinds, HoldingListener
 from fairlead.webhook.holding.passed_calls import PassingOn
@@ -62,17 +63,7 @@ class GroupHolding(Capability, GroupView):
             " failed, hung up or no holder.",
             ("result",),
         )
-        self._attempts = Counter(
-            "fairlead_group_attempts",
-            "Attempts to place a group, by the scheduler and how each ended.",
-            ("scheduler", "result"),
-        )
-        self._hold_seconds = Histogram(
-            "fairlead_group_hold_seconds",
-            "Time from the first call that was held for a group to the last answer, of groups that have started.",
-            ("scheduler",),
-            LONG_BUCKETS,
-        )
+        self._metrics = GroupMetrics(self.watch.index, self._held_binds, now, clock)
 
     def pass_on(
         self, holder: Callable[[], str], context: Callable[[], Awaitable[ssl.SSLContext]], host: str
@@ -143,13 +134,8 @@ class GroupHolding(Capability, GroupView):
 
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""
-        metrics.add(self._attempts, self._passed_on, self._hold_seconds)
-        metrics.gauge(
-            "fairlead_held_binds",
-            "Bind calls of members that wait for the others of their group.",
-            "scheduler",
-            ask=lambda: {(name,): len(one) for name, one in self._held_binds.items()},
-        )
+        metrics.add(self._passed_on)
+        self._metrics.register(metrics)
 
     def _may_hold(self) -> bool:
         return self._is_leader() and not self._drains
@@ -163,11 +149,12 @@ class GroupHolding(Capability, GroupView):
             self._held_binds.pop(scheduler).stop()
         for scheduler in schedulers - self._held_binds.keys():
             listener = HoldingListener(
-                partial(self._published, scheduler), partial(self._wake, scheduler), self._attempt_ended
+                partial(self._published, scheduler), partial(self._wake, scheduler), self._metrics.attempt_ended
             )
             self._held_binds[scheduler] = HeldBinds(
                 self.watch.index, self._steps, self._clock, listener, self._is_leader
             )
+            self._metrics.begin(scheduler)
             self._published(scheduler)  # in place of what another one has published
 
     def _let_go(self) -> None:
@@ -194,11 +181,6 @@ class GroupHolding(Capability, GroupView):
             self.wake()
         else:
             self._publisher.publish(scheduler, self.wake)
-
-    def _attempt_ended(self, ended: AttemptEnded) -> None:
-        self._attempts.add(ended.group.scheduler, ended.result.value)
-        if ended.result is AttemptResult.STARTED:
-            self._hold_seconds.observe((self._clock() - ended.began) / SECOND_NS, ended.group.scheduler)
 
     def _read_started(self, group: Group) -> None:
         """Read whether a group has started. A read that is under way sees what the mirror hears meanwhile."""
