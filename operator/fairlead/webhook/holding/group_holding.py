@@ -11,7 +11,7 @@ from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.metrics import LONG_BUCKETS, Counter, Histogram, Metrics
+from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.time_units import SECOND_NS
