@@ -11,7 +11,7 @@ from fairlead.mirror.pod_entry import Key
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, TimeLeft
 from fairlead.webhook.binding.granter import Granter
-from fairlead.webhook.binding.poster import Poster
+from fairlead.webhook.binding.poster import LEAST_S, Poster
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
@@ -83,7 +83,10 @@ class GroupBinds:
         read = set[Key]()
         while len(read) < READS and (key := self._watch.index.placed_pod(group)) is not None and key not in read:
             read.add(key)
-            body = await self._api.read_body(*key, min(READ_S, left_s()))
+            within_s = min(READ_S, left_s())
+            if within_s < LEAST_S:
+                return None
+            body = await self._api.read_body(*key, within_s)
             if isinstance(body, Failed):
                 return None
             try:

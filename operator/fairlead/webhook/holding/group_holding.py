@@ -11,7 +11,7 @@ from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
-from fairlead.metrics import LONG_BUCKETS, Counter, Histogram, Metrics
+from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.time_units import SECOND_NS
@@ -59,8 +59,8 @@ class GroupHolding(Capability, GroupView):
         """Called when pods that filter refused should be tried again."""
         self._passed_on = Counter(
             "fairlead_group_passed_on",
-            "Bind calls of members that were passed on to the replica which holds them, by the result: answered, failed,"
-            " hung up or no holder.",
+            "Bind calls of members that were passed on to the replica which holds them, by the result: answered,"
+            " failed, hung up or no holder.",
             ("result",),
         )
         self._metrics = GroupMetrics(self.watch.index, self._held_binds, now, clock)

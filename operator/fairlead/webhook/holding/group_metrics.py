@@ -19,10 +19,10 @@ class GroupMetrics:
     """Metrics of the groups that a replica sees. What each group does is shown by the replica that holds alone."""
 
     def __init__(
-        self, index: GroupIndex, held: Mapping[str, HeldBinds], now: Callable[[], int], clock: Callable[[], int]
+        self, index: GroupIndex, held_binds: Mapping[str, HeldBinds], now: Callable[[], int], clock: Callable[[], int]
     ) -> None:
-        """`held` are the held calls by scheduler; `now` is the time of day, `clock` that of holders."""
-        self._index, self._held, self._now, self._clock = index, held, now, clock
+        """`held_binds` are the held calls by scheduler; `now` is the time of day, `clock` that of holders."""
+        self._index, self._held, self._now, self._clock = index, held_binds, now, clock
         self._complete_since = dict[Group, int]()
         """Moments at which groups that have not started were first seen complete, also while another replica holds."""
         self._attempts: Final = Counter(

@@ -152,6 +152,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         authorities="aa",
         issuer="bb",
         process="cc",
+        has_rejected_pods=True,
         schedulable_again=True,
     )
     said = report(given)
@@ -166,6 +167,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         issuer="bb",
         process="cc",
         refused_connections={"10.0.0.1": "expired"},
+        has_rejected_pods=True,
         schedulable_again=True,
     )
     assert decode(encode(said)) == said
