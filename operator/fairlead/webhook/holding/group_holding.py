@@ -65,9 +65,7 @@ class GroupHolding(Capability, GroupView):
         )
         self._metrics = GroupMetrics(self.watch.index, self._held_binds, now, clock)
 
-    def pass_on(
-        self, holder: Callable[[], str], context: Callable[[], Awaitable[ssl.SSLContext]], host: str
-    ) -> None:
+    def pass_on(self, holder: Callable[[], str], context: Callable[[], Awaitable[ssl.SSLContext]], host: str) -> None:
         """Pass calls on to the replica that holds, which has this host name in its certificate."""
         self.binds.pass_on = PassingOn(holder, context, host, self._passed_on.add)
 

@@ -180,7 +180,10 @@ def test_bind_of_a_pod_whose_group_cannot_be_decided_is_refused() -> None:
     one = asking(View())
     waiting = from_json(
         "Pod",
-        {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x", **UNREADABLE}, "spec": {"schedulerName": "fairlead"}},
+        {
+            "metadata": {"name": "x", "namespace": "ml", "uid": "u-x", **UNREADABLE},
+            "spec": {"schedulerName": "fairlead"},
+        },
     )
     one.mirror.waiting["ml", "x"] = waiting
     found = one.bind(ARGS)

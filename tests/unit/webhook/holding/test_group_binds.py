@@ -162,7 +162,8 @@ async def test_a_member_of_a_group_that_has_started_is_bound_by_whoever_is_calle
 # what a read of the placed pod that the mirror shows says
 NOT_STARTED: dict[str, Any] = {
     "it is gone": Missing(),
-    "it is being deleted": pod("b", labels={"job": "red"}) | {"metadata": pod("b", labels={"job": "red"})["metadata"] | DELETED},
+    "it is being deleted": pod("b", labels={"job": "red"})
+    | {"metadata": pod("b", labels={"job": "red"})["metadata"] | DELETED},
     "it has ended": pod("b", labels={"job": "red"}, phase="Failed"),
     "another pod of its name is unplaced": pod("b", on="", labels={"job": "red"}),
     "another pod of its name is of another group": pod("b", labels={"job": "blue"}),

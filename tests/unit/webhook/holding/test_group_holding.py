@@ -77,7 +77,9 @@ class Replica:
 
     def members(self, job: str, number: int, size: int) -> None:
         for at in range(number):
-            self.told.unplaced(f"{job}-{at}", labels={"job": job}, annotations={"size": str(size)}, schedulerName="fairlead")
+            self.told.unplaced(
+                f"{job}-{at}", labels={"job": job}, annotations={"size": str(size)}, schedulerName="fairlead"
+            )
 
     def membership(self, job: str, size: int) -> Membership:
         return Membership(Group("fairlead", "ml", job), size, 30, "p", "job")
@@ -184,7 +186,7 @@ async def test_who_leads_no_more_answers_all_and_who_leads_again_holds_again(clu
         await asyncio.sleep(2)
         assert one.held is not None
         calls = [one.call("red", number, 2) for number in range(2)]
-        assert await asyncio.gather(*calls) == [Bound(None)] * 2
+        assert [*await asyncio.gather(*calls)] == [Bound(None)] * 2
 
 
 @story
@@ -352,7 +354,7 @@ async def test_what_is_counted(cluster: FakeCluster) -> None:
         call = one.call("red", 0, 2)
         await asyncio.sleep(0.5)
         assert one.metric("fairlead_held_binds{") == ['fairlead_held_binds{scheduler="fairlead"} 1.0']
-        assert await asyncio.gather(call, one.call("red", 1, 2)) == [Bound(None)] * 2
+        assert [*await asyncio.gather(call, one.call("red", 1, 2))] == [Bound(None)] * 2
         attempts = one.metric("fairlead_group_attempts_total{")
         assert [line for line in attempts if not line.endswith(" 0.0")] == [
             'fairlead_group_attempts_total{result="started",scheduler="fairlead"} 1.0'
