@@ -125,7 +125,9 @@ def test_only_a_group_that_has_not_started_evicts_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [member(job=""), member(size="1"), member(schedulingGroup={"podGroupName": "g"})], ids=str
+    "asked",
+    [member(job=""), member(size="1"), member(schedulingGroup={"podGroupName": "g"})],
+    ids=["no value", "alone", "native"],
 )
 def test_a_pod_in_no_group_has_none(asked: PodView) -> None:
     assert explained(groups(), asked) is None
