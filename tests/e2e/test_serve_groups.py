@@ -18,7 +18,6 @@ GANG: dict[str, Any] = {
     "group": f"pod.metadata.labels[?'{JOB}'].orValue('')",
     "size": f"int(pod.metadata.annotations[?'{SIZE}'].orValue('1'))",
 }
-SOON_S = 10.0
 
 
 def member(stage: Stage, name: str, job: str, size: int, **spec: Any) -> Object:
@@ -90,7 +89,8 @@ def test_a_group_that_cannot_fit_lets_another_by(stage: Stage, groups: Serving, 
     kwok_nodes(4, equal(cpu="1"))
     stage.start(*groups.entries(hold_s=30))
     make(stage, [member(stage, f"large-{number}", "large", 8) for number in range(8)])
-    wait_for("it to fail", lambda: any(_is_told(stage, f"large-{number}", "of 8 members") for number in range(8)) or None)
+    names = [f"large-{number}" for number in range(8)]
+    wait_for("it to fail", lambda: any(_is_told(stage, name, "of 8 members") for name in names) or None)
     make(stage, [member(stage, f"small-{number}", "small", 4) for number in range(4)])
     began = time.monotonic()
     wait_for("the small one to start", lambda: len(placed(stage, "small")) == 4 or None)

@@ -14,7 +14,7 @@ from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.group_explained import group_steps
 from fairlead.policy.explain.mismatch import Unmatched
-from fairlead.simulation.explain_pod import Closest, Explanation, NodesAlike, NodeExplanation, RejectingRule, Verdict
+from fairlead.simulation.explain_pod import Closest, Explanation, NodeExplanation, NodesAlike, RejectingRule, Verdict
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED, PREEMPTION
 

@@ -105,9 +105,7 @@ class GroupOverview(NamedTuple):
     undecided: Sequence[UndecidedPod]
 
 
-def group_overview(
-    pods: Iterable[PodView], policies: PolicySet, turns: Mapping[str, Turns], now: int
-) -> GroupOverview:
+def group_overview(pods: Iterable[PodView], policies: PolicySet, turns: Mapping[str, Turns], now: int) -> GroupOverview:
     """Return the groups of pods that have not ended. `turns` are those that are published, by scheduler."""
     sorted_pods = _SortedPods(policies, now)
     for pod in pods:
@@ -141,8 +139,8 @@ class _SortedPods:
         if pod.pod.spec.nodeName:
             # Replicas do not see which scheduler has placed it, so that it may be in a group of each.
             for group in self._placed.of(pod.pod, pod.namespaceObject if pod.knows_namespace else None):
-                is_its_own = isinstance(membership, Membership) and membership.group == group
-                self.members[group].append(_member(pod, membership.size if is_its_own else 0))
+                own = membership if isinstance(membership, Membership) and membership.group == group else None
+                self.members[group].append(_member(pod, 0 if own is None else own.size))
         elif isinstance(membership, UndecidedGroup):
             if pod.pod.metadata.deletionTimestamp is None:
                 self.undecided.append(UndecidedPod(pod.namespace, pod.name, membership.why))

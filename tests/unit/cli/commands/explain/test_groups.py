@@ -8,7 +8,8 @@ import pytest
 
 from fairlead.groups.group import Group, group_hash
 from fairlead.groups.turns import PublishedRest, PublishedTurn, Turns, turns_body
-from support.cli.explained import LISTED, PODS, Ask, Run, cluster_answers, live_policy
+from support.cli.explained import Ask, Run, cluster_answers, live_policy
+from support.cli.status_api import items
 from support.policy.lint import HEAD
 from support.simulation.snapshot import Object, listed, node, pod
 from support.simulation.workloads import workload
@@ -116,8 +117,10 @@ SEEN: Final[dict[str, tuple[list[Object], list[str]]]] = {
         [member("x", job="a\x1b[2J", size="0")],
         [
             "jobs/binding/job: 'a\\x1b[2J', size 0",
-            "    the filter rejects it on every node: the group of the pod cannot be decided: "
-            "the size of job is not from 1 to 500",
+            (
+                "    the filter rejects it on every node: the group of the pod cannot be decided: "
+                "the size of job is not from 1 to 500"
+            ),
         ],
     ),
 }
@@ -231,5 +234,3 @@ def test_a_policy_that_is_not_evaluated_leaves_the_group_unknown(ask: Ask) -> No
         "    what the filter says is not known: the policy is not evaluated",
     ]
     assert "UNKNOWN: 4 of 5 nodes cannot be judged, as jobs was not evaluated" in out
-
-
