@@ -51,7 +51,9 @@ def published_turns(snapshot: Snapshot) -> PublishedTurns:
     for scheduler, namespaces in homes.items():
         if len(namespaces) > 1:
             said = f"turns of {scheduler} are published in the namespaces {', '.join(namespaces)}"
-            found.notes.append(f"{said}, and only those in {namespaces[0]} are shown: the others are not the operator's")
+            found.notes.append(
+                f"{said}, and only those in {namespaces[0]} are shown: the others are not the operator's"
+            )
     return found
 
 

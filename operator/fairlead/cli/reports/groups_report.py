@@ -11,9 +11,7 @@ from fairlead.time_units import SECOND_NS
 GroupsReport: TypeAlias = dict[str, Any]
 
 
-def groups_report(
-    overview: GroupOverview, published: PublishedTurns, now: int, *, with_members: bool
-) -> GroupsReport:
+def groups_report(overview: GroupOverview, published: PublishedTurns, now: int, *, with_members: bool) -> GroupsReport:
     """Return what is known of groups at a time."""
     return {
         "time": _time(now),

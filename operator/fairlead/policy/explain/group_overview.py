@@ -105,9 +105,7 @@ class GroupOverview(NamedTuple):
     undecided: Sequence[UndecidedPod]
 
 
-def group_overview(
-    pods: Iterable[PodView], policies: PolicySet, turns: Mapping[str, Turns], now: int
-) -> GroupOverview:
+def group_overview(pods: Iterable[PodView], policies: PolicySet, turns: Mapping[str, Turns], now: int) -> GroupOverview:
     """Return the groups of pods that have not ended. `turns` are those that are published, by scheduler."""
     sorted_pods = _SortedPods(policies, now)
     for pod in pods:

@@ -59,15 +59,13 @@ class GroupHolding(Capability, GroupView):
         """Called when pods that filter refused should be tried again."""
         self._passed_on = Counter(
             "fairlead_group_passed_on",
-            "Bind calls of members that were passed on to the replica which holds them, by the result: answered, failed,"
-            " hung up or no holder.",
+            "Bind calls of members that were passed on to the replica which holds them, by the result: answered, "
+            "failed, hung up or no holder.",
             ("result",),
         )
         self._metrics = GroupMetrics(self.watch.index, self._held_binds, now, clock)
 
-    def pass_on(
-        self, holder: Callable[[], str], context: Callable[[], Awaitable[ssl.SSLContext]], host: str
-    ) -> None:
+    def pass_on(self, holder: Callable[[], str], context: Callable[[], Awaitable[ssl.SSLContext]], host: str) -> None:
         """Pass calls on to the replica that holds, which has this host name in its certificate."""
         self.binds.pass_on = PassingOn(holder, context, host, self._passed_on.add)
 

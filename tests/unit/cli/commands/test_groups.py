@@ -195,7 +195,9 @@ def test_what_pods_say_is_escaped(run: Run) -> None:
 
 
 def test_the_turn_of_a_group_with_an_odd_name_is_escaped(run: Run) -> None:
-    made = turns_body("fairlead", Turns(PublishedTurn(hash_of(ODD), NOW_S, NOW_S + 9, held_members=1, size=3, attempt=1)))
+    made = turns_body(
+        "fairlead", Turns(PublishedTurn(hash_of(ODD), NOW_S, NOW_S + 9, held_members=1, size=3, attempt=1))
+    )
     made["metadata"]["namespace"] = "fairlead-system"
     _, out, _ = run(there=[*THERE, member("a", ODD), made])
     assert "the turn of ml/x\\n\\x1b[31m$(id)\\u202e/y" in out

@@ -97,7 +97,11 @@ GATED: Final = [pod("g", gates=["quota"]), pod("h", gates=["quota"])]
         (THREE, None, "Waiting", 3, 3, "unknown: nothing of the turn is published"),
         # The size is the largest that a known member says.
         ([*THREE, pod("d", size="5")], NO_TURNS, "Waiting", 4, 5, "1 more member"),
-        ([*THREE, pod("d", size="5", gates=["x"])], NO_TURNS, "Waiting", 3, 3, "the scheduler, which tries its pods next"),
+        (
+            [*THREE, pod("d", size="5", gates=["x"])],
+            NO_TURNS,
+            *("Waiting", 3, 3, "the scheduler, which tries its pods next"),
+        ),
         # Neither gated nor deleted pods are known.
         ([*THREE[:2], GATED[0]], NO_TURNS, "Waiting", 2, 3, "1 more member (1 with scheduling gates does not count)"),
         (GATED, NO_TURNS, "Waiting", 0, 3, "3 more members (2 with scheduling gates do not count)"),
@@ -228,7 +232,12 @@ def test_policies_that_do_not_apply_give_no_group(team: str) -> None:
 
 
 def test_pods_whose_group_cannot_be_decided() -> None:
-    pods = [pod("z", size="many"), pod("b", "v" * 254), pod("gone", size="many", deleted=True), pod("on", size="x", on="n")]
+    pods = [
+        pod("z", size="many"),
+        pod("b", "v" * 254),
+        pod("gone", size="many", deleted=True),
+        pod("on", size="x", on="n"),
+    ]
     assert overview(*pods).undecided == [
         UndecidedPod("ml", "b", "policy p: the group of job has more than 253 characters"),
         UndecidedPod("ml", "z", "policy p: the size of job cannot be decided"),

@@ -77,7 +77,9 @@ class Replica:
 
     def members(self, job: str, number: int, size: int) -> None:
         for at in range(number):
-            self.told.unplaced(f"{job}-{at}", labels={"job": job}, annotations={"size": str(size)}, schedulerName="fairlead")
+            self.told.unplaced(
+                f"{job}-{at}", labels={"job": job}, annotations={"size": str(size)}, schedulerName="fairlead"
+            )
 
     def membership(self, job: str, size: int) -> Membership:
         return Membership(Group("fairlead", "ml", job), size, 30, "p", "job")
