@@ -59,8 +59,8 @@ class GroupHolding(Capability, GroupView):
         """Called when pods that filter refused should be tried again."""
         self._passed_on = Counter(
             "fairlead_group_passed_on",
-            "Bind calls of members that were passed on to the replica which holds them, by the result: answered,"
-            " failed, hung up or no holder.",
+            "Bind calls of members that were passed on to the replica which holds them, by the result: answered, "
+            "failed, hung up or no holder.",
             ("result",),
         )
         self._metrics = GroupMetrics(self.watch.index, self._held_binds, now, clock)

@@ -1,6 +1,6 @@
 """Metrics of groups: states, waits, and how long members of groups that started were held."""
 
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
@@ -11,7 +11,9 @@ from fairlead.groups.turns import NO_TURNS, PublishedRest, PublishedTurn, Turns
 from fairlead.metrics import Counter, Gauges, Histogram, Metrics
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.holding.group_metrics import GroupMetrics
-from fairlead.webhook.holding.held_binds import HeldBinds
+
+if TYPE_CHECKING:
+    from fairlead.webhook.holding.held_binds import HeldBinds
 
 NOW_S: Final = 1_800_000_000
 
