@@ -658,7 +658,7 @@ def test_a_pod_of_a_group_that_has_started_is_committed_at_its_newest_version() 
 
 def refused(**sizes: int) -> Scene:
     """Return a scene in which all groups after the first were refused for its turn."""
-    scene = Scene(**sizes)  # type: ignore[arg-type]
+    scene = Scene(**sizes)
     scene.call("a0")
     for name in [*sizes][1:]:
         scene.call(f"{name}0")
