@@ -140,7 +140,7 @@ class Bystander:
         assert len(groups) <= 1, "one group has the turn"
         assert len({one.uid for one in waiting}) == len(waiting), "one call a pod"
         assert {*self.holder.uids()} == {one.uid for one in waiting}
-        assert self.holder.held <= sum(one.counts for one in waiting)
+        assert self.holder.held_count <= sum(one.counts for one in waiting)
         assert not (self.has_stopped and waiting), "after a stop no call waits"
         due = self.holder.next_at()
         assert due is None or due > self.now, "what is due is done"
