@@ -738,6 +738,7 @@ def test_a_group_that_takes_the_turn_waits_no_more() -> None:
 
 def test_a_group_whose_rest_is_over_waits_for_the_turn() -> None:
     scene = Scene(a=2, b=2).fail("a0").call("b0").at(6)
+    assert scene.preferred == "", "the turn is taken"
     leave_by_hang_up(scene, "b0")
     assert scene.preferred == "a"
 
@@ -803,6 +804,17 @@ def test_attempts_are_forgotten_with_the_last_known_member() -> None:
 def test_a_rest_outlives_the_last_known_member() -> None:
     scene = Scene(a=2).fail("a0").delete("a0", "a1").know("a0").know("a1").call("a0")
     assert scene.of("a0") == RESTING
+
+
+def test_a_group_that_comes_back_while_it_rests_has_the_attempts_that_it_had() -> None:
+    scene = Scene(a=2).fail("a0").delete("a0", "a1")
+    scene.hear(scene.holder.room_came(scene.now))
+    assert scene.know("a0").know("a1").at(6).fail("a0").of("a0") == found(1, 2, 2)
+
+
+def test_a_group_of_which_no_member_is_known_does_not_wait() -> None:
+    scene = Scene(a=2, b=2).delete("b0", "b1").call("a0").call("b0")
+    assert give_back(scene).wakes == []
 
 
 def test_a_group_without_known_members_is_forgotten_when_its_rest_is_over() -> None:

@@ -150,6 +150,7 @@ class Bystander:
         kept = vars(self.holder)["_order"]
         assert len(kept.rests) <= len(GROUPS)
         assert len(kept) <= len(GROUPS)
+        assert not vars(kept)["_waiting"] & kept.rests.current.keys(), "who rests does not wait"
 
     def forget_call(self, id_: int) -> None:
         del self.calls[id_]
