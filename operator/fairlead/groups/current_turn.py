@@ -78,7 +78,7 @@ class Turn(Struct, eq=False):
     has_started: bool = False
     """Whether a Binding has landed, or a placed pod was read."""
 
-    def held(self) -> list[HeldCall]:
+    def held_calls(self) -> list[HeldCall]:
         """Return the calls that count."""
         return [one for one in self.calls.values() if one.state is CallState.HELD]
 
@@ -88,7 +88,7 @@ class Turn(Struct, eq=False):
 
     def count(self) -> int:
         """Return how many members are held, or were when it was released."""
-        return self.released or len(self.held())
+        return self.released or len(self.held_calls())
 
     def size(self, index: GroupIndex) -> int:
         """Return how many have to be held: as many as a known member or a caller says."""

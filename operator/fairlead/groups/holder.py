@@ -200,9 +200,9 @@ class Holder:
         return self._turn is not None and self._turn.group == group and bool(self._turn.waiting())
 
     @property
-    def held(self) -> int:
+    def held_count(self) -> int:
         """Return the number of calls that are held."""
-        return 0 if self._turn is None else len(self._turn.held())
+        return 0 if self._turn is None else len(self._turn.held_calls())
 
     def _turn_for(self, now: int, call: MemberCall) -> Turn:
         """Return the turn of a call's group, which begins with it or goes on: no other group has it."""
@@ -256,7 +256,7 @@ class Holder:
             elif turn.has_started or not turn.calls:
                 result = AttemptResult.STARTED_OTHERWISE if turn.has_started else AttemptResult.ABANDONED
                 self._end(now, turn, result, 0, self._index.size(turn.group))
-            elif len(held := turn.held()) >= (size := turn.size(self._index)):
+            elif len(held := turn.held_calls()) >= (size := turn.size(self._index)):
                 turn.release(now, size, len(held))
                 for one in held:
                     self._calls.release(one)

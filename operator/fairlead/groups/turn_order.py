@@ -49,10 +49,10 @@ class TurnOrder:
             self.rests.forget_unknown(group)
 
     def choose(self, now: int) -> None:
-        """Prefer the first that is complete and does not rest: the turn is free. Those that have started are gone."""
+        """Prefer the first that is complete, as the turn is free. Groups that rest do not wait."""
         index = self._index
         self._waiting = {one for one in self._waiting if index.known(one) and not index.is_placed(one)}
-        able = [one for one in self._waiting if index.is_complete(one) and not self.rests.is_resting(one, now)]
+        able = [one for one in self._waiting if index.is_complete(one)]
         self._prefer(min(able, key=index.rank, default=None), now + PREFERRED_S * SECOND_NS)
 
     def advance(self, now: int, *, is_free: bool) -> Iterator[WakeCause]:

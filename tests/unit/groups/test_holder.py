@@ -191,7 +191,7 @@ def test_all_are_released_together_when_they_are_as_many_as_the_size() -> None:
 
 def test_only_what_is_committed_counts() -> None:
     scene = Scene(a=2).call("a0", "a1").commit("a0")
-    assert (scene.of("a0"), scene.holder.held) == ("", 1)
+    assert (scene.of("a0"), scene.holder.held_count) == ("", 1)
     assert scene.commit("a1").of_all("a0", "a1") == {"released"}
 
 
@@ -277,14 +277,14 @@ def test_what_is_committed_at_an_old_version_is_committed_again() -> None:
 def test_a_version_that_is_not_newer_changes_nothing(uid: str, rv: str) -> None:
     scene = Scene(a=2).call("a0").commit("a0", rv="10")
     scene.hear(scene.holder.pod_changed(scene.now, uid, rv))
-    assert (scene.commits, scene.holder.held) == ([0], 1)
+    assert (scene.commits, scene.holder.held_count) == ([0], 1)
 
 
 def test_versions_without_an_order_are_committed_again() -> None:
     scene = Scene(a=2).call("a0").commit("a0", rv="x")
     scene.hear(scene.holder.pod_changed(scene.now, "a0", "y"))
     assert scene.commits == [0, 0]
-    assert scene.commit("a0", rv="z").holder.held == 1
+    assert scene.commit("a0", rv="z").holder.held_count == 1
 
 
 def test_a_commit_that_is_repeated_does_not_keep_the_attempt_alive() -> None:
@@ -374,7 +374,7 @@ WAYS: Final = [leave_by_hang_up, leave_by_commit, leave_by_deletion]
 def test_a_member_that_leaves_counts_no_more(leave: Callable[[Scene, str], None]) -> None:
     scene = Scene(a=3).know("a9", size=3).hold("a0", "a1")
     leave(scene, "a1")
-    assert (scene.holder.held, scene.results) == (1, [])
+    assert (scene.holder.held_count, scene.results) == (1, [])
     scene.hold("a2")
     assert scene.of_all("a0", "a2") == {""}
     assert scene.hold("a9").of_all("a0", "a2", "a9") == {"released"}
@@ -738,6 +738,7 @@ def test_a_group_that_takes_the_turn_waits_no_more() -> None:
 
 def test_a_group_whose_rest_is_over_waits_for_the_turn() -> None:
     scene = Scene(a=2, b=2).fail("a0").call("b0").at(6)
+    assert scene.preferred == "", "the turn is taken"
     leave_by_hang_up(scene, "b0")
     assert scene.preferred == "a"
 
@@ -805,6 +806,17 @@ def test_a_rest_outlives_the_last_known_member() -> None:
     assert scene.of("a0") == RESTING
 
 
+def test_a_group_that_comes_back_while_it_rests_has_the_attempts_that_it_had() -> None:
+    scene = Scene(a=2).fail("a0").delete("a0", "a1")
+    scene.hear(scene.holder.room_came(scene.now))
+    assert scene.know("a0").know("a1").at(6).fail("a0").of("a0") == found(1, 2, 2)
+
+
+def test_a_group_of_which_no_member_is_known_does_not_wait() -> None:
+    scene = Scene(a=2, b=2).delete("b0", "b1").call("a0").call("b0")
+    assert give_back(scene).wakes == []
+
+
 def test_a_group_without_known_members_is_forgotten_when_its_rest_is_over() -> None:
     scene = Scene(a=2).fail("a0").delete("a0", "a1").at(5)
     assert scene.preferred == ""
@@ -858,5 +870,5 @@ def test_rests_are_published_with_the_attempt() -> None:
 
 def test_the_pods_with_calls_are_known() -> None:
     scene = Scene(a=2).hold("a0").call("a1")
-    assert (scene.holder.uids(), scene.holder.held) == (["a0", "a1"], 1)
+    assert (scene.holder.uids(), scene.holder.held_count) == (["a0", "a1"], 1)
     assert scene.commit("a1").call("a2").holder.uids() == ["a2"]

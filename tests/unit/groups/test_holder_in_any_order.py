@@ -140,7 +140,7 @@ class Bystander:
         assert len(groups) <= 1, "one group has the turn"
         assert len({one.uid for one in waiting}) == len(waiting), "one call a pod"
         assert {*self.holder.uids()} == {one.uid for one in waiting}
-        assert self.holder.held <= sum(one.counts for one in waiting)
+        assert self.holder.held_count <= sum(one.counts for one in waiting)
         assert not (self.has_stopped and waiting), "after a stop no call waits"
         due = self.holder.next_at()
         assert due is None or due > self.now, "what is due is done"
@@ -150,6 +150,7 @@ class Bystander:
         kept = vars(self.holder)["_order"]
         assert len(kept.rests) <= len(GROUPS)
         assert len(kept) <= len(GROUPS)
+        assert not vars(kept)["_waiting"] & kept.rests.current.keys(), "who rests does not wait"
 
     def forget_call(self, id_: int) -> None:
         del self.calls[id_]

@@ -147,7 +147,7 @@ GOOD: Final = json.loads(turns_body("sched", TURNS)["data"]["turns"])
         {"turns": ""},
         {"turns": "[]"},
         {"turns": "{"},
-        {"turns": "[" * 100_000},
+        {"turns": '{"later":' + "[" * 100_000},
         {"turns": 3},
         {"turns": json.dumps({**GOOD, "turn": {**GOOD["turn"], "until": "soon"}})},
         {"turns": json.dumps({**GOOD, "turn": {**GOOD["turn"], "held_members": -1}})},
