@@ -19,10 +19,10 @@ class GroupMetrics:
     """Metrics of the groups that a replica sees. What each group does is shown by the replica that holds alone."""
 
     def __init__(
-        self, index: GroupIndex, held: Mapping[str, HeldBinds], now: Callable[[], int], clock: Callable[[], int]
+        self, index: GroupIndex, held_binds: Mapping[str, HeldBinds], now: Callable[[], int], clock: Callable[[], int]
     ) -> None:
-        """`held` are the held calls by scheduler; `now` is the time of day, `clock` that of holders."""
-        self._index, self._held, self._now, self._clock = index, held, now, clock
+        """`held_binds` are the held calls by scheduler; `now` is the time of day, `clock` that of holders."""
+        self._index, self._held_binds, self._now, self._clock = index, held_binds, now, clock
         self._complete_since = dict[Group, int]()
         """Moments at which groups that have not started were first seen complete, also while another replica holds."""
         self._attempts: Final = Counter(
@@ -71,12 +71,12 @@ class GroupMetrics:
             "fairlead_held_binds",
             "Bind calls of members that wait for the others of their group.",
             "scheduler",
-            ask=lambda: {(name,): len(held) for name, held in self._held.items()},
+            ask=lambda: {(name,): len(held) for name, held in self._held_binds.items()},
         )
 
     def _states(self) -> Mapping[Labels, float]:
         now_s = self._now() / SECOND_NS
-        turns = {scheduler: held.turns(now_s) for scheduler, held in self._held.items()}
+        turns = {scheduler: held.turns(now_s) for scheduler, held in self._held_binds.items()}
         counts = Count({(scheduler, state): 0 for scheduler in turns for state in STATES})
         counts.update((one.scheduler, "Started") for one in self._index.placed_groups() if one.scheduler in turns)
         for group in self._index.groups():
@@ -88,7 +88,7 @@ class GroupMetrics:
         now, index, before = self._clock(), self._index, self._complete_since
         complete = (one for one in index.groups() if index.is_complete(one) and not index.is_placed(one))
         self._complete_since = {group: before.get(group, now) for group in complete}
-        longest = {(scheduler,): 0.0 for scheduler in self._held}
+        longest = {(scheduler,): 0.0 for scheduler in self._held_binds}
         for group, since in self._complete_since.items():
             if (labels := (group.scheduler,)) in longest:
                 longest[labels] = max(longest[labels], (now - since) / SECOND_NS)
