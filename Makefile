@@ -144,7 +144,7 @@ pictures: setup ## the pictures of the documents, in docs/pictures, by headless 
 test-pythons: setup ## unit tests and examples on every Python that is supported (PYTHONS="3.13 3.14" TESTS=folders)
 	@$(RELEASE) test-pythons --versions $(PYTHONS) --tests $(TESTS)
 
-test-release: setup ## make and try what is published and takes long: the bundle, the plugin of kubectl, signatures
+test-release: setup ## make and try what is published and takes long: bundle, plugin of kubectl, signatures, the image on arm64
 	$(BIN)/pytest tests/release
 
 lock: setup ## write the lock files again from pyproject.toml

@@ -18,7 +18,6 @@ GANG: dict[str, Any] = {
     "group": f"pod.metadata.labels[?'{JOB}'].orValue('')",
     "size": f"int(pod.metadata.annotations[?'{SIZE}'].orValue('1'))",
 }
-SOON_S = 10.0
 
 
 def member(stage: Stage, name: str, job: str, size: int, **spec: Any) -> Object:
@@ -42,6 +41,12 @@ def make(stage: Stage, pods: Iterable[Object]) -> None:
 def placed(stage: Stage, job: str) -> list[str]:
     """Return the members of a job that have a node."""
     return [name for name, node in stage.places().items() if node and name.startswith(f"{job}-")]
+
+
+def _is_told(stage: Stage, name: str, text: str) -> bool:
+    """Return whether the scheduler has said so of a pod."""
+    conditions = stage.pod(name).get("status", {}).get("conditions", [])
+    return any(text in one.get("message", "") for one in conditions)
 
 
 @pytest.fixture
@@ -72,9 +77,8 @@ def test_no_member_starts_before_the_last_has_come(stage: Stage, groups: Serving
     stage.start(*groups.entries(hold_s=30))
     for number in range(3):
         make(stage, [member(stage, f"late-{number}", "late", 4)])
-        wait_for("it to be refused", lambda number=number: stage.events(f"late-{number}") or None)
+        assert "waiting for members of its group" in stage.refusal(f"late-{number}")
         assert placed(stage, "late") == []
-    assert any("waiting for members of its group" in str(note) for _, note in stage.events("late-0"))
     make(stage, [member(stage, "late-3", "late", 4)])
     began = time.monotonic()
     wait_for("all to start", lambda: len(placed(stage, "late")) == 4 or None)
@@ -85,7 +89,8 @@ def test_a_group_that_cannot_fit_lets_another_by(stage: Stage, groups: Serving, 
     kwok_nodes(4, equal(cpu="1"))
     stage.start(*groups.entries(hold_s=30))
     make(stage, [member(stage, f"large-{number}", "large", 8) for number in range(8)])
-    wait_for("it to fail", lambda: any("of 8 members" in str(note) for _, note in stage.events("large-0")) or None)
+    names = [f"large-{number}" for number in range(8)]
+    wait_for("it to fail", lambda: any(_is_told(stage, name, "of 8 members") for name in names) or None)
     make(stage, [member(stage, f"small-{number}", "small", 4) for number in range(4)])
     began = time.monotonic()
     wait_for("the small one to start", lambda: len(placed(stage, "small")) == 4 or None)

@@ -20,7 +20,14 @@ from fairlead.kube.errors import ClusterError
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.logs import FaultError, RateLimiter
 from fairlead.pki.identities import OPERATOR
-from fairlead.process.gc_tuning import collect_in_small_steps, give_back, keep_heap, tidy_up, tidy_up_all
+from fairlead.process.gc_tuning import (
+    collect_in_small_steps,
+    give_back,
+    keep_heap,
+    keep_small_tls_buffers,
+    tidy_up,
+    tidy_up_all,
+)
 from fairlead.process.health import Components, Probes, checks, gauges
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.tasks import (
@@ -159,6 +166,7 @@ class Replica:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises OSError if it cannot listen, or cannot read its files."""
+        keep_small_tls_buffers()
         core, server = self.core, self.server
         settings = core.settings
         core.metrics.add(*gauges(self.parts))

@@ -20,6 +20,7 @@ from fairlead.process.settings import AllowedCallers, Settings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
 from fairlead.process.tasks import LeaderTasks, every, told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.extender.callers import longest_bind_s
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.policy_files import PolicyFolder
 from fairlead.webhook.serving.reloader import PolicyReloader
@@ -45,7 +46,12 @@ class ListedCallers:
             schedulers = self._reloader.schedulers | {DEFAULT_SCHEDULER_NAME}
         else:
             schedulers = frozenset(one for one, verbs in allowed.items() if verb in verbs)
-        return Caller(schedulers=schedulers, wants_all_reasons=True) if schedulers else None
+        if not schedulers:
+            return None
+        state = self._reloader.state
+        hold_s = state.policies.hold_s if state is not None else {}
+        bind_s = longest_bind_s(schedulers, hold_s) if hold_s else None
+        return Caller(schedulers=schedulers, wants_all_reasons=True, bind_timeout_s=bind_s)
 
 
 class _Wakes:

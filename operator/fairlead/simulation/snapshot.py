@@ -7,6 +7,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,8 @@ GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
 """Greatest number of values of a YAML document, aliases expanded."""
 Raw = bytes | msgspec.Raw
+UNREADABLE: Final = (msgspec.DecodeError, ValueError)
+"""Exceptions for an object that has a field of another type."""
 Key = tuple[str, str]
 """Namespace and name; the namespace of nodes and namespaces is ""."""
 
@@ -220,6 +223,16 @@ def _times(raw: Raw) -> Iterator[str]:
 def spelt(key: Key) -> str:
     """Return a key as text, such as ml/train-0."""
     return "/".join(part for part in key if part)
+
+
+@contextmanager
+def reading(kind: str, key: Key, obj: SnapshotObject) -> Iterator[None]:
+    """Raise SnapshotError with the name of an object that cannot be read."""
+    try:
+        yield
+    except UNREADABLE as error:
+        where = f"{obj.file}: " if obj.file else ""
+        raise SnapshotError(f"{where}{kind} {spelt(key)} cannot be read: {error}") from None
 
 
 def _documents(file: str, data: bytes) -> Iterator[Raw]:

@@ -69,15 +69,21 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
     return {
         "lint": [_run("lint", policies, str(folder / "bad.yaml"))],
         "test": [_run("test", str(folder / "a.test.yaml"), policies)],
-        "simulate": [_run("simulate", *simulated, "--pods", cluster)],
-        "explain": [*(_run("explain", name, *simulated) for name in ("train", "new-model")), *_explained(folder)],
+        "simulate": [_run("simulate", *simulated, "--pods", cluster), _grouped(folder, "simulate")],
+        "explain": [
+            *(_run("explain", name, *simulated) for name in ("train", "new-model")),
+            *_explained(folder),
+            _grouped(folder, "explain"),
+        ],
         "explain --node": [
-            _run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")
+            *(_run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")),
+            _grouped(folder, "explain --node"),
         ],
         "explain --pending": [_run("explain", "--pending", "-A", *simulated)],
         "diff": [
             _run("diff", "--from", policies, "--to", str(other), "--snapshot", cluster, "--pods", cluster),
             _run("diff", "--from", str(other), "--to", policies, "--snapshot", cluster, "--pods", cluster),
+            _grouped(folder, "diff"),
         ],
         "status": [*_statuses(folder)],
         "data POLICY": [*_data(folder)][:1],
@@ -87,6 +93,23 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
         "groups": [*_groups(folder)],
         "version": [_run("version")],
     }
+
+
+def _grouped(folder: Path, command: str) -> Any:
+    """Return what a command says of a member of a group."""
+    for name, size in (("gang", "2"), ("larger", "3")):
+        written = policy(binding={"gang": [gang(size=size)]})
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(written))
+    member = pod("member", labels={"job-name": "job"})
+    (folder / "members.json").write_text(json.dumps(listed(node("a"), member)))
+    gangs, there = str(folder / "gang.yaml"), ("--snapshot", str(folder / "members.json"))
+    if command == "diff":
+        larger = str(folder / "larger.yaml")
+        return _run("diff", "--from", gangs, "--to", larger, *there, "--pods", str(folder / "members.json"))
+    if command == "simulate":
+        return _run("simulate", "--policies", gangs, *there, "--pods", str(folder / "members.json"))
+    node_of = ("--node", "a") if command == "explain --node" else ()
+    return _run("explain", "member", "-n", "ml", "--policies", gangs, *there, *node_of)
 
 
 def _learned(folder: Path) -> Any:

@@ -11,8 +11,8 @@ MEMORY_MAX: Final = 1.05
 """Resident memory at the end, as a part of that after ten minutes."""
 P99_MAX: Final = 1.1
 """Slowest of a hundred calls of filter in the last ten minutes, as a part of the first ten."""
-FULL_S: Final = 510.0
-"""Age at which what a replica keeps of pods is full: it grows up to 10,000 of them, and no further."""
+KEPT_PODS: Final = 10_000
+"""Pods that a replica keeps records of: its memory grows until it has seen as many, and no further."""
 PASSING: Final = ("events", "masterleases")
 """Objects that their own age ends."""
 _MIB: Final = 2**20
@@ -42,6 +42,8 @@ class Observed:
 
     settled_s: float
     """Age at which a process is looked at first."""
+    full_s: float
+    """Age at which a replica has seen as many pods as it keeps records of."""
     roles: Sequence[str]
     """Of each, at least one process must have lived long enough."""
     lives: Sequence[Life]
@@ -75,7 +77,7 @@ def _of_processes(seen: Observed) -> Iterator[Finding]:
     judged = [one for one in seen.lives if one.is_long(seen.settled_s) and one.early(seen.settled_s)]
     for life in judged:
         late = life.late(seen.settled_s)
-        yield _memory(life, seen.settled_s)
+        yield _memory(life, seen.settled_s, max(seen.settled_s, seen.full_s))
         # A replica that becomes the leader, or that the leading scheduler calls, opens what another one had before.
         early = [sample for one in judged if one.role == life.role for sample in one.early(seen.settled_s)]
         yield _no_growth(f"{life.name}: files", [one.files for one in early], [one.files for one in late])
@@ -85,9 +87,8 @@ def _of_processes(seen: Observed) -> Iterator[Finding]:
         yield Finding(f"{role}: processes that lived long enough", math.nan, count, ">= 1", count >= 1)
 
 
-def _memory(life: Life, settled_s: float) -> Finding:
+def _memory(life: Life, settled_s: float, full_s: float) -> Finding:
     """Compare its memory with that of when it was full; a life that was too short for that is only told of."""
-    full_s = max(settled_s, FULL_S)
     is_judged = life.is_long(full_s) and bool(life.early(full_s))
     first, last = (
         typical(one.rss for one in part)

@@ -658,7 +658,7 @@ def test_a_pod_of_a_group_that_has_started_is_committed_at_its_newest_version() 
 
 def refused(**sizes: int) -> Scene:
     """Return a scene in which all groups after the first were refused for its turn."""
-    scene = Scene(**sizes)  # type: ignore[arg-type]
+    scene = Scene(**sizes)
     scene.call("a0")
     for name in [*sizes][1:]:
         scene.call(f"{name}0")
@@ -846,7 +846,9 @@ def test_the_turn_is_published_by_unix_time() -> None:
 
 def test_a_turn_whose_bindings_are_posted_is_published_with_all_that_were_released() -> None:
     scene = Scene(a=3).hold("a0", "a1").at(4).hold("a2").done("a1").delete("a2")
-    assert scene.turns.turn == PublishedTurn(group_hash(group("a")), EPOCH, EPOCH + 34, held_members=3, size=3, attempt=1)
+    assert scene.turns.turn == PublishedTurn(
+        group_hash(group("a")), EPOCH, EPOCH + 34, held_members=3, size=3, attempt=1
+    )
 
 
 def test_rests_are_published_with_the_attempt() -> None:

@@ -284,7 +284,7 @@ EVENTS: Final[Mapping[str, Callable[[Bystander, int, int], None]]] = {
 }
 OFTEN: Final = ["hold"] * 6 + ["call", "commit", "commit", "done", "done", "wait"]
 Event = tuple[str, int, int]
-CASES: Final = 1500
+CASES: Final = 500
 EVENTS_MAX: Final = 70
 
 

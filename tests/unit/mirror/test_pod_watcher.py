@@ -1,4 +1,4 @@
-"""Watchers hear what comes and goes in the mirror, after it is there; a fault of one keeps nobody from anything."""
+"""Watchers hear what comes and goes in the mirror, after it is there; a fault of one is heard by no other."""
 
 from collections.abc import Callable
 from typing import Any

@@ -2,11 +2,12 @@
 
 import gc
 import weakref
+from asyncio import sslproto
 
 import psutil
 import pytest
 
-from fairlead.process.gc_tuning import collect_in_small_steps, give_back, tidy_up, tidy_up_all
+from fairlead.process.gc_tuning import collect_in_small_steps, give_back, keep_small_tls_buffers, tidy_up, tidy_up_all
 
 
 class Connection:
@@ -80,3 +81,16 @@ def test_free_memory_between_what_stays_goes_back_to_the_kernel() -> None:
     give_back()
     assert before - psutil.Process().memory_info().rss > 20_000_000
     assert len(stays) == 400
+
+
+def test_a_tls_connection_keeps_64_kib(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sslproto.SSLProtocol.max_size >= 64 << 10, "each connection has a buffer of this size"
+    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", 256 << 10)
+    keep_small_tls_buffers()
+    assert sslproto.SSLProtocol.max_size == 64 << 10
+
+
+def test_a_python_without_that_setting_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sslproto.SSLProtocol, "max_size")
+    keep_small_tls_buffers()
+    assert not hasattr(sslproto.SSLProtocol, "max_size")

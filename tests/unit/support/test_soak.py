@@ -41,6 +41,7 @@ def observed(**other: Any) -> Observed:
     """All as it has to be, but for what is given."""
     well: dict[str, Any] = {
         "settled_s": SETTLED_S,
+        "full_s": 510.0,
         "roles": ROLES,
         "lives": lives([sample for role in ROLES for sample in life(role)]),
         "p99_first_ms": 10.0,
@@ -150,6 +151,7 @@ def test_memory_is_judged_from_when_what_is_kept_of_pods_is_full() -> None:
     assert wrong(observed(settled_s=100.0, lives=lives(leaks))) == []
     leaks = [sample for role in ROLES for sample in life(role, until_s=800.0, growth={"rss": 50 * _MIB})]
     assert len(wrong(observed(settled_s=100.0, lives=lives(leaks)))) == len(ROLES)
+    assert wrong(observed(settled_s=100.0, full_s=833.0, lives=lives(leaks))) == [], "fewer pods a second"
 
 
 def test_the_end_and_the_age_of_ten_minutes_are_what_is_compared() -> None:

@@ -47,6 +47,7 @@ class ReplicaPoller:
     async def poll(self) -> None:
         """Poll once; workers begin after the first time, because a leader knows too little to write statuses before."""
         self._requested.clear()
+        await self.waker.wake_if_due()  # a replica may take a second not to answer
         before, aside = self.replicas.states, self.replicas.aside
         after, is_unreviewed_new = before, False
         try:

@@ -108,6 +108,10 @@ class Waker:
             frozenset((name, one.process) for name, one in answers.items() if isinstance(one, ReplicaState)),
         )
         self.state = self.state.observe(answers.values(), lost=bool(before - self._answered))
+        await self.wake_if_due()
+
+    async def wake_if_due(self) -> None:
+        """Wake pods if it is time."""
         if self.wait_s != 0:
             return
         # Noted first: what is requested while the object is written may have come too late for this wake-up.

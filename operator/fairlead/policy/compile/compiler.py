@@ -176,7 +176,7 @@ class _Compiler:
             device_shares=tuple(self.device_shares),
             gangs=tuple(self.gangs),
             rejects_on_failure=spec.failure_policy == "Fail",
-            reports=tuple(self.reports.made),
+            reports=tuple(self.reports.listed),
         )
 
     def _bool(

@@ -6,7 +6,7 @@ from typing import Final
 from fairlead.api.errors import FieldPath
 from fairlead.api.gangs import Gang
 from fairlead.cel.check import INT, STRING
-from fairlead.cel.engine.environment import GROUP, GROUP_SIZE
+from fairlead.cel.engine.environment import GROUP_SIZE, GROUP_VALUE
 from fairlead.cel.values.schema import POD
 from fairlead.cel.values.structs import empty
 from fairlead.cooperative import Steps
@@ -28,11 +28,13 @@ def gang_rules(entries: Sequence[Gang], expressions: ExpressionCompiler) -> Step
     made = list[GangRule]()
     for at, entry in enumerate(entries):
         path: FieldPath = ("spec", "binding", "gang", at)
-        group = yield from expressions.compile((*path, "group"), entry.group, GROUP, STRING)
+        group = yield from expressions.compile((*path, "group"), entry.group, GROUP_VALUE, STRING)
         size = yield from expressions.compile((*path, "size"), entry.size, GROUP_SIZE, INT)
         faults = list[Fault]()
+        yield  # a constant is evaluated, which may cost what an evaluation may cost
         if group is not None:
             faults += _group_faults((*path, "group"), group)
+        yield
         if size is not None:
             faults += _size_faults((*path, "size"), size)
         expressions.faults += faults

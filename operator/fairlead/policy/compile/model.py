@@ -202,6 +202,11 @@ class CompiledPolicy:
         return [(rule.name, demands) for rule in self.scores for demands in rule.score.reads.demands]
 
     @property
+    def hold_s(self) -> int:
+        """Return the longest time for which its gangs hold members; 0 if it has none."""
+        return max((one.hold_s for one in self.gangs), default=0)
+
+    @property
     def enforced(self) -> bool:
         """Return whether its rules decide."""
         return self.mode == "Enforce"
@@ -246,6 +251,15 @@ def in_mode(policy: CompiledPolicy, mode: Mode) -> CompiledPolicy:
     also where the rules of the same edit do not compile.
     """
     return policy if policy.mode == mode else replace(policy, mode=mode)
+
+
+def longest_holds(policies: Iterable[CompiledPolicy]) -> Mapping[str, int]:
+    """Return the longest time for which members of groups are held, by scheduler; without those that hold none."""
+    found = dict[str, int]()
+    for one in policies:
+        if one.enforced and one.gangs:
+            found[one.scheduler_name] = max(one.hold_s, found.get(one.scheduler_name, 0))
+    return found
 
 
 def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:

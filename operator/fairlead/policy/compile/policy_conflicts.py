@@ -129,5 +129,5 @@ def _wanted(policy: CompiledPolicy) -> _Wanted:
     return found
 
 
-def _differ(one: _Wanted, other: _Wanted) -> bool:
-    return any(key in other and other[key].isdisjoint(values) for key, values in one.items())
+def _differ(wanted: _Wanted, by_other: _Wanted) -> bool:
+    return any(key in by_other and by_other[key].isdisjoint(values) for key, values in wanted.items())

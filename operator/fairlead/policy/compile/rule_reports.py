@@ -15,7 +15,7 @@ class RuleReports:
 
     sources: Mapping[str, str]
     """Where the values of each entry of data come from."""
-    made: list[RuleReport] = field(default_factory=list)
+    listed: list[RuleReport] = field(default_factory=list)
 
     def add(
         self,
@@ -27,9 +27,9 @@ class RuleReports:
         """Add the report on a rule; `paths` are what it reads if it has more than one expression."""
         if isinstance(compiled, CompiledExpression):
             uses = tuple(sorted(self._named(path) for path in (compiled.paths if paths is None else paths)))
-            self.made.append(RuleReport(name, kind, compiled.evaluation, uses))
+            self.listed.append(RuleReport(name, kind, compiled.evaluation, uses))
         else:
-            self.made.append(RuleReport(name, kind, "ByteCode", self._uses(compiled)))
+            self.listed.append(RuleReport(name, kind, "ByteCode", self._uses(compiled)))
 
     def _named(self, path: Sequence[str]) -> str:
         """Return a path that a rule reads, and of an entry of data where its values come from."""

@@ -14,7 +14,7 @@ import msgspec
 
 from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, ExpressionRule
+from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, ExpressionRule, longest_holds
 from fairlead.policy.compile.policy_conflicts import GangConflict, gang_conflicts
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
@@ -87,6 +87,11 @@ class PolicySet:
             if policy.enforced:
                 by_scheduler.setdefault(policy.scheduler_name, []).append(policy)
         object.__setattr__(self, "_by_scheduler", by_scheduler)
+
+    @cached_property
+    def hold_s(self) -> Mapping[str, int]:
+        """Return the longest time for which members of groups are held, by scheduler; without those that hold none."""
+        return longest_holds(self.policies)
 
     @cached_property
     def gang_conflicts(self) -> Sequence[GangConflict]:

@@ -139,8 +139,8 @@ class _SortedPods:
         if pod.pod.spec.nodeName:
             # Replicas do not see which scheduler has placed it, so that it may be in a group of each.
             for group in self._placed.of(pod.pod, pod.namespaceObject if pod.knows_namespace else None):
-                is_its_own = isinstance(membership, Membership) and membership.group == group
-                self.members[group].append(_member(pod, membership.size if is_its_own else 0))
+                own = membership if isinstance(membership, Membership) and membership.group == group else None
+                self.members[group].append(_member(pod, 0 if own is None else own.size))
         elif isinstance(membership, UndecidedGroup):
             if pod.pod.metadata.deletionTimestamp is None:
                 self.undecided.append(UndecidedPod(pod.namespace, pod.name, membership.why))

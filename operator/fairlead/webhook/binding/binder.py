@@ -18,6 +18,7 @@ from fairlead.webhook.extender.state import ServingState
 
 _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
+NO_MEMBER: Final = "by the policies of the replica that holds groups, the pod is in none"
 
 
 class MemberBinds(Protocol):
@@ -73,6 +74,8 @@ class Binder:
             reply = await self.groups.bind(decision, poster, call, when)
             if reply is not None:
                 return reply
+        elif call.is_passed_on:  # the other replica has newer policies, or older ones
+            return bind.refuse(decision.request.uid, NO_MEMBER)
         if decision.devices is None:
             return await self._post(decision, poster, when)
         if self._granter is None:

@@ -44,6 +44,11 @@ class CallClock(NamedTuple):
     hold_deadline_ns: int | None = None
     """Deadline of a bind while it is held for others of a group; None if the caller waits for none that long."""
 
+    @property
+    def held_until_ns(self) -> int:
+        """Return the deadline of a bind that is held: the ordinary one where the caller does not wait longer."""
+        return self.deadline_ns if self.hold_deadline_ns is None else self.hold_deadline_ns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:

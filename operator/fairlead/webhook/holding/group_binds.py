@@ -11,7 +11,7 @@ from fairlead.mirror.pod_entry import Key
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, TimeLeft
 from fairlead.webhook.binding.granter import Granter
-from fairlead.webhook.binding.poster import Poster
+from fairlead.webhook.binding.poster import LEAST_S, Poster
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
@@ -65,14 +65,15 @@ class GroupBinds:
         self, decision: BindDecision, membership: Membership, poster: Poster, call: IncomingCall, when: CallClock
     ) -> VerbReply:
         group, request = membership.group, decision.request
-        ends = when.deadline_ns if when.hold_deadline_ns is None else when.hold_deadline_ns
         if (held := self._held_binds(group.scheduler)) is not None:
             pod = self._granter.pod_bind(decision, poster)
-            return self._granter.reply(decision, await held.bind(pod, membership, call.address, ends), when.now)
+            result = await held.bind(pod, membership, call.address, when.held_until_ns)
+            return self._granter.reply(decision, result, when.now)
         if self.pass_on is None or call.is_passed_on:
             return bind.refuse(request.uid, NOT_HERE)
         passed = PassedCall(group.scheduler, call.address, msgspec.Raw(call.body))
-        return await self.pass_on.bind(request.uid, passed, _seconds(ends - when.clock()), call.is_abandoned)
+        left_s = _seconds(when.held_until_ns - when.clock())
+        return await self.pass_on.bind(request.uid, passed, left_s, call.is_abandoned)
 
     async def has_started(self, group: Group, left_s: TimeLeft) -> bool | None:
         """Return whether a read shows a placed pod of a group that lives; None if a read fails.
@@ -82,7 +83,10 @@ class GroupBinds:
         read = set[Key]()
         while len(read) < READS and (key := self._watch.index.placed_pod(group)) is not None and key not in read:
             read.add(key)
-            body = await self._api.read_body(*key, min(READ_S, left_s()))
+            within_s = min(READ_S, left_s())
+            if within_s < LEAST_S:
+                return None
+            body = await self._api.read_body(*key, within_s)
             if isinstance(body, Failed):
                 return None
             try:

@@ -1,6 +1,5 @@
 """Metrics of groups: how many there are in each state, how long they wait and are held, and how attempts end."""
 
-from collections import Counter as Count
 from collections.abc import Callable, Mapping
 from typing import Final, get_args
 
@@ -22,7 +21,7 @@ class GroupMetrics:
         self, index: GroupIndex, held_binds: Mapping[str, HeldBinds], now: Callable[[], int], clock: Callable[[], int]
     ) -> None:
         """`held_binds` are the held calls by scheduler; `now` is the time of day, `clock` that of holders."""
-        self._index, self._held_binds, self._now, self._clock = index, held_binds, now, clock
+        self._index, self._held, self._now, self._clock = index, held_binds, now, clock
         self._complete_since = dict[Group, int]()
         """Moments at which groups that have not started were first seen complete, also while another replica holds."""
         self._attempts: Final = Counter(
@@ -71,14 +70,16 @@ class GroupMetrics:
             "fairlead_held_binds",
             "Bind calls of members that wait for the others of their group.",
             "scheduler",
-            ask=lambda: {(name,): len(held) for name, held in self._held_binds.items()},
+            ask=lambda: {(name,): len(held) for name, held in self._held.items()},
         )
 
     def _states(self) -> Mapping[Labels, float]:
         now_s = self._now() / SECOND_NS
-        turns = {scheduler: held.turns(now_s) for scheduler, held in self._held_binds.items()}
-        counts = Count({(scheduler, state): 0 for scheduler in turns for state in STATES})
-        counts.update((one.scheduler, "Started") for one in self._index.placed_groups() if one.scheduler in turns)
+        turns = {scheduler: held.turns(now_s) for scheduler, held in self._held.items()}
+        counts: dict[Labels, float] = {(scheduler, state): 0 for scheduler in turns for state in STATES}
+        for group in self._index.placed_groups():
+            if group.scheduler in turns:
+                counts[group.scheduler, "Started"] += 1
         for group in self._index.groups():
             if group.scheduler in turns and not self._index.is_placed(group):
                 counts[group.scheduler, state_of(group, turns[group.scheduler], now_s, is_placed=False)] += 1
@@ -88,7 +89,7 @@ class GroupMetrics:
         now, index, before = self._clock(), self._index, self._complete_since
         complete = (one for one in index.groups() if index.is_complete(one) and not index.is_placed(one))
         self._complete_since = {group: before.get(group, now) for group in complete}
-        longest = {(scheduler,): 0.0 for scheduler in self._held_binds}
+        longest: dict[Labels, float] = {(scheduler,): 0.0 for scheduler in self._held}
         for group, since in self._complete_since.items():
             if (labels := (group.scheduler,)) in longest:
                 longest[labels] = max(longest[labels], (now - since) / SECOND_NS)

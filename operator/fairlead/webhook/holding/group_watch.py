@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.groups.group import Group, Membership
@@ -177,16 +177,19 @@ class GroupWatch(PodWatcher):
                 await asyncio.sleep(_GATHER_S)
             looks_at_all, self._all_are_due = self._all_are_due, False
             changed, self._changed = self._changed, {}
-            await self._look_at_placed(lambda name: looks_at_all or changed.get(name, False))
-            await self._look_at_unplaced(lambda name: looks_at_all or name in changed)
+            await self._look_at_placed(None if looks_at_all else {name for name, one in changed.items() if one})
+            await self._look_at_unplaced(None if looks_at_all else changed.keys())
         if not self._placed:
             self._mirror.watchers.discard(self)
 
-    async def _look_at_placed(self, is_due: Callable[[str], bool]) -> None:
-        """Look at the placed pods of these namespaces, in pieces."""
+    async def _look_at_placed(self, namespaces: Collection[str] | None) -> None:
+        """Look at the placed pods of these namespaces, in pieces; None stands for all."""
+        if namespaces is not None and not namespaces:
+            return
         pods = self._mirror.placed_sink.objects
-        for number, key in enumerate([*pods], 1):
-            if is_due(key[0]) and (entry := pods.get(key)) is not None:
+        due = [key for key in pods if namespaces is None or key[0] in namespaces]
+        for number, key in enumerate(due, 1):
+            if (entry := pods.get(key)) is not None:
                 try:
                     self.put_placed(key, entry)
                 except Exception as error:  # one pod must not keep the others from their groups
@@ -194,10 +197,10 @@ class GroupWatch(PodWatcher):
             if not number % _PLACED_AT_ONCE:
                 await asyncio.sleep(0)
 
-    async def _look_at_unplaced(self, is_due: Callable[[str], bool]) -> None:
-        """Look at the unplaced pods of these namespaces, in pieces."""
+    async def _look_at_unplaced(self, namespaces: Collection[str] | None) -> None:
+        """Look at the unplaced pods of these namespaces, in pieces; None stands for all."""
         pods = self._mirror.unplaced_sink.objects
-        due = [key for key in pods if is_due(key[0])]
+        due = [key for key in pods if namespaces is None or key[0] in namespaces]
         for number, key in enumerate(due, 1):
             if (pod := pods.get(key)) is not None:
                 try:

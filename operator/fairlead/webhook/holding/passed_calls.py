@@ -18,9 +18,11 @@ PATH: Final = "/passed-on/bind"
 LOOK_S: Final = 0.1
 """Time between two looks whether callers have hung up, while calls are passed on."""
 _CONNECT_S: Final = 3.0
-"""Time for a connection and its handshake, and before that for its turn."""
+"""Time for a connection and its handshake."""
 CONNECTS: Final = 8
 """Connections that are made at once: with more, the port of the other side would close some of those that wait."""
+_TURN_S: Final = 5.0
+"""Time that a call waits until it may connect: a handshake takes a few milliseconds on either side."""
 _OK: Final = 200
 NOWHERE: Final = "no replica holds groups at the moment"
 
@@ -40,7 +42,7 @@ decode: Final = msgspec.json.Decoder(PassedCall).decode
 
 
 class NoCertificateError(Exception):
-    """There is no certificate of the operator with which calls can be passed on."""
+    """Lack of a certificate of the operator with which calls can be passed on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +106,7 @@ class PassingOn:
     async def _ask(self, where: str, body: bytes, within_s: float) -> tuple[int, bytes]:
         async with asyncio.timeout(within_s):
             context = await self._context()
-            async with asyncio.timeout(_CONNECT_S):
+            async with asyncio.timeout(_TURN_S):
                 await self._connecting.acquire()
             return await self._post(where, body, context)
 

@@ -31,8 +31,6 @@ from fairlead.webhook.https.wall_clock import TimeOfDay
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
-BEFORE_BIND_TIMEOUT_S: Final = 1.0
-"""How long before the scheduler's timeout a bind is answered that is held for others of a group."""
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 _UNAVAILABLE: Final = 503
@@ -41,6 +39,8 @@ _PODS: Final[Mapping[CircuitScope, str]] = {
     "namespace": "pods of its namespace",
     "all": "all pods",
 }
+BEFORE_BIND_TIMEOUT_S: Final = 1.0
+"""How long before the scheduler's timeout a bind is answered that is held for others of a group."""
 _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
     "/filter": ("filter", partial(verbs.filter, entry="Fail")),
     "/ignore/filter": ("filter", partial(verbs.filter, entry="Ignore")),

@@ -7,6 +7,8 @@ from typing import Any, cast
 import pytest
 
 from fairlead.control.loop.replica_poller import ReplicaPoller
+from fairlead.kube.errors import UnreachableError
+from fairlead.kube.resources import PODS
 from fairlead.replica_state import ReplicaState
 from support.faults import virtual
 
@@ -20,6 +22,10 @@ class Waking:
     def __init__(self, wait_s: float | None) -> None:
         self.wait_s = wait_s
         self.requests = 0
+        self.order: list[str] = []
+
+    async def wake_if_due(self) -> None:
+        self.order.append("woken")
 
     def request(self) -> None:
         self.requests += 1
@@ -68,4 +74,24 @@ def test_a_wake_up_that_is_requested_causes_a_poll_at_once() -> None:
         await made.wait()
         return asyncio.get_running_loop().time(), cast("Any", made.waker).requests
 
-    assert virtual.run(run()) == (pytest.approx(3.1), 1)
+    at, requests = virtual.run(run())
+    assert requests == 1
+    assert at == pytest.approx(3.1)
+
+
+def test_pods_are_woken_before_replicas_are_asked_which_may_fail() -> None:
+    async def run() -> list[str]:
+        made = poller(None, SERVED)
+        waker, replicas, queue = cast("Any", made.waker), cast("Any", made.replicas), cast("Any", made.queue)
+
+        async def fails() -> None:
+            waker.order.append("asked")
+            raise UnreachableError("list", PODS, "it does not answer")
+
+        replicas.poll, replicas.aside, queue.messages = fails, frozenset(), []
+        queue.replicas_polled, queue.enqueue_statuses = asyncio.Event(), lambda **_: None
+        await made.poll()
+        assert queue.replicas_polled.is_set()
+        return list(waker.order)
+
+    assert virtual.run(run()) == ["woken", "asked"]

@@ -283,7 +283,9 @@ async def test_the_address_of_a_holder_is_known_to_the_others_while_it_holds() -
         assert one.elector.other_address == "", "it is not another one"
         await one.until(lambda: leases.renewals > 1)
         assert leases.annotations == {ADDRESS: "[fd00::7]:8443"}
-        other = Elector(one.server.login, HERE, identity("fairlead-1", "u-2"), Work(), terms=QUICK, address="10.0.0.8:8443")
+        other = Elector(
+            one.server.login, HERE, identity("fairlead-1", "u-2"), Work(), terms=QUICK, address="10.0.0.8:8443"
+        )
         other.start()
         try:
             await one.until(lambda: other.other_address == "[fd00::7]:8443")

@@ -75,6 +75,7 @@ def only(found: GroupOverview) -> GroupSummary:
 
 
 RED, BLUE = (group_hash(Group("fairlead", "ml", value)) for value in ("red", "blue"))
+TRIED_NEXT: Final = "the scheduler, which tries its pods next"
 THREE: Final = [pod("a"), pod("b"), pod("c")]
 AFTER: Final = NOW_S + 190
 
@@ -93,15 +94,11 @@ GATED: Final = [pod("g", gates=["quota"]), pod("h", gates=["quota"])]
         (THREE[:1], NO_TURNS, "Waiting", 1, 3, "2 more members"),
         (THREE[:2], NO_TURNS, "Waiting", 2, 3, "1 more member"),
         (THREE[:2], None, "Waiting", 2, 3, "1 more member"),
-        (THREE, NO_TURNS, "Waiting", 3, 3, "the scheduler, which tries its pods next"),
+        (THREE, NO_TURNS, "Waiting", 3, 3, TRIED_NEXT),
         (THREE, None, "Waiting", 3, 3, "unknown: nothing of the turn is published"),
         # The size is the largest that a known member says.
         ([*THREE, pod("d", size="5")], NO_TURNS, "Waiting", 4, 5, "1 more member"),
-        (
-            [*THREE, pod("d", size="5", gates=["x"])],
-            NO_TURNS,
-            *("Waiting", 3, 3, "the scheduler, which tries its pods next"),
-        ),
+        ([*THREE, pod("d", size="5", gates=["x"])], NO_TURNS, "Waiting", 3, 3, TRIED_NEXT),
         # Neither gated nor deleted pods are known.
         ([*THREE[:2], GATED[0]], NO_TURNS, "Waiting", 2, 3, "1 more member (1 with scheduling gates does not count)"),
         (GATED, NO_TURNS, "Waiting", 0, 3, "3 more members (2 with scheduling gates do not count)"),
@@ -111,7 +108,7 @@ GATED: Final = [pod("g", gates=["quota"]), pod("h", gates=["quota"])]
         (THREE, Turns(turn(held=2)), "Turn", 3, 3, "1 more member to find room, until 08:03:10Z (attempt 3)"),
         (THREE, Turns(turn(held=3)), "Turn", 3, 3, "its Bindings (attempt 3)"),
         (THREE, Turns(turn(held=3, size=4)), "Turn", 3, 4, "1 more member to find room, until 08:03:10Z (attempt 3)"),
-        (THREE, Turns(turn(until=NOW_S)), "Waiting", 3, 3, "the scheduler, which tries its pods next"),
+        (THREE, Turns(turn(until=NOW_S)), "Waiting", 3, 3, TRIED_NEXT),
         ([*THREE, pod("x", "blue")], Turns(turn(BLUE)), "Waiting", 3, 3, "the turn of ml/blue"),
         (THREE, Turns(turn(BLUE)), "Waiting", 3, 3, "the turn of a group that is not seen"),
         (THREE[:1], Turns(turn(BLUE)), "Waiting", 1, 3, "2 more members"),
@@ -123,12 +120,12 @@ GATED: Final = [pod("g", gates=["quota"]), pod("h", gates=["quota"])]
         (
             THREE,
             Turns(preferred=PreferredGroup(RED, NOW_S + 5)),
-            *("Waiting", 3, 3, "the scheduler, which tries its pods next"),
+            *("Waiting", 3, 3, TRIED_NEXT),
         ),
         (
             THREE,
             Turns(preferred=PreferredGroup(BLUE, NOW_S)),
-            *("Waiting", 3, 3, "the scheduler, which tries its pods next"),
+            *("Waiting", 3, 3, TRIED_NEXT),
         ),
         # A rest.
         (THREE, RESTS, "Resting", 3, 3, "its rest until 08:03:10Z (attempt 3)"),
@@ -232,12 +229,8 @@ def test_policies_that_do_not_apply_give_no_group(team: str) -> None:
 
 
 def test_pods_whose_group_cannot_be_decided() -> None:
-    pods = [
-        pod("z", size="many"),
-        pod("b", "v" * 254),
-        pod("gone", size="many", deleted=True),
-        pod("on", size="x", on="n"),
-    ]
+    wrong = [pod("z", size="many"), pod("b", "v" * 254)]
+    pods = [*wrong, pod("gone", size="many", deleted=True), pod("on", size="x", on="n")]
     assert overview(*pods).undecided == [
         UndecidedPod("ml", "b", "policy p: the group of job has more than 253 characters"),
         UndecidedPod("ml", "z", "policy p: the size of job cannot be decided"),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, WriteFailure
-from fairlead.webhook.binding.binder import Binder
+from fairlead.webhook.binding.binder import NO_MEMBER, Binder
 from fairlead.webhook.binding.binding_client import read, write
 from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
 from support.policy import NOW, SECOND, node, policy
@@ -116,12 +117,18 @@ def test_a_pod_that_the_mirror_knows(case: str) -> None:
     assert api.posted[0]["metadata"]["uid"] == "u-x"
 
 
-def test_nothing_is_posted_for_a_caller_that_has_hung_up() -> None:
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [({"is_abandoned": lambda: True}, "the caller has hung up"), ({"is_passed_on": True}, NO_MEMBER)],
+    ids=["hung up", "passed on by a replica to whose policies it is a member"],
+)
+def test_nothing_is_posted_for_a_call_that(fields: dict[str, Any], want: str) -> None:
     api = Api(None, b"")
     pod_ = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": SPEC})
     asking = Asking([], [node("n")], unplaced=[pod_])
-    answer = asyncio.run(Binder(api).bind(incoming(asking, lambda: True), asking.serving, CallClock(NOW, api.clock, SECOND)))
-    assert (error(answer), api.asked) == ("the caller has hung up", [])
+    call, when = replace(incoming(asking), **fields), CallClock(NOW, api.clock, SECOND)
+    answer = asyncio.run(Binder(api).bind(call, asking.serving, when))
+    assert (error(answer), api.asked) == (want, [])
 
 
 UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {

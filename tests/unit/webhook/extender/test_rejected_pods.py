@@ -291,7 +291,13 @@ class MemberGround(Ground):
         self.asking.serve(policies)
 
     def filter_member(self, name: str, job: str = "red", **annotations: str) -> str:
-        metadata = {"name": name, "namespace": "ml", "uid": f"u-{name}", "labels": {"job": job}, "annotations": annotations}
+        metadata = {
+            "name": name,
+            "namespace": "ml",
+            "uid": f"u-{name}",
+            "labels": {"job": job},
+            "annotations": annotations,
+        }
         waiting = from_json("Pod", {"metadata": metadata, "spec": {"schedulerName": "fairlead"}})
         self.asking.mirror.waiting["ml", name] = waiting
         outcome = self.asking.filter(body(NAMES, pod=metadata)).outcome

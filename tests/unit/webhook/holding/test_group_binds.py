@@ -162,7 +162,8 @@ async def test_a_member_of_a_group_that_has_started_is_bound_by_whoever_is_calle
 # what a read of the placed pod that the mirror shows says
 NOT_STARTED: dict[str, Any] = {
     "it is gone": Missing(),
-    "it is being deleted": pod("b", labels={"job": "red"}) | {"metadata": pod("b", labels={"job": "red"})["metadata"] | DELETED},
+    "it is being deleted": pod("b", labels={"job": "red"})
+    | {"metadata": pod("b", labels={"job": "red"})["metadata"] | DELETED},
     "it has ended": pod("b", labels={"job": "red"}, phase="Failed"),
     "another pod of its name is unplaced": pod("b", on="", labels={"job": "red"}),
     "another pod of its name is of another group": pod("b", labels={"job": "blue"}),
@@ -209,3 +210,17 @@ async def test_a_pod_that_is_placed_while_another_is_read_is_read_as_well_but_no
     scene.api.on_read = place_another
     assert await scene.bind() == ""
     assert (len(scene.api.reads), len(scene.holding.calls)) == (READS, 1)
+
+
+@in_loop
+async def test_without_time_nothing_is_read() -> None:
+    scene = Scene(placed=("b",))
+    left_s = iter([4.0, 0.0])
+    del scene.api.pods["b"]
+
+    def place_another(_: str) -> None:
+        scene.told.pod("c", labels={"job": "red"})
+
+    scene.api.on_read = place_another
+    assert await scene.binds.has_started(RED, lambda: next(left_s)) is None
+    assert scene.api.reads == ["b"]

@@ -186,7 +186,7 @@ async def test_who_leads_no_more_answers_all_and_who_leads_again_holds_again(clu
         await asyncio.sleep(2)
         assert one.held is not None
         calls = [one.call("red", number, 2) for number in range(2)]
-        assert await asyncio.gather(*calls) == [Bound(None)] * 2
+        assert [*await asyncio.gather(*calls)] == [Bound(None)] * 2
 
 
 @story
@@ -247,7 +247,7 @@ async def test_filter_says_the_same_on_every_replica_once_it_is_published(cluste
         await asyncio.sleep(1)
         for one in (leader, other):
             assert (one.rejection("red", 2), one.rejection("blue", 2)) == (None, PLACING)
-        assert isinstance(await call, NotBound)  # nobody further came
+        assert isinstance(await call, NotBound)  # no other one came
         await asyncio.sleep(1)
         for one in (leader, other):
             assert one.rejection("red", 2) == RESTING
@@ -354,7 +354,7 @@ async def test_what_is_counted(cluster: FakeCluster) -> None:
         call = one.call("red", 0, 2)
         await asyncio.sleep(0.5)
         assert one.metric("fairlead_held_binds{") == ['fairlead_held_binds{scheduler="fairlead"} 1.0']
-        assert await asyncio.gather(call, one.call("red", 1, 2)) == [Bound(None)] * 2
+        assert [*await asyncio.gather(call, one.call("red", 1, 2))] == [Bound(None)] * 2
         attempts = one.metric("fairlead_group_attempts_total{")
         assert [line for line in attempts if not line.endswith(" 0.0")] == [
             'fairlead_group_attempts_total{result="started",scheduler="fairlead"} 1.0'

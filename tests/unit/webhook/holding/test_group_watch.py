@@ -9,6 +9,7 @@ import pytest
 from fairlead.groups.group import Group, Membership
 from fairlead.groups.members import GroupChange
 from fairlead.mirror import decode
+from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.webhook.holding.group_watch import GroupWatch
 from scripted.loop import in_loop
@@ -294,14 +295,17 @@ async def test_a_look_goes_on_when_its_caller_waits_no_more() -> None:
     assert scene.known() == {"red": 45}
 
 
-OF_TEAM = {"match": {"namespaceSelector": {"matchLabels": {"team": "a"}}}}
+OF_TEAM: dict[str, Any] = {"match": {"namespaceSelector": {"matchLabels": {"team": "a"}}}}
 
 
 @pytest.mark.parametrize(
     ("given", "want"),
     [
         (gangs(**OF_TEAM), ({"red": 1}, True)),
-        (gangs(match={"conditions": {"c": "namespaceObject.metadata.labels[?'team'].orValue('') == 'a'"}}), ({"red": 1}, True)),
+        (
+            gangs(match={"conditions": {"c": "namespaceObject.metadata.labels[?'team'].orValue('') == 'a'"}}),
+            ({"red": 1}, True),
+        ),
     ],
     ids=["selector", "condition"],
 )
@@ -328,7 +332,11 @@ async def test_a_namespace_that_is_as_before_or_another_one_looks_at_no_placed_p
     scene.told.namespace("ml")
     await scene.watch.wait_until_looked()
     looked = list[str]()
-    scene.watch.put_placed = lambda key, _: looked.append(key[1])  # type: ignore[method-assign]
+
+    def look(key: Key, entry: PodEntry) -> None:
+        looked.append(key[1])
+
+    scene.watch.put_placed = look  # type: ignore[method-assign]
     scene.placed("a")
     del looked[:]
     change(scene.told)

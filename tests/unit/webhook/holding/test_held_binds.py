@@ -124,7 +124,7 @@ async def test_nothing_is_posted_before_all_are_held_and_then_everything_at_its_
     await asyncio.sleep(0.01)
     assert scene.steps.posted == []
     calls.append(scene.call(2))
-    assert await asyncio.gather(*calls) == [Bound(None)] * 3
+    assert [*await asyncio.gather(*calls)] == [Bound(None)] * 3
     assert sorted(scene.steps.posted) == [("u-0", "1"), ("u-1", "7"), ("u-2", "1")]
     assert [one.result.value for one in scene.attempts] == ["started"]
     assert len(scene.held) == 0
@@ -137,7 +137,7 @@ async def test_what_cannot_be_granted_is_refused_alone_and_may_come_again() -> N
     assert whys([await second]) == ["no room on the cards"]
     assert not first.done()
     scene.steps.refused = frozenset()
-    assert await asyncio.gather(first, scene.call(1)) == [Bound(None)] * 2
+    assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2
 
 
 @in_loop
@@ -147,7 +147,7 @@ async def test_a_pod_that_has_changed_is_committed_once_more_before_it_is_releas
     await turns_pass(lambda: scene.steps.commits == ["u-0"])
     scene.steps.versions["u-0"] = "9"
     scene.held.pod_changed("u-0", "9")
-    assert await asyncio.gather(first, scene.call(1)) == [Bound(None)] * 2
+    assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2
     assert ("u-0", "9") in scene.steps.posted
 
 
@@ -160,7 +160,7 @@ async def test_a_change_while_the_commit_is_under_way_commits_once_more() -> Non
     scene.held.pod_changed("u-0", "9")
     scene.steps.versions["u-0"] = "9"
     slow.set()
-    assert await asyncio.gather(first, scene.call(1)) == [Bound(None)] * 2
+    assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2
     assert ("u-0", "9") in scene.steps.posted
 
 
@@ -296,7 +296,7 @@ async def test_a_commit_that_fails_unforeseen_refuses_its_call_alone() -> None:
     assert whys([await scene.call(1)]) == ["the devices of the pod could not be committed"]
     assert not first.done()
     scene.steps.faulty = frozenset()
-    assert await asyncio.gather(first, scene.call(1)) == [Bound(None)] * 2
+    assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2
 
 
 @in_loop
@@ -307,7 +307,7 @@ async def test_so_many_bindings_are_posted_at_once() -> None:
     await turns_pass(lambda: len(scene.steps.posted) == POSTED_AT_ONCE)
     assert scene.steps.post is not None
     scene.steps.post.set()
-    assert await asyncio.gather(*calls) == [Bound(None)] * size
+    assert [*await asyncio.gather(*calls)] == [Bound(None)] * size
     assert (len(scene.steps.posted), scene.steps.most) == (size, POSTED_AT_ONCE)
 
 

@@ -148,7 +148,7 @@ async def test_a_holder_that_is_silent_is_waited_for_as_long_as_the_scheduler_wa
         assert "did not answer: TimeoutError" in error(await one.bind(within_s=0.3))
         assert len(one.holder.calls) == 1
         assert "no time is left" in error(await one.bind(within_s=0.0))
-        assert len(one.holder.calls) == 1, "nobody is asked without time"
+        assert len(one.holder.calls) == 1, "without time no one is asked"
 
 
 @in_loop

@@ -54,7 +54,8 @@ class Ground:
     def caller(self, name: str, verb: Verb) -> Caller | None:
         if name == OPERATOR:
             return self.operator
-        return self.asking.caller if name in ("all", "fairlead:scheduler:fairlead") or (name, verb) == ("half", "filter") else None
+        may_call = name in ("all", "fairlead:scheduler:fairlead") or (name, verb) == ("half", "filter")
+        return self.asking.caller if may_call else None
 
     def world(self) -> ServingState | None:
         return self.asking.serving if self.ready else None
@@ -112,6 +113,36 @@ def test_each_path_asks_its_verb_and_its_gate() -> None:
     assert {*hard.calls.routes()} == {*PATHS}
 
 
+# the timeout of the caller, and that of its binds; seconds until a bind has to be decided, and until it may be held
+BINDS: Mapping[str, tuple[float | None, float | None, float, float | None]] = {
+    "no group": (2.0, None, 1.6, None),
+    "groups": (2.0, 35, 1.6, 34.0),
+    "groups, and no timeout that is known": (None, 65, 0.8, 64.0),
+    "a timeout that is longer than that of binds": (60.0, 35, 48.0, 48.0),
+}
+
+
+@pytest.mark.parametrize("case", BINDS)
+@pytest.mark.parametrize("ago_s", [0.0, 0.5])
+def test_a_bind_that_is_held_has_a_deadline_of_its_own(case: str, ago_s: float) -> None:
+    timeout_s, bind_timeout_s, decided_s, held_s = BINDS[case]
+    one = Ground(Asking([], timeout_s=timeout_s, bind_timeout_s=bind_timeout_s))
+    seen = list[CallClock]()
+
+    class Noting(Binder):
+        async def bind(self, call: IncomingCall, state: ServingState, when: CallClock) -> VerbReply:
+            seen.append(when)
+            return await super().bind(call, state, when)
+
+    one.calls.binder = Noting(Nobody())
+    one.ask("/bind", b"{}", ago_s)
+    (when,) = seen
+    received = one.time - int(ago_s * SECOND)
+    assert when.deadline_ns == received + int(decided_s * SECOND)
+    assert when.hold_deadline_ns == (None if held_s is None else received + int(held_s * SECOND))
+    assert when.held_until_ns == received + int((held_s or decided_s) * SECOND)
+
+
 def test_callers_are_allowed_by_verb() -> None:
     authorize = ground().calls.authorize
     assert [path for path in PATHS if authorize("half", path)] == ["/filter", "/ignore/filter"]
@@ -141,11 +172,11 @@ class Members:
         return refuse(decision.request.uid, "held")
 
 
-def member_ground(**caller: Any) -> tuple[Ground, Members]:
+def member_ground() -> tuple[Ground, Members]:
     gang = {"name": "job", "group": "'red'", "size": "2"}
     metadata = {"name": "x", "namespace": "ml", "uid": "u-x"}
     waiting = from_json("Pod", {"metadata": metadata, "spec": {"schedulerName": "fairlead"}})
-    one = Ground(Asking([policy(binding={"gang": [gang]})], [node("n")], unplaced=[waiting], **caller))
+    one = Ground(Asking([policy(binding={"gang": [gang]})], [node("n")], unplaced=[waiting]))
     one.operator, members = Caller(schedulers=frozenset()), Members()
     one.calls.binder.groups = members
     return one, members
@@ -189,17 +220,6 @@ def test_a_pod_of_another_scheduler_is_not_bound_for_who_passes_it_on() -> None:
     one.asking.caller = Caller(schedulers=frozenset({"another"}))
     assert "whose pods the caller may not place" in one.ask(PASSED_ON, passed()).body.decode()
     assert members.calls == []
-
-
-@pytest.mark.parametrize(("bind_timeout_s", "hold_deadline_s"), [(None, None), (35.0, 34.0), (0.5, 0.8)])
-def test_a_bind_is_held_until_a_second_before_its_scheduler_gives_up(
-    bind_timeout_s: float | None, hold_deadline_s: float | None
-) -> None:
-    one, members = member_ground(bind_timeout_s=bind_timeout_s)
-    one.ask("/bind", json.dumps(ARGS).encode())
-    ((_, when),) = members.calls
-    held_s = None if when.hold_deadline_ns is None else (when.hold_deadline_ns - one.time) / SECOND
-    assert (held_s, (when.deadline_ns - one.time) / SECOND) == (hold_deadline_s, 0.8)
 
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path != PASSED_ON])
