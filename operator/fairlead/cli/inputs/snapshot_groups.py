@@ -82,9 +82,9 @@ def _pods(snapshot: Snapshot) -> Iterator[PodView]:
 
 
 @contextmanager
-def _reading(kind: str, key: Key, held: SnapshotObject) -> Iterator[None]:
+def _reading(kind: str, key: Key, obj: SnapshotObject) -> Iterator[None]:
     try:
         yield
     except (AttributeError, TypeError, ValueError) as error:  # msgspec's errors are ValueErrors
-        where = f"{held.file}: " if held.file else ""
+        where = f"{obj.file}: " if obj.file else ""
         raise SnapshotError(f"{where}{kind} {spelt(key)} cannot be read: {error}") from None
