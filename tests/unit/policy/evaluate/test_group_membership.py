@@ -260,6 +260,7 @@ BY_SPEC = entry(size="pod.spec.containers.size() + 1")
         # The first policy of each scheduler counts.
         (placed({"job": "a", "role": "r"}, FOUR), [gangs(), gangs(BY_ROLE, name="z", priority=1)], R),
         (placed({"job": "a"}, FOUR), [gangs(BY_ROLE, name="a"), gangs()], A),
+        (placed({"job": "a"}, FOUR), [gangs(name="a", match={"namespaces": ["other"]}), gangs()], A),
         (placed({"job": "a"}, FOUR), [gangs(), gangs(name="q", schedulerName="o")], (*A, Group("o", "ml", "a"))),
         (placed({"job": "a"}, FOUR, namespace=""), [gangs()], (Group("fairlead", "default", "a"),)),
         (placed({"job": "a"}, FOUR), [gangs(entry(group=ON_ENGINE))], A),
