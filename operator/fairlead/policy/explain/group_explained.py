@@ -172,14 +172,14 @@ def _rule_of(policy: str, entry: str, matched: Sequence[Matched]) -> GangRule | 
     return next((rule for rule in rules if rule.name == entry), None)
 
 
-def _undecided(found: UndecidedGroup, pod: PodView, matched: Sequence[Matched]) -> GroupExplained:
-    rule, values, why = _rule_of(found.policy, found.gang, matched), GangValues(), found.why
-    is_sure = all(each.undecided is None for each in matched if each.policy.name == found.policy)
+def _undecided(undecided: UndecidedGroup, pod: PodView, matched: Sequence[Matched]) -> GroupExplained:
+    rule, values, why = _rule_of(undecided.policy, undecided.gang, matched), GangValues(), undecided.why
+    is_sure = all(each.undecided is None for each in matched if each.policy.name == undecided.policy)
     if rule is not None and is_sure and (error := (values := gang_values(rule, pod)).error) is not None:
         why = f"{error}{f' ({error.detail})' if error.detail else ''}"
     return GroupExplained(
-        policy=found.policy,
-        entry=found.gang,
+        policy=undecided.policy,
+        entry=undecided.gang,
         value=values.value,
         size=values.size,
         verdict="Undecided",
