@@ -13,7 +13,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.render.extenders import ExtenderEntry, Wiring, bind_timeout_s, wire
 from fairlead.render.plan import urls
 from fairlead.render.templates import read
-from fairlead.webhook.https.dispatch import PASSED_ON, PATHS
+from fairlead.webhook.https.dispatch import PATHS
 from policies.good import device_share
 from support.render.schedulers import ALL, config_of, planned
 
@@ -142,5 +142,5 @@ def test_binds_that_are_held_have_the_longest_timeout_that_settings_allow() -> N
 @pytest.mark.parametrize("hold_s", [0, 30])
 def test_each_url_is_one_that_the_webhook_answers(hold_s: int) -> None:
     config = read(config_of(planned(replace(ALL, hold_s=hold_s))))
-    assert sorted(urlsplit(url).path for url in urls(config)) == sorted({*PATHS} - {PASSED_ON})
+    assert sorted(urlsplit(url).path for url in urls(config)) == sorted(PATHS)
     assert [urlsplit(url).path for url in urls(read(config_of(planned(Wiring()))))] == ["/filter", "/preempt"]

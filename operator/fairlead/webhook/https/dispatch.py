@@ -51,11 +51,8 @@ _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
 """Verbs that are answered from memory, without I/O."""
 PASSED_ON: Final = passed_calls.PATH
 """Path of bind calls that other replicas pass on, for the operator's own certificate only."""
-PATHS: Final[Mapping[str, Verb]] = {
-    **{path: verb for path, (verb, _) in _DECIDED.items()},
-    "/bind": "bind",
-    PASSED_ON: "bind",
-}
+PATHS: Final[Mapping[str, Verb]] = {**{path: verb for path, (verb, _) in _DECIDED.items()}, "/bind": "bind"}
+"""Verbs by the paths that schedulers call."""
 
 
 @dataclass(eq=False)
@@ -134,7 +131,9 @@ class Dispatcher:
 
     def authorize(self, name: str, path: str) -> Caller | None:
         """Return the caller of a common name; None if it may not call that path."""
-        return None if path == PASSED_ON and name != OPERATOR else self.caller(name, PATHS[path])
+        if path == PASSED_ON:
+            return self.caller(name, "bind") if name == OPERATOR else None
+        return self.caller(name, PATHS[path])
 
     def _decide(self, verb: Verb, answer: Callable[..., VerbReply], call: IncomingCall) -> Reply:
         found = self._context_or_reply(call, verb)

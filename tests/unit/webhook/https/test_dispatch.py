@@ -110,7 +110,7 @@ def test_each_path_asks_its_verb_and_its_gate() -> None:
     scored = ground(scores={"s": "node.metadata.name == 'a' ? 100.0 : 0.0"})
     assert go.decode("prioritize", scored.ask("/prioritize", body(["a", "b"])).body) == [{"Host": "a", "Score": 10}]
     assert "PodName" in go.decode("bind", hard.ask("/bind", b"{}").body)["Error"]
-    assert {*hard.calls.routes()} == {*PATHS}
+    assert {*hard.calls.routes()} == {*PATHS, PASSED_ON}
 
 
 # the timeout of the caller, and that of its binds; seconds until a bind has to be decided, and until it may be held
@@ -222,7 +222,7 @@ def test_a_pod_of_another_scheduler_is_not_bound_for_who_passes_it_on() -> None:
     assert members.calls == []
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path != PASSED_ON])
+@pytest.mark.parametrize("path", PATHS)
 def test_before_everything_is_there_the_scheduler_is_told_to_try_again(path: str) -> None:
     one = ground()
     one.ready = False
