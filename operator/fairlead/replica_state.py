@@ -99,6 +99,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     scores: bool = False
     binds: bool = False
     """Wiring that the serving generation needs: filter entries by failure policy, scores, bind."""
+    hold_s: int = 0
+    """Longest time for which it holds binds of members of a group; 0: it holds none."""
     rules: tuple[RuleState, ...] = ()
     conflicts: tuple[str, ...] = ()
     """Annotation conflicts with other policies, as text."""
@@ -134,6 +136,8 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Missing permission that concerns every policy, with the RBAC rule to add; "" if none is missing."""
     reviews: bool = False
     """True if it has an admission check and says which generations it reviewed; older replicas do not."""
+    has_rejected_pods: bool = False
+    """Whether it has left a pod without a node that may be placed later."""
     schedulable_again: bool = False
     """Whether pods that it rejected may be schedulable again, so that the scheduler must be woken."""
 

@@ -29,9 +29,9 @@ progress on standard error: at a terminal in one line, which it erases at the en
 the directory that the environment variable `FAIRLEAD_STRATEGIES` names
 ([write a strategy](../guide/write-a-strategy.md)).
 
-**Completion**, also of pods, nodes, namespaces and policies: add `source <(fairlead completion bash)` (or `zsh`), or
-`fairlead completion fish | source`, to the shell's startup file. kubectl completes `kubectl fairlead` through
-`kubectl_complete-fairlead`, which is installed with it.
+**Completion**, also of pods, nodes, namespaces, policies and groups: add `source <(fairlead completion bash)` (or
+`zsh`), or `fairlead completion fish | source`, to the shell's startup file. kubectl completes `kubectl fairlead`
+through `kubectl_complete-fairlead`, which is installed with it.
 """
 
 

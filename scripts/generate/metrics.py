@@ -131,7 +131,7 @@ def _type(one: Metric) -> str:
 
 def _buckets() -> Iterator[str]:
     yield f"Histograms have these buckets, in seconds: {', '.join(f'{one:g}' for one in BUCKETS)};"
-    yield f"those of reconciles and rollouts {', '.join(f'{one:g}' for one in LONG_BUCKETS)}."
+    yield f"those of reconciles, rollouts and held groups {', '.join(f'{one:g}' for one in LONG_BUCKETS)}."
 
 
 def write() -> None:

@@ -69,6 +69,19 @@ def _policies(scheduler: str) -> list[CompiledPolicy]:
             filters={"now": "now.getFullYear() > 2000", "tolerates": "!pod.spec.tolerations.exists(t, t.key == 'no')"},
             protect=keep,
         ),
+        made(
+            "groups",
+            match={"podSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}},
+            binding={
+                "gang": [
+                    {
+                        "name": "job",
+                        "group": "pod.metadata.labels[?'app'].orValue('')",
+                        "size": "int(pod.metadata.annotations[?'size'].orValue('2'))",
+                    }
+                ]
+            },
+        ),
         placeholder_policy(obj(f"{scheduler}-broken", schedulerName=scheduler, match={"namespaces": ["other"]})),
     ]
 

@@ -40,7 +40,9 @@ def test_the_scheduler_accepts_each_configuration(scene: str, kubernetes_version
     assert checked.returncode == 0, checked.stderr
     understood = yaml.safe_load((tmp_path / "written.yaml").read_text())
     for entry, meant in zip(understood["extenders"], config["extenders"], strict=True):
-        assert meant.items() <= entry.items()
+        timeouts = _seconds(meant["httpTimeout"]), _seconds(entry["httpTimeout"])
+        assert timeouts[0] == timeouts[1]
+        assert (meant | {"httpTimeout": entry["httpTimeout"]}).items() <= entry.items()
         assert entry["nodeCacheCapable"] is True
     (profile,), (wanted,) = understood["profiles"], config["profiles"]
     assert profile["schedulerName"] == wanted["schedulerName"]
@@ -48,6 +50,12 @@ def test_the_scheduler_accepts_each_configuration(scene: str, kubernetes_version
     if scene == "every-setting":
         (fit,) = [one["args"] for one in profile["pluginConfig"] if one["name"] == "NodeResourcesFit"]
         assert fit["ignoredResources"] == ["example.com/fpga", "example.com/gpu"]
+
+
+def _seconds(duration: str) -> float:
+    """Return a duration as Go writes it."""
+    minutes, _, seconds = duration.removesuffix("s").rpartition("m")
+    return 60 * float(minutes or 0) + float(seconds)
 
 
 @pytest.fixture

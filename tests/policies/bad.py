@@ -7,7 +7,7 @@ something, `server` is what it says and `offline` what we say.
 from dataclasses import dataclass
 
 from fairlead.strategies import installed
-from policies.good import Object, data, device_share, policy
+from policies.good import Object, data, device_share, gang, policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ _SOURCES = "give exactly one of nodeAnnotation, nodeLabel, prometheus, nodeMetri
 AN_IDENTIFIER = "write a name that expressions can use, such as freeCores: letters and digits, lower-case first"
 A_KEY = "write a key such as gpu or example.com/gpu"
 A_DURATION = "write a duration such as 90s, 5m or 1h30m, from 1s to 168h"
+A_HOLD = "write a duration such as 90s, 5m or 1h30m, from 5s to 2m"
 IS_REQUIRED = "Required value"
 _TRUE = {"name": "a", "expression": "true"}
 _FILTERED_BY = ", ".join(["expression", *(one.name for one in installed() if one.filter), "custom"])
@@ -45,6 +46,11 @@ def score(**fields: object) -> Object:
 def shares(*entries: Object) -> Object:
     """Return a policy with these entries of binding.deviceShare."""
     return policy(binding={"deviceShare": [*entries]})
+
+
+def gangs(*entries: Object, **more: object) -> Object:
+    """Return a policy with these entries of binding.gang."""
+    return policy(binding={"gang": [*entries]}, **more)
 
 
 def selector(*expressions: Object, **labels: str) -> Object:
@@ -667,4 +673,48 @@ BAD: dict[str, Bad] = {
         "spec.binding.deviceShare",
         "must have at most 8 items",
     ),
+    "gangs where the scheduler may go on without us": Bad(
+        gangs(gang(), failurePolicy="Ignore"),
+        "spec.failurePolicy",
+        "binding needs failurePolicy Fail: set it to Fail or remove binding",
+    ),
+    "a gang with the name of a device share": Bad(
+        policy(binding={"deviceShare": [device_share()], "gang": [gang(), gang(name="gpu")]}),
+        "spec.binding.gang",
+        "both bring a filter of their name: give the gang another name than the deviceShare has",
+    ),
+    "two gangs of one name": Bad(
+        gangs(gang(), gang(group="'a'")),
+        "spec.binding.gang[1]",
+        'Duplicate value: {"name":"whole-job"}',
+        "name 'whole-job' is a duplicate; list each only once",
+    ),
+    "more gangs than there may be": Bad(
+        gangs(*(gang(name=f"g{at}") for at in range(5))), "spec.binding.gang", "must have at most 4 items"
+    ),
+    "a gang without a group": Bad(
+        gangs({"name": "a", "size": "4"}), "spec.binding.gang[0].group", IS_REQUIRED, "is missing"
+    ),
+    "a gang without a size": Bad(
+        gangs({"name": "a", "group": "'a'"}), "spec.binding.gang[0].size", IS_REQUIRED, "is missing"
+    ),
+    "a group that is empty": Bad(
+        gangs(gang(group="")),
+        "spec.binding.gang[0].group",
+        "at least 1 chars long",
+        "must not be empty",
+    ),
+    "a size that is a number": Bad(
+        gangs(gang(size=4)), "spec.binding.gang[0].size", "must be of type string", "must be a string"
+    ),
+    "a name of a gang that is too long": Bad(
+        gangs(gang(name="g" * 64)),
+        "spec.binding.gang[0].name",
+        "Too long",
+        "must have at most 63 characters, not 64",
+    ),
+    "a name of a gang that is none": Bad(gangs(gang(name="Whole_Job")), "spec.binding.gang[0].name", A_NAME),
+    "a group that is held too short": Bad(gangs(gang(holdFor="4s")), "spec.binding.gang[0].holdFor", A_HOLD),
+    "a group that is held too long": Bad(gangs(gang(holdFor="2m1s")), "spec.binding.gang[0].holdFor", A_HOLD),
+    "a group that is held for a number": Bad(gangs(gang(holdFor="30")), "spec.binding.gang[0].holdFor", A_HOLD),
 }

@@ -84,6 +84,11 @@ def device_share(**fields: object) -> Object:
     return {"name": "gpu", "shares": shares, "layout": {"count": "aliyun.com/gpu-count"}} | fields
 
 
+def gang(**fields: object) -> Object:
+    """Return an entry of binding.gang with these fields, which is good without them."""
+    return {"name": "whole-job", "group": "pod.metadata.labels[?'job-name'].orValue('')", "size": "4"} | fields
+
+
 GOOD: dict[str, Object] = {
     "everything that a policy can say": EVERYTHING,
     "nothing at all": policy(),
@@ -210,6 +215,17 @@ GOOD: dict[str, Object] = {
         },
         filters=[{"name": "room", "deviceShare": {"name": "gpu"}, "resolvable": True}],
         scores=[{"name": "fill", "deviceShare": {"name": "gpu", "objective": "Pack"}}],
+    ),
+    "gangs with as little and with as much as they can say": policy(
+        binding={
+            "deviceShare": [device_share()],
+            "gang": [
+                gang(),
+                gang(name="g" * 63, group="x" * 4096, size="x" * 4096, holdFor="5s"),
+                gang(name="two-minutes", holdFor="2m"),
+                gang(name="v", size="int(pod.metadata.annotations[?'example.org/size'].orValue('1'))", holdFor="1m60s"),
+            ],
+        }
     ),
     "strategies that no CRD knows": policy(
         filters=[{"name": "a", "custom": {"name": "spread", "params": {"max": 2.5, "of": [{"key": "a"}, "b", True]}}}],

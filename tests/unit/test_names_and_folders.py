@@ -28,7 +28,6 @@ MANY_MODULES: Final = {
 LONG_MODULES: Final = {
     "policy/lint/symbolic.py": "one evaluation: what a term is, can be, and may still be are read together",
     "policy/nodes/measured_table.py": "one table: a value, its age, its entry and its publication are read together",
-    "webhook/extender/verbs.py": "three verbs that begin with the same call, pod and candidates",
 }
 """Modules that may be longer, each with what would be torn apart if it were cut."""
 TESTS: Final = Path(__file__).parents[1]

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from fairlead.api.devices import RESERVED_ANNOTATIONS, DeviceShare
+from fairlead.api.gangs import Gang
 from fairlead.api.params import AnyFields, FieldCheck, Listed, Params, exactly_one_of
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import Expression, Identifier, Name, QualifiedKey, StrategyName
@@ -178,10 +179,13 @@ class Binding(Params):
     """Annotations to write on the pod. An existing annotation is never replaced."""
     device_share: Annotated[Listed[DeviceShare], Field(max_length=8)] = ()
     """Shares of single devices to grant to the pod. Annotations that record them replace those that the pod has."""
+    gang: Annotated[Listed[Gang], Field(max_length=4)] = ()
+    """Groups of pods that start together or not at all. Of a pod's entries, in all policies that match it, the first
+    counts that gives it a group."""
 
     @classmethod
     def checks(cls) -> tuple[FieldCheck, ...]:
-        """Require that each resource is shared by one entry."""
+        """Require that each resource is shared by one entry, and that entries have names of their own."""
         return (
             FieldCheck(
                 rule="!has(self.deviceShare) || self.deviceShare.all(a, self.deviceShare.all(b, a.name == b.name"
@@ -199,11 +203,24 @@ class Binding(Params):
                 field="deviceShare",
                 below=lambda self: (self._of_gpushare()[1], "record"),
             ),
+            FieldCheck(
+                rule="!has(self.gang) || !has(self.deviceShare)"
+                " || self.gang.all(a, !self.deviceShare.exists(b, a.name == b.name))",
+                holds=lambda self: not self._named_as_shares(),
+                message="both bring a filter of their name: give the gang another name than the deviceShare has",
+                field="gang",
+                below=lambda self: (self._named_as_shares()[0], "name"),
+            ),
         )
 
     def _of_gpushare(self) -> list[int]:
         """Return the positions of the entries that record grants as gpushare's plugin reads them."""
         return [at for at, entry in enumerate(self.device_share) if entry.record == "Gpushare"]
+
+    def _named_as_shares(self) -> list[int]:
+        """Return the positions of the gangs that have the name of a device share."""
+        names = {str(entry.name) for entry in self.device_share}
+        return [at for at, entry in enumerate(self.gang) if entry.name in names]
 
     def _shared_twice(self) -> list[int]:
         """Return the positions of the entries that share a resource of an earlier one."""

@@ -4,7 +4,7 @@ Their lists are short: a strategy may hold a selector in each of its items, and 
 validating a policy as if all lists were full.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -58,6 +58,19 @@ class LabelSelector(Params):
 
     def __hash__(self) -> int:
         return hash((frozenset(self.match_labels.items()), self.match_expressions))
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Keys of the labels that it looks at."""
+        return frozenset((*self.match_labels, *(each.key for each in self.match_expressions)))
+
+    def wanted_values(self) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield the labels that must have one of some values, with the values."""
+        for key, value in self.match_labels.items():
+            yield key, frozenset({value})
+        for each in self.match_expressions:
+            if each.operator == "In":
+                yield each.key, frozenset(each.values)
 
 
 Labels = Mapping[str, str]

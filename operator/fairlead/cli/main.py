@@ -15,6 +15,7 @@ from fairlead.cli.commands import (
     devices,
     diff,
     explain,
+    groups,
     import_,
     learned,
     lint,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _COMMANDS = (
-    *(lint, test, simulate, explain, diff, render, status, data, devices, learned, crd, import_),
+    *(lint, test, simulate, explain, diff, render, status, data, devices, learned, groups, crd, import_),
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"

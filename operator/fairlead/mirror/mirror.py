@@ -15,6 +15,7 @@ from fairlead.mirror.interning import intern_node
 from fairlead.mirror.node_devices import DevicesOfNodes
 from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
+from fairlead.mirror.pod_watcher import PodWatcher, PodWatchers
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
@@ -41,11 +42,14 @@ class Mirror:
         entries: dict[str, NodeEntry] = {}
         self.nodes: Final = Nodes()
         placed, unplaced = dict[Key, PodEntry](), dict[Key, Any]()
+        self.watchers: Final = PodWatchers()
         self.devices: Final = DevicesOfNodes(placed, unplaced, self.namespace, self._devices_changed)
         self.node_sink: Final = NodeSink(self.nodes, entries, clock, self.devices)
         self.placed_sink: Final = PlacedSink(self.nodes, entries, placed, self.devices)
         self.unplaced_sink: Final = UnplacedSink(schedulers, unplaced, self.devices.pod_changed)
         self.namespace_sink: Final = NamespaceSink(self.devices.namespace_changed)
+        for sink in (self.node_sink, self.placed_sink, self.unplaced_sink, self.namespace_sink):
+            sink.watchers = self.watchers
         self._entries: Final = entries
         self._clock: Final = clock
 
@@ -101,6 +105,8 @@ class Mirror:
 
 
 class _Sink:
+    watchers: PodWatcher = PodWatcher()
+
     def begin(self) -> None:
         """Do nothing: objects that a list does not name are removed one by one."""
 
@@ -121,6 +127,7 @@ class NodeSink(_Sink):
         entry = self._entries.get(node.metadata.name)
         if entry is None:
             entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
+        is_new = entry.node is None
         try:
             images_hash = intern_node(node, entry.node, entry.images_hash)
             change = entry.update_node(node, self._clock())
@@ -129,6 +136,8 @@ class NodeSink(_Sink):
         entry.images_hash = images_hash
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
+        if is_new:
+            self.watchers.node_joined()
 
     def remove(self, key: Key, /) -> None:
         """Remove a node; it may return before its pods are gone."""
@@ -169,6 +178,7 @@ class PlacedSink(_Sink):
             before = None
         self._swap(after.node, before, after)
         self._devices.pod_changed(after.key)
+        self.watchers.put_placed(after.key, after)
 
     def remove(self, key: Key, /) -> None:
         """Remove a pod."""
@@ -176,6 +186,7 @@ class PlacedSink(_Sink):
             self._devices.placed_gone(key, before.pod.uid)
             self._swap(before.node, before, None)
             self._devices.pod_changed(key)
+            self.watchers.remove_placed(key)
 
     def _swap(self, node: str, before: PodEntry | None, after: PodEntry | None) -> None:
         entry = self._entries.get(node)
@@ -197,8 +208,10 @@ class NamespaceSink(_Sink):
 
     def put(self, namespace: Any, /) -> None:
         """Add or update a namespace."""
+        before = self.objects.get(namespace.metadata.name)
         self.objects[namespace.metadata.name] = namespace
         self._changed(namespace.metadata.name)
+        self.watchers.namespace_changed(namespace, before)
 
     def remove(self, key: Key, /) -> None:
         """Remove a namespace."""
@@ -226,16 +239,19 @@ class UnplacedSink(_Sink):
         """Add or update a pod of any scheduler."""
         key = (pod.metadata.namespace, pod.metadata.name)
         if self._is_managed(pod) and not pod.spec.nodeName:
+            before = self.objects.get(key)
             self.objects[key] = pod
             self._changed(key)
             self.on_put(pod)
+            self.watchers.put_unplaced(pod, before)
         else:
             self.remove(key)
 
     def remove(self, key: Key, /) -> None:
         """Remove a pod that was deleted or bound."""
-        if self.objects.pop(key, None) is not None:
+        if (before := self.objects.pop(key, None)) is not None:
             self._changed(key)
+            self.watchers.remove_unplaced(before)
 
     def _is_managed(self, pod: Any) -> bool:
         return pod.spec.schedulerName in self._schedulers

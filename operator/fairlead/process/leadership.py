@@ -14,6 +14,7 @@ from fairlead.kube.http.client import Client
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES, Elector, identity
 from fairlead.process.cluster_claim import ClusterClaim
+from fairlead.process.settings import Address
 from fairlead.render.object_names import LEASE
 
 if TYPE_CHECKING:
@@ -70,7 +71,14 @@ class Leadership:
             lambda: operator.file.settings.claim_namespace,
         )
         where = LEASES.named(settings.namespace, LEASE)
-        self.elector = Elector(access, where, identity(me, settings.pod_uid or str(os.getpid())), self.claim)
+        self.elector = Elector(
+            access,
+            where,
+            identity(me, settings.pod_uid or str(os.getpid())),
+            self.claim,
+            address=str(Address(settings.address, settings.listen.port)) if settings.address else "",
+        )
+        core.groups.wake = self.runtime.wake_pods
         core.metrics.gauge("fairlead_leader", "1 on the replica that leads.", ask=lambda: {(): int(self.is_leader)})
         core.metrics.gauge(
             "fairlead_other_operator",
@@ -86,6 +94,11 @@ class Leadership:
     def stop(self, within_s: float) -> None:
         """Stop leading and release the Lease. Waits."""
         self.elector.stop(within_s)
+
+    @property
+    def other_leader(self) -> str:
+        """Return the address and port of the replica that leads; "" if it is this one, or none is known."""
+        return "" if self.elector.is_leader else self.elector.other_address
 
     @property
     def left_s(self) -> float:

@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from time import perf_counter_ns, thread_time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from fairlead import replica_state
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.control.reconcile.managed_schedulers import ManagedSchedulersSink, watch_managed_schedulers
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
@@ -24,11 +25,16 @@ from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.process.peer_certificates import PeerCertificates
 from fairlead.process.replica import Replica, Runnable
-from fairlead.process.replica_certificates import CertificateFiles, CertificateRefresher, write_previous
+from fairlead.process.replica_certificates import (
+    CertificateFiles,
+    CertificateRefresher,
+    OperatorContexts,
+    write_previous,
+)
 from fairlead.process.serving_core import ServingCore
 from fairlead.process.settings import OperateSettings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
-from fairlead.process.tasks import LeaderTasks, do_nothing, every, listen, told_to_stop
+from fairlead.process.tasks import LeaderCandidate, LeaderTasks, do_nothing, every, listen, told_to_stop
 from fairlead.webhook.admission.admission_server import AdmissionServer
 from fairlead.webhook.admission.received import ReceivedReviews
 from fairlead.webhook.admission.review import review_steps
@@ -51,23 +57,6 @@ SWITCH_S: Final = 0.0005
 """Switch interval of threads: reconciling must not delay serving."""
 _REMEMBER_S: Final = 10.0
 _ASIDE_S: Final = 1.0
-
-
-class LeaderCandidate(Protocol):
-    """Candidate in the leader election, which runs the controller while it leads."""
-
-    def start(self) -> None:
-        """Become a candidate."""
-
-    def stop(self, within_s: float) -> None:
-        """Stop leading and release the Lease. Waits."""
-
-    @property
-    def is_leader(self) -> bool:
-        """True if it leads now."""
-
-    def summary(self) -> str:
-        """Return one line for /readyz: who leads, and what keeps this replica from leading."""
 
 
 Lead = Callable[["OperatorReplica"], LeaderCandidate]
@@ -203,6 +192,10 @@ class OperatorReplica:
             await tasks.stop()  # while it leads: it writes what it still has to
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
 
+        host = f"{self.settings.service}.{self.settings.namespace}.svc"
+        provided = ProvidedCertificates(self._secrets, host, lambda: datetime.now(UTC))
+        contexts = OperatorContexts(self.own, provided)
+        self.core.groups.pass_on(lambda: candidate.other_leader, contexts.context, host)
         self.replica.parts.leader = candidate.summary
         self.replica.others += [Runnable(start, stop=stop), Runnable(tasks.run)]
 
@@ -273,6 +266,7 @@ class OperatorReplica:
                 authorities=trust.trusts if trust is not None else "",
                 issuer=trust.issuer if trust is not None else "",
                 missing_permissions=self._missing_permission(),
+                has_rejected_pods=self.rejected.has_pods,
                 schedulable_again=self.rejected.schedulable_again,
                 reviewed=self.received.generation,
                 reviews=self.settings.admission is not None,

@@ -7,11 +7,14 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Final
 
 import msgspec
 
+from fairlead.api.errors import InvalidObjectError
 from fairlead.control.certificates.issuer import SchedulerCertificates
+from fairlead.control.certificates.provided_certificates import ProvidedCertificates
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.document_writer import write_document
@@ -29,6 +32,7 @@ from fairlead.pki.tls_context import client_context
 from fairlead.process.peer_certificates import PREVIOUS, PeerCertificates
 from fairlead.process.settings import OperateSettings
 from fairlead.render.object_names import PREVIOUS_SECRET, ObjectNames
+from fairlead.webhook.holding.passed_calls import NoCertificateError
 from fairlead.webhook.https.tls import Contents, InMemory, Tls, TlsError
 
 LOG: Final = logging.getLogger(__name__)
@@ -207,3 +211,45 @@ class CertificateRefresher:
                 LOG.info("certificates.loaded")
         except TlsError as error:
             LOG.error("certificates.unusable", extra={"error": str(error)})  # noqa: TRY400
+
+
+KEPT_S: Final = 60.0
+"""How long provided certificates are used without being read again: they are replaced long before they expire."""
+
+
+class OperatorContexts:
+    """TLS contexts with which each replica calls others as the operator, by its own authority or as provided."""
+
+    def __init__(
+        self, own: CertificateRefresher | None, provided: ProvidedCertificates, clock: Callable[[], float] = monotonic
+    ) -> None:
+        """`own` is None if the certificates are provided."""
+        self._own, self._provided, self._clock = own, provided, clock
+        self._made_of: tuple[object, ...] = ()
+        self._context: ssl.SSLContext | None = None
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+
+    async def context(self) -> ssl.SSLContext:
+        """Return the current one; calls that come together share it. Raises NoCertificateError."""
+        return await self._read() if self._own is None else self._of_own(self._own)
+
+    def _of_own(self, own: CertificateRefresher) -> ssl.SSLContext:
+        made_of = own.material.authority, own.material.operator
+        if self._context is None or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
+            try:
+                self._context, self._made_of = own.client(), made_of
+            except (TlsError, ssl.SSLError) as error:
+                raise NoCertificateError(str(error)) from error
+        return self._context
+
+    async def _read(self) -> ssl.SSLContext:
+        async with self._reading:
+            if self._context is None or self._clock() - self._read_at >= KEPT_S:
+                try:
+                    self._context = await self._provided.context()
+                except (InvalidObjectError, ClusterError, ssl.SSLError, OSError) as error:
+                    if self._context is None:
+                        raise NoCertificateError(str(error)) from error
+                self._read_at = self._clock()
+            return self._context

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import thread_time
+from time import perf_counter_ns, thread_time
 from typing import Final
 
 from fairlead.kube.http.client import Client
@@ -18,6 +18,7 @@ from fairlead.strategies.registry import load_strategies
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.state import ServingState
+from fairlead.webhook.holding.group_holding import GroupHolding
 from fairlead.webhook.https.refusals import Refusals
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.learning.learning import Learning
@@ -94,9 +95,12 @@ class ServingCore:
         )
         grants = DeviceGrants(client, self.mirror, settings.namespace, self._serving)
         self.binder: Final = grants.binder
-        publishes_in = None if is_alone else settings.namespace
-        learning = Learning(client, self.mirror, publishes_in, self.now, self._is_synced)
-        for capability in (data, grants, learning):
+        published_in = None if is_alone else settings.namespace
+        self.groups: Final = GroupHolding(client, self.mirror, published_in, self.now, perf_counter_ns, grants)
+        self.binder.groups = self.groups.binds
+        self.reloader.groups = self.groups
+        learning = Learning(client, self.mirror, published_in, self.now, self._is_synced)
+        for capability in (data, grants, learning, self.groups):
             self.add(capability)
 
     def add(self, capability: Capability) -> None:

@@ -1,11 +1,18 @@
 """Composition root of `fairlead serve`: policies and certificates from files, callers from the command line."""
 
+import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
 
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
+from fairlead.control.loop.waker import PAUSE_S, REQUESTED_S, wake
 from fairlead.kube.access.login import log_in
+from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.http.client import Client
+from fairlead.logs import RateLimiter
 from fairlead.process.replica import Replica, Runnable
 from fairlead.process.replica_certificates import CertificateFiles
 from fairlead.process.serving_core import ServingCore
@@ -13,9 +20,12 @@ from fairlead.process.settings import AllowedCallers, Settings
 from fairlead.process.settings_file import SETTINGS_S, SettingsFile, SettingsReloader, load_settings
 from fairlead.process.tasks import LeaderTasks, every, told_to_stop
 from fairlead.webhook.extender.call import Caller, Verb
+from fairlead.webhook.extender.callers import longest_bind_s
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.policy_files import PolicyFolder
 from fairlead.webhook.serving.reloader import PolicyReloader
+
+LOG: Final = logging.getLogger(__name__)
 
 
 class ListedCallers:
@@ -36,7 +46,41 @@ class ListedCallers:
             schedulers = self._reloader.schedulers | {DEFAULT_SCHEDULER_NAME}
         else:
             schedulers = frozenset(one for one, verbs in allowed.items() if verb in verbs)
-        return Caller(schedulers=schedulers, wants_all_reasons=True) if schedulers else None
+        if not schedulers:
+            return None
+        state = self._reloader.state
+        hold_s = state.policies.hold_s if state is not None else {}
+        bind_s = longest_bind_s(schedulers, hold_s) if hold_s else None
+        return Caller(schedulers=schedulers, wants_all_reasons=True, bind_timeout_s=bind_s)
+
+
+class _Wakes:
+    """Wake-ups of members of groups: no leader does it for a process that is alone."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+        self._requested = asyncio.Event()
+        self._rate_limiter = RateLimiter()
+
+    def request(self) -> None:
+        """Wake rejected pods soon."""
+        self._requested.set()
+
+    async def run(self) -> None:
+        """Wake pods when it is requested, until cancelled. Without the right to, they wait for another event."""
+        while True:
+            await self._requested.wait()
+            self._requested.clear()
+            pause_s = REQUESTED_S
+            try:
+                await wake(self._client, self._namespace, datetime.now(UTC))
+            except ClusterError as error:
+                if (more := self._rate_limiter.allow("wake")) is not None:
+                    LOG.warning("pods.not_woken", extra={"error": str(error), **more})
+                if not isinstance(error, ForbiddenError):
+                    self.request()
+                    pause_s = PAUSE_S
+            await asyncio.sleep(pause_s)
 
 
 class StandaloneReplica:
@@ -47,6 +91,8 @@ class StandaloneReplica:
         self.file = file or SettingsFile(None)
         self.core = ServingCore(settings, client, "files", is_alone=True)
         self._use_servers()
+        self._wakes = _Wakes(client, settings.namespace)
+        self.core.groups.wake = self._wakes.request
         self.settings_reloader = SettingsReloader(self.file, self._use_servers)
         tasks = LeaderTasks(self.core.capabilities, lambda: True)
         self.policies = policies = PolicyFolder(settings.policies, self.core.reloader, self.core.last_good)
@@ -55,7 +101,11 @@ class StandaloneReplica:
             ListedCallers(settings.callers, self.core.reloader),
             CertificateFiles(Tls(settings.tls)),
             policies,
-            [Runnable(every(SETTINGS_S, self.settings_reloader.reload)), Runnable(tasks.run, stop=tasks.stop)],
+            [
+                Runnable(every(SETTINGS_S, self.settings_reloader.reload)),
+                Runnable(tasks.run, stop=tasks.stop),
+                Runnable(self._wakes.run),
+            ],
             faults=lambda: {**policies.faults, **self.settings_reloader.faults},
         )
 

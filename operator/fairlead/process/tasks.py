@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from fairlead.logs import FaultError
 from fairlead.process.settings import Address
@@ -104,6 +104,27 @@ def endless_strategies_interrupted(guard: StrategyGuard, limit_s: float = LIMIT_
         over.set()
         watchdog.join()
         signal.signal(signal.SIGUSR1, before)
+
+
+class LeaderCandidate(Protocol):
+    """Candidate in the leader election, which runs the controller while it leads."""
+
+    def start(self) -> None:
+        """Become a candidate."""
+
+    def stop(self, within_s: float) -> None:
+        """Stop leading and release the Lease. Waits."""
+
+    @property
+    def is_leader(self) -> bool:
+        """True if it leads now."""
+
+    @property
+    def other_leader(self) -> str:
+        """Address and port of the replica that leads; "" if it is this one, or none is known."""
+
+    def summary(self) -> str:
+        """Return one line for /readyz: who leads, and what keeps this replica from leading."""
 
 
 class LeaderTasks:

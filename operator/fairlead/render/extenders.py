@@ -5,12 +5,27 @@ of the new ones, or the retained one with the current one.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from fairlead.api.rules import Binding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
+
+_HOLDS_S: Final = 30, 60, 120
+"""Times that binds wait for groups: a few, because another time rolls the scheduler."""
+_ANSWER_S: Final = 5
+"""Time after the longest wait in which members are still bound, and the call is answered."""
+
+
+def bind_timeout_s(hold_s: int) -> int:
+    """Return how long a scheduler waits for a bind if members of groups may be held for so long.
+
+    It is more than the longest time that settings let it wait for other answers.
+    """
+    return next(one for one in _HOLDS_S if one >= min(hold_s, _HOLDS_S[-1])) + _ANSWER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +39,8 @@ class ExtenderEntry:
     ignorable: bool = False
     """True if pods are placed without it while it is unreachable."""
     path: str = ""
+    timeout_s: int = 0
+    """How long the scheduler waits for an answer of this entry; 0: for the time that its settings say."""
 
     @property
     def verbs(self) -> tuple[tuple[str, str], ...]:
@@ -42,6 +59,8 @@ class Wiring:
     """True if a policy that filters or protects has failurePolicy Ignore."""
     scores: bool = False
     binds: bool = False
+    hold_s: int = 0
+    """Longest time for which binds of members of a group are held; 0: none are."""
 
     def __or__(self, other: "Wiring") -> "Wiring":
         return Wiring(
@@ -49,17 +68,21 @@ class Wiring:
             self.ignores or other.ignores,
             self.scores or other.scores,
             self.binds or other.binds,
+            max(self.hold_s, other.hold_s),
         )
 
     @property
     def entries(self) -> tuple[ExtenderEntry, ...]:
         """Extenders in the order in which the scheduler calls them."""
         # The first one always exists, and does not prioritize: so every node has a score of zero, and kube-scheduler
-        # chooses at random between equals. It is ignorable unless a policy says otherwise.
-        gate = ExtenderEntry(filters=True, binds=self.binds, ignorable=not (self.fails or self.binds))
+        # chooses at random between equals. It is ignorable unless a policy says otherwise. Only one may bind: the
+        # first one, or one of its own where binds are held, because an entry has one timeout for all its verbs.
+        apart = self.binds and self.hold_s > 0
+        gate = ExtenderEntry(filters=True, binds=self.binds and not apart, ignorable=not (self.fails or self.binds))
         ignore = ExtenderEntry(path="/ignore", filters=True, ignorable=True)
         scores = ExtenderEntry(scores=True)
-        return (gate, *[ignore] * self.ignores, *[scores] * self.scores)
+        binder = ExtenderEntry(binds=True, timeout_s=bind_timeout_s(self.hold_s))
+        return (gate, *[ignore] * self.ignores, *[scores] * self.scores, *[binder] * apart)
 
 
 def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
@@ -71,10 +94,12 @@ def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
     wiring = Wiring()
     for spec in (one.spec for one in policies if one.spec.mode == "Enforce"):
         fails = spec.failure_policy == "Fail"
+        binding = spec.binding or Binding()
         wiring |= Wiring(
             fails=fails,
             ignores=not fails and bool(spec.filters or spec.preemption.protect),
             scores=bool(spec.scores),
-            binds=spec.binding is not None and bool(spec.binding.annotations or spec.binding.device_share),
+            binds=bool(binding.annotations or binding.device_share or binding.gang),
+            hold_s=max((one.hold_for.seconds for one in binding.gang), default=0),
         )
     return wiring

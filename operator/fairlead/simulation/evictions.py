@@ -55,9 +55,14 @@ class Eviction:
 
 
 def evictions(simulation: Simulation, raw: Raw, judged: PodResult) -> list[Eviction]:
-    """Return the evictions on nodes that lack room for a pod of `Simulation.judge`; none if a node is left for it."""
+    """Return the evictions on nodes that lack room for a pod of `Simulation.judge`.
+
+    None if a node is left for it, or if it is a member of a group that has not started: such groups evict no pods.
+    """
     spec = judged.pod.pod.spec
     if judged.left or judged.unanswered or spec.nodeName or str(spec.preemptionPolicy) == "Never":
+        return []
+    if judged.group is not None and judged.group.evicts_nothing:
         return []
     with simulation.view_without_placement(raw) as (view, _):
         return [*_evictions(simulation, view, judged)]

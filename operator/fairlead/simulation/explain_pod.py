@@ -25,7 +25,7 @@ Rejected = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NodesAlike:
     """Nodes with the same verdict for the same reasons."""
 
     verdict: Verdict
@@ -59,7 +59,7 @@ class Explanation:
     """Explanation of one pod."""
 
     judged: PodResult
-    groups: Sequence[Group]
+    groups: Sequence[NodesAlike]
     rejecting: Sequence[RejectingRule]
     closest: Closest | None
     """None if no node is rejected, if there are no nodes, or if others than the rules that were evaluated decide."""
@@ -110,7 +110,7 @@ def verdicts_of(judged: PodResult) -> Callable[[NodeResult], Verdict]:
     return verdict
 
 
-def groups(judged: PodResult) -> list[Group]:
+def groups(judged: PodResult) -> list[NodesAlike]:
     """Return nodes grouped by verdict and reasons, the best first; groups with one verdict by their size."""
     verdict_of = verdicts_of(judged)
     found: dict[object, list[NodeResult]] = {}
@@ -119,7 +119,7 @@ def groups(judged: PodResult) -> list[Group]:
         said = [(one.policy, one.rule, one.reason) for one in node.rejections if not judged.unanswered]
         key = (verdict, (*said, *dict.fromkeys(one.what for one in node.unfit)))
         found.setdefault(key, []).append(node)
-    made = [Group(verdict_of(nodes[0]), sorted(nodes, key=_worse)) for nodes in found.values()]
+    made = [NodesAlike(verdict_of(nodes[0]), sorted(nodes, key=_worse)) for nodes in found.values()]
     return sorted(made, key=lambda group: (_ORDER.index(group.verdict), -len(group.nodes)))
 
 

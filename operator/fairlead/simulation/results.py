@@ -9,6 +9,7 @@ import msgspec
 
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.explain.group_explained import GroupExplained
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.scheduler_filters import FITS, FitFailures
 from fairlead.simulation.visibility import SkippedRule
@@ -88,6 +89,8 @@ class PodResult:
     """Rules of policies that match the pod, or may match it, that were not evaluated."""
     unanswered: bool = False
     """Whether nothing answers the calls of the pod's scheduler, so that the pod waits whatever the rules say."""
+    group: GroupExplained | None = None
+    """Group of the pod. What filter says to it as a member of the group is not among the results of nodes."""
 
     @property
     def is_open(self) -> bool:
@@ -143,13 +146,14 @@ class PodShown(msgspec.Struct, gc=False):
     policies: list[str]
     nodes: msgspec.Raw
     preferred: Sequence[str]
+    group: GroupExplained | None
 
 
 def result_for_programs(judged: PodResult) -> PodShown:
     """Return a result for programs."""
     pod = judged.pod
     nodes = _written(judged.verdicts, judged.is_open, bool(judged.unevaluated))
-    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred)
+    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred, judged.group)
 
 
 @lru_cache(maxsize=CLASSES)

@@ -73,8 +73,8 @@ def filters_for(pod: PodView, *, named: bool = True) -> list[SchedulerFilter]:
     return filters
 
 
-def unsimulated_constraints(pod: Any) -> Iterator[str]:
-    """Yield the constraints of a pod that are not simulated."""
+def unsimulated_constraints(pod: Any, *, is_of_group: bool = False) -> Iterator[str]:
+    """Yield the constraints of a pod that are not simulated; `is_of_group`: by a policy."""
     spec = pod.spec
     affinity = spec.affinity
     if affinity.podAffinity or affinity.podAntiAffinity:
@@ -85,7 +85,7 @@ def unsimulated_constraints(pod: Any) -> Iterator[str]:
         yield "volumes"
     if spec.resourceClaims:
         yield "resource claims"
-    if spec.schedulingGroup:
+    if spec.schedulingGroup or is_of_group:
         yield "other pods of a group"
 
 

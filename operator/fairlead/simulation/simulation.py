@@ -32,9 +32,10 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.learned_states import LearnedStates
+from fairlead.simulation.pod_groups import PodGroups
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
-from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotObject, spelt
+from fairlead.simulation.snapshot import UNREADABLE, Key, Raw, Snapshot, SnapshotObject, reading, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.devices.layout import unhealthy_source
@@ -46,7 +47,6 @@ _NO_VERSION: Final = {"uid": "", "resourceVersion": ""}
 _NEVER: Final = 1 << 62
 _COLUMNS: Final = 512
 _NOTHING_READ: Final[Mapping[Poll, Reading]] = MappingProxyType({})
-_UNREADABLE: Final = (msgspec.DecodeError, ValueError)
 
 
 class _ConfigMap(msgspec.Struct):
@@ -81,19 +81,19 @@ class Simulation:
         self._shares: Final = [share for _, share in self.shares]
         self._placed = decode.PlacedDecoder({key for one in enforced for key in one.pod_annotations})
         for key, held in snapshot.namespaces.items():
-            with _reading("namespace", key, held):
+            with reading("namespace", key, held):
                 self.mirror.namespace_sink.put(decode.namespace(held.raw))
         self._recorded: Final = defaultdict[str, list[tuple[str, AnyEntry]]](list)
         # Pods first, so that each node is computed once, with all its pods.
         for key, held in each("pods read", snapshot.pods.items()):
-            with _reading("pod", key, held):
+            with reading("pod", key, held):
                 self._put(held.raw)
                 self._note_grants(key, held.raw)
         self.ledgers: Final = self._read_ledgers()
         for node, entries in (self._recorded | {one.node: [*one.all.items()] for one in self.ledgers.values()}).items():
             self.mirror.devices.put_ledger(node, entries)
         for key, held in each("nodes read", snapshot.nodes.items()):
-            with _reading("node", key, held):
+            with reading("node", key, held):
                 self.mirror.node_sink.put(decode.node(held.raw))
         self.names: Final = [name for _, name in snapshot.nodes]
         self._read_unhealthy()
@@ -103,8 +103,9 @@ class Simulation:
         nodes.publish(readings, self.now)
         self.learned: Final = LearnedStates(nodes, policies.policies)
         for key, held in snapshot.learned.items():
-            with _reading("configmap", key, held):
+            with reading("configmap", key, held):
                 self.learned.put(held.raw, key[1])
+        self.groups: Final = PodGroups(policies, self.mirror, snapshot, now)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}
@@ -119,9 +120,10 @@ class Simulation:
             # nodeName of a placed pod was set by its scheduler and is not a constraint.
             filters = scheduler_filters.filters_for(view, named=not home and not _was_bound(view.pod))
             verdicts = self._verdicts(view, matched, filters, home)
-            beyond = (*scheduler_filters.unsimulated_constraints(view.pod),)
             unevaluated = [one for one in self.skipped if applies(one.policy, view, self.now)] if self.skipped else []
-        return PodResult(view, matched, verdicts, beyond, unevaluated)
+            group = self.groups.explain(view, matched, (one.policy for one in unevaluated if not one.rule))
+            beyond = (*scheduler_filters.unsimulated_constraints(view.pod, is_of_group=group is not None),)
+        return PodResult(view, matched, verdicts, beyond, unevaluated, group=group)
 
     def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
         """Return what every rule compared on these nodes, for a pod of `judge`."""
@@ -177,7 +179,7 @@ class Simulation:
     def _read_ledgers(self) -> dict[str, Ledger]:
         found = dict[str, Ledger]()
         for key, held in self.snapshot.ledgers.items() if self._shares else ():
-            with _reading("configmap", key, held):
+            with reading("configmap", key, held):
                 obj = msgspec.json.decode(held.raw)
                 ledger = decode_ledger({**obj, "metadata": {**_NO_VERSION, **obj["metadata"]}})
                 before = found.get(ledger.node)
@@ -191,7 +193,7 @@ class Simulation:
             namespace, prefix, field = source
             texts = dict[str, str]()
             for key in [key for key in there if key[0] == namespace and key[1].startswith(prefix)]:
-                with _reading("configmap", key, there[key]):
+                with reading("configmap", key, there[key]):
                     data = msgspec.json.decode(there[key].raw, type=_ConfigMap).data or {}
                     texts[key[1].removeprefix(prefix)] = data.get(field, "")
             if any(key[0] == namespace for key in there):
@@ -252,7 +254,7 @@ def policies_for(
     """Return the policies that match a pod or may match it. Raises SnapshotError if the pod cannot be read."""
     mirror = Mirror(lambda: now)
     for key, held in snapshot.namespaces.items():
-        with _reading("namespace", key, held):
+        with reading("namespace", key, held):
             mirror.namespace_sink.put(decode.namespace(held.raw))
     view = _view(mirror, raw, file)
     return [one for one in policies if applies(one, view, now)]
@@ -263,7 +265,7 @@ def _view(mirror: Mirror, raw: Raw, file: str) -> PodView:
         pod = decode.pod(raw)
         namespace = mirror.namespace(str(pod.metadata.namespace) or "default")
         return PodView(pod, namespace, request_of(pod), usage_of, mirror.granted_uid(pod))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise SnapshotError(f"{file or 'a pod'}: {_named(raw)} cannot be read: {error}") from None
 
 
@@ -289,12 +291,3 @@ def _keep(kept: dict[Hashable, T], key: Hashable, value: T, most: int) -> None:
 
 
 _stopped: Final[Clock] = lambda: 0  # noqa: E731
-
-
-@contextmanager
-def _reading(kind: str, key: Key, obj: SnapshotObject) -> Iterator[None]:
-    try:
-        yield
-    except _UNREADABLE as error:
-        where = f"{obj.file}: " if obj.file else ""
-        raise SnapshotError(f"{where}{kind} {spelt(key)} cannot be read: {error}") from None

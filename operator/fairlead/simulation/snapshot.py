@@ -7,6 +7,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +15,7 @@ import msgspec
 import yaml
 
 from fairlead.grants.ledger import LABEL
+from fairlead.groups.turns import LABEL as TURNS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, is_deep
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
@@ -23,6 +25,8 @@ GET: Final = "kubectl get nodes,pods,namespaces -A -o json"
 VALUES_MAX: Final = 50_000_000
 """Greatest number of values of a YAML document, aliases expanded."""
 Raw = bytes | msgspec.Raw
+UNREADABLE: Final = (msgspec.DecodeError, ValueError)
+"""Exceptions for an object that has a field of another type."""
 Key = tuple[str, str]
 """Namespace and name; the namespace of nodes and namespaces is ""."""
 
@@ -77,6 +81,8 @@ class Snapshot:
     """ConfigMaps with what is granted of the devices of nodes."""
     learned: dict[Key, SnapshotObject] = field(default_factory=dict)
     """ConfigMaps with what rules have learned."""
+    turns: dict[Key, SnapshotObject] = field(default_factory=dict)
+    """ConfigMaps with the turns of groups."""
     config_maps: dict[Key, SnapshotObject] = field(default_factory=dict)
     """All other ConfigMaps."""
     workloads: dict[str, dict[Key, SnapshotObject]] = field(default_factory=dict)
@@ -148,7 +154,8 @@ class Snapshot:
             return None
         if kind == "ConfigMap":
             known = labels if isinstance(labels, Mapping) else {}
-            return self.ledgers if LABEL in known else self.learned if LEARNED in known else self.config_maps
+            by_label = {LABEL: self.ledgers, LEARNED: self.learned, TURNS: self.turns}
+            return next((kept for label, kept in by_label.items() if label in known), self.config_maps)
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
 
     def _refuse_twice(self, kind: str, key: Key, before: str, now: str) -> None:
@@ -216,6 +223,16 @@ def _times(raw: Raw) -> Iterator[str]:
 def spelt(key: Key) -> str:
     """Return a key as text, such as ml/train-0."""
     return "/".join(part for part in key if part)
+
+
+@contextmanager
+def reading(kind: str, key: Key, obj: SnapshotObject) -> Iterator[None]:
+    """Raise SnapshotError with the name of an object that cannot be read."""
+    try:
+        yield
+    except UNREADABLE as error:
+        where = f"{obj.file}: " if obj.file else ""
+        raise SnapshotError(f"{where}{kind} {spelt(key)} cannot be read: {error}") from None
 
 
 def _documents(file: str, data: bytes) -> Iterator[Raw]:

@@ -41,7 +41,9 @@ class SkippedRule:
     @property
     def filters(self) -> bool:
         """Return whether it may reject nodes."""
-        return bool(self.why) or any(not self.rule or one.name == self.rule for one in self.policy.filters)
+        if self.why or (not self.rule and self.policy.gangs):
+            return True
+        return any(not self.rule or one.name == self.rule for one in self.policy.filters)
 
     def describe(self) -> str:
         """Return what is not evaluated and why, with the options that give the values of entries."""

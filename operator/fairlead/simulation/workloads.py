@@ -14,6 +14,8 @@ REPLICAS_MAX: Final = 100_000
 """Most pods of one template that are simulated."""
 _CRON: Final = re.compile(r"-\d+")
 _HASH: Final = "pod-template-hash"
+_JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
+"""Labels that pods get from their Job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,8 @@ class Workload:
             raise SnapshotError(f"{self._where}: has no spec.template with a spec")
         metadata = template.get("metadata") or {}
         owner = {DEPLOYMENT: REPLICA_SET, CRON_JOB: JOB}.get(self.ref.kind, self.ref.kind)
+        if owner is JOB:
+            labels = {**dict.fromkeys(_JOB_NAME, self.ref.key[1]), **labels}
         reference = {
             "apiVersion": f"{owner.group}/v1",
             "kind": owner.kind,

@@ -6,7 +6,9 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.policy.explain.explanation import NodeExplained, RuleExplained, Step
+from fairlead.policy.explain.group_explained import GroupExplained
 from fairlead.policy.explain.mismatch import Unmatched
+from fairlead.suites.group_states import group_difference
 from fairlead.suites.suite import Expect, ExpectedRejection
 
 
@@ -47,6 +49,8 @@ class EvictionVerdict:
     """True if the pod itself is protected; False if its node would be rejected without it."""
     protections: Sequence[ProtectionResult] = ()
     """Results of all protections."""
+    of_group: bool = False
+    """True if the pod evicts no pods, as its group has not started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class Actual:
     """By placed pod, for those that the case names."""
     annotations: Mapping[str, WrittenAnnotations]
     """By node, for those that the case names."""
+    group: GroupExplained | None = None
+    """Group of the pod."""
     others: Sequence[Unmatched] = ()
     """Policies that do not match the pod, and why."""
     outcomes: Sequence[CoveredOutcome] = ()
@@ -119,6 +125,7 @@ def _differences(expect: Expect, answer: Actual) -> list[Difference]:
         *_preferred(expect, answer),
         *_spared(expect, answer),
         *_annotations(expect, answer),
+        *_group(expect, answer),
     ]
 
 
@@ -253,6 +260,8 @@ def _spared_by(answer: Actual, pod: str) -> str:
     found = answer.eviction_verdicts[pod]
     if not found.rule:
         return "may be evicted"
+    if found.of_group:
+        return f"not evicted: {found.why}, by {found.policy}/{found.rule}"
     if found.protected:
         return f"protected by {found.policy}/{found.rule}"
     return f"not evicted, because its node would be rejected without it: {found.why}, by {found.policy}/{found.rule}"
@@ -264,6 +273,11 @@ def _annotations(expect: Expect, answer: Actual) -> Iterator[Difference]:
         if found.failure or dict(found.values) != wanted:
             got = f"not bound: {found.failure}" if found.failure else _map(found.values)
             yield Difference(("annotations", node), node, _map(wanted), got)
+
+
+def _group(expect: Expect, answer: Actual) -> Iterator[Difference]:
+    if expect.group is not None and (found := group_difference(expect.group, answer.group)) is not None:
+        yield Difference(("group",), "", *found)
 
 
 def _map(values: Mapping[str, str]) -> str:

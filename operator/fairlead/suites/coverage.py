@@ -63,6 +63,8 @@ def _rules(policy: CompiledPolicy) -> Iterator[tuple[str, str, tuple[str, ...]]]
         yield "Match", "match", (MATCHED, NOT_MATCHED)
     for filter_ in policy.filters:
         yield "Filter", filter_.name, (PASSED, REJECTED)
+    for gang in policy.gangs:
+        yield "Filter", gang.rule, (PASSED, REJECTED)
     for score in policy.scores:
         yield "Score", score.name, (SCORED,)
     for protection in policy.protections:

@@ -14,6 +14,7 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.cel.functions.time_text import SECOND, string_to_timestamp, timestamp_to_string
 from fairlead.cel.values.errors import CelError
 from fairlead.simulation.as_stored import with_default_requests, with_text_amounts
+from fairlead.suites.group_states import GivenGroupState, states_by_group
 from fairlead.suites.learned_values import GivenState, learned_by_rule
 from fairlead.suites.node_values import FIELD, DataValue, node_values
 from fairlead.suites.suite import Case, Object, Suite
@@ -41,6 +42,10 @@ class CaseInputs:
     """Measured values by node and by entry."""
     learned: Mapping[str, GivenState] = field(default_factory=dict)
     """Learned state by rule, with its path."""
+    waiting: Sequence[Object] = ()
+    """Pods that wait beside the pod."""
+    groups: Mapping[Key, GivenGroupState] = field(default_factory=dict)
+    """States of groups by namespace and value, with their paths."""
 
 
 def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
@@ -52,8 +57,12 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
     placed = _gathered(suite, case, at, "pods")
     listed = _gathered(suite, case, at, "namespaces")
     pod = _whole_pod(_resolved(case.pod, suite, (*here, "pod")), scheduler, now)
+    waiting = _gathered(suite, case, at, "waiting")
     _check_nodes(placed, nodes, case)
-    spaces = {name: None for _, name in listed} | {_namespace(pod): None} | {space: None for space, _ in placed}
+    _check_waiting(waiting, placed, pod)
+    scheduler = str((pod.get("spec") or {}).get("schedulerName") or scheduler)
+    of_pods = (space for space, _ in (*placed, *waiting))
+    spaces = dict.fromkeys([*(name for _, name in listed), _namespace(pod), *of_pods])
     return CaseInputs(
         pod=pod,
         nodes=[_whole_node(name, one, now) for (_, name), (one, _) in nodes.items()],
@@ -62,6 +71,8 @@ def case_inputs(suite: Suite, at: int, scheduler: str) -> CaseInputs:
         now=now,
         values={name: node_values(apply_patch({}, one), path) for (_, name), (one, path) in nodes.items()},
         learned=learned_by_rule(suite, at),
+        waiting=[_whole_waiting(key, one, scheduler, now) for key, (one, _) in waiting.items()],
+        groups=states_by_group(suite, at),
     )
 
 
@@ -107,7 +118,7 @@ def _gathered(suite: Suite, case: Case, at: int, kind: str) -> _Gathered:
         own: set[Key] = set()
         for index, written in enumerate(getattr(of, kind)):
             path: FieldPath = (*where, kind, index)
-            for key, one in _named(written, suite, path, namespaced=kind == "pods"):
+            for key, one in _named(written, suite, path, namespaced=kind in ("pods", "waiting")):
                 if key in own:
                     _fail((*path, "metadata", "name"), f"{key[1]!r} exists already", "give it another name")
                 own.add(key)
@@ -179,6 +190,11 @@ def _whole_pod(obj: Object, scheduler: str, now: int) -> Object:
     return with_default_requests({"apiVersion": "v1", "kind": "Pod", **apply_patch(usual, obj)})
 
 
+def _whole_waiting(key: Key, obj: Object, scheduler: str, now: int) -> Object:
+    own = {"metadata": {"namespace": key[0], "uid": f"waiting-{key[0]}-{key[1]}"}}
+    return _whole_pod(apply_patch(own, obj), scheduler, now)
+
+
 def _whole_namespace(name: str, obj: Object) -> Object:
     usual = {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}}
     return {"apiVersion": "v1", "kind": "Namespace", **apply_patch(usual, obj)}
@@ -199,6 +215,16 @@ def _check_nodes(placed: _Gathered, nodes: _Gathered, case: Case) -> None:
             near = closest_name(str(node), names)
             hint = f"did you mean {near}?" if near else f"the nodes are {', '.join(names) or 'none'}"
             _fail(where, f"there is no node {node!r} in the case {case.name!r}", hint)
+
+
+def _check_waiting(waiting: _Gathered, placed: _Gathered, pod: Object) -> None:
+    own = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    for key, (one, path) in waiting.items():
+        if (one.get("spec") or {}).get("nodeName"):
+            _fail((*path, "spec", "nodeName"), "is set, but these pods have no node", "list the pod under `pods`")
+        if key == own or key in placed:
+            which = "the pod of the case" if key == own else "a placed pod"
+            _fail((*path, "metadata", "name"), f"{key[1]!r} is the name of {which}", "give it another name")
 
 
 def _fail(path: FieldPath, message: str, hint: str) -> NoReturn:

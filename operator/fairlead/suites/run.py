@@ -1,13 +1,14 @@
 """Execution of a case: simulate, compare and count outcomes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from fairlead.api.errors import FieldError, InvalidObjectError
+from fairlead.groups.group import Group
 from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
 from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.matching import policy_set
@@ -15,13 +16,14 @@ from fairlead.policy.evaluate.preemption import PROTECTED, dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import steps_of
 from fairlead.policy.explain.explanation import NodeExplained
+from fairlead.policy.explain.group_explained import group_steps
 from fairlead.policy.explain.mismatch import Unmatched, explain_mismatch
 from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import NodeResult, PodResult
-from fairlead.simulation.simulation import Simulation
+from fairlead.simulation.simulation import Simulation, scheduler_of
 from fairlead.simulation.snapshot import Snapshot
 from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.suites import coverage, validate
@@ -35,11 +37,14 @@ from fairlead.suites.compare import (
     WrittenAnnotations,
     differences,
 )
+from fairlead.suites.group_states import as_filter_judges, give_states
 from fairlead.suites.learned_values import config_maps_of, given_to_rules
 from fairlead.suites.node_values import readings
 from fairlead.suites.objects import CaseInputs, case_inputs
 from fairlead.suites.suite import Case, Expect, Suite
 from fairlead.time_units import SECOND_NS
+
+_EVICTS_NOTHING: Final = "a group evicts no pods to start"
 
 
 def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) -> Actual:
@@ -48,14 +53,16 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
     uids = {str(node["metadata"]["name"]): str(node["metadata"]["uid"]) for node in inputs.nodes}
     given = given_to_rules(inputs.learned, policies)
     learned = config_maps_of(given.values(), uids, inputs.now // SECOND_NS)
-    for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods, *learned):
+    for one in (*inputs.namespaces, *inputs.nodes, *inputs.pods, *inputs.waiting, *learned):
         snapshot.put(one)
     simulation = Simulation(
         policy_set(policies), snapshot, inputs.now, readings=readings(inputs.values, policies, inputs.now)
     )
     raw = msgspec.json.encode(inputs.pod)
-    judged = simulation.judge(raw)
-    explained = simulation.explain(raw, judged, simulation.names)
+    judged = _with_group(simulation, simulation.judge(raw), inputs)
+    group = judged.group
+    steps = [] if group is None else group_steps(group, judged.pod, judged.matched, inputs.now)
+    explained = [as_filter_judges(one, group, steps) for one in simulation.explain(raw, judged, simulation.names)]
     eviction_verdicts = {name: _eviction_verdict(simulation, judged, name, inputs) for name in validate.pods_of(expect)}
     bound = {node: _annotated(simulation, judged, node) for node in expect.annotations}
     outcomes = [
@@ -67,15 +74,26 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
     return Actual(
         policies=judged.policies,
         nodes={
-            said.node: OnNode(said, [str(one) for one in node.unfit], node.score)
+            said.node: OnNode(said, [str(one) for one in node.unfit], node.score if said.passed else None)
             for node, said in zip(judged.nodes, explained, strict=True)
         },
-        preferred=judged.preferred,
+        preferred=() if group is not None and group.reason else judged.preferred,
         eviction_verdicts=eviction_verdicts,
         annotations=bound,
+        group=group,
         others=[one for one in map(partial(_unmatched, judged, inputs), policies) if one is not None],
         outcomes=outcomes,
     )
+
+
+def _with_group(simulation: Simulation, judged: PodResult, inputs: CaseInputs) -> PodResult:
+    """Return a result with the group as it is in the states of groups that a case says."""
+    if not inputs.groups:
+        return judged
+    pod, groups = judged.pod, simulation.groups
+    own = Group(scheduler_of(pod), pod.namespace, "" if judged.group is None else judged.group.value)
+    give_states(inputs.groups, groups, own, inputs.now)
+    return replace(judged, group=groups.explain(pod, judged.matched))
 
 
 def _annotated(simulation: Simulation, judged: PodResult, node: str) -> WrittenAnnotations:
@@ -98,6 +116,9 @@ def _eviction_verdict(simulation: Simulation, judged: PodResult, name: str, inpu
         tally=RuleErrorTally(),
     )
     said = [*_protections(simulation, judged, node, uid)]
+    group = judged.group
+    if group is not None and group.evicts_nothing:
+        return EvictionVerdict(group.policy, group.rule, _EVICTS_NOTHING, protections=said, of_group=True)
     if found is None:
         return EvictionVerdict(protections=said)
     return EvictionVerdict(found.policy, found.rule, found.why, found.why == PROTECTED, said)

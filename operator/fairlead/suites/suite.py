@@ -4,7 +4,7 @@ Objects are Kubernetes objects with only the fields that matter; `objects.py` co
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -12,6 +12,7 @@ from pydantic_core import CoreSchema
 
 from fairlead.api.params import ITEMS, MAP, Listed, Params
 from fairlead.api.values import Duration, Quantity, within
+from fairlead.groups.group import SIZE_MAX, VALUE_MAX
 
 Object = dict[str, Any]
 _OBJECTS_MAX = 1000
@@ -50,6 +51,19 @@ class ExpectedRejection(Params):
         return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(schema))]}
 
 
+class ExpectedGroup(Params):
+    """Expected group of the pod. Only the fields that are set are compared."""
+
+    name: Annotated[str, Field(max_length=VALUE_MAX)] | None = None
+    """Its name: the value of `group` of an entry of `binding.gang`. Empty: the pod is in no group."""
+    size: Annotated[int, Field(ge=1, le=SIZE_MAX)] | None = None
+    """Members that must find room together: the largest size that the pod or a waiting pod of the group says."""
+    known: Annotated[int, Field(ge=0)] | None = None
+    """Number of its waiting members, the pod among them."""
+    started: bool | None = None
+    """Whether a placed pod of it lives, or `groups` says so."""
+
+
 class Expect(Params):
     """Expected results. Absent fields are not compared."""
 
@@ -71,6 +85,8 @@ class Expect(Params):
     """Placed pods that may be evicted for the pod."""
     annotations: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By node: the annotations that the pod gets when it is bound there: these and no others."""
+    group: ExpectedGroup | None = None
+    """The group of the pod."""
 
 
 class LearnedPair(Params):
@@ -135,6 +151,20 @@ LearnedOfRule: TypeAlias = Annotated[
 """Outcomes of pods, or requests of pods, that a rule has learned."""
 
 
+class GivenGroup(Params):
+    """Group in a state that pods alone do not show, of the scheduler of a case's pod."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ("namespace", "value")
+
+    namespace: Annotated[str, Field(min_length=1, max_length=63)] = "default"
+    """Namespace of its pods. default when absent."""
+    value: Annotated[str, Field(min_length=1, max_length=VALUE_MAX)]
+    """Value of the group."""
+    state: Literal["Started", "Turn", "Resting", "Waiting"]
+    """Started: a pod of it is on a node. Turn: it is being placed, and other groups wait. Resting: it found no room a
+    moment ago. Waiting: none of these, in place of what the suite says of it."""
+
+
 class Case(Params):
     """One pod with its expected results."""
 
@@ -148,6 +178,10 @@ class Case(Params):
     """Merged over the suite's nodes with the same name; others are added."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """Merged over the suite's pods with the same name; others are added."""
+    waiting: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
+    """Merged over the suite's waiting pods with the same name; others are added."""
+    groups: Annotated[Listed[GivenGroup], Field(max_length=_OBJECTS_MAX)] = ()
+    """States of groups, in place of what the suite says of these groups."""
     learned: dict[str, LearnedOfRule] = Field(default_factory=dict)
     """What rules have learned, by rule, as `rule` or `policy/rule`; replaces what the suite says of that rule."""
     pod: Object
@@ -175,11 +209,11 @@ class Suite(Params):
     """The nodes of the cluster."""
     pods: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
     """The placed pods, each with spec.nodeName."""
+    waiting: Annotated[Listed[Object], Field(max_length=_OBJECTS_MAX)] = ()
+    """Pods without a node that wait beside the pod of a case, such as the other members of its group."""
+    groups: Annotated[Listed[GivenGroup], Field(max_length=_OBJECTS_MAX)] = ()
+    """States of groups. Absent: a group has started if a placed pod is in it, no group has the turn, and none rests."""
     learned: dict[str, LearnedOfRule] = Field(default_factory=dict)
     """What rules have learned, by rule, as `rule` or `policy/rule`. Absent: nothing."""
     cases: Annotated[Listed[Case], Field(min_length=1, max_length=_OBJECTS_MAX)]
     """The cases, each about one pod."""
-
-    def objects(self) -> Mapping[str, tuple[Object, ...]]:
-        """Return the shared objects by field."""
-        return {"namespaces": self.namespaces, "nodes": self.nodes, "pods": self.pods}

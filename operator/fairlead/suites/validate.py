@@ -12,9 +12,10 @@ from fairlead.cel.values.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.as_stored import AMOUNTS
 from fairlead.suites.compare import is_called
+from fairlead.suites.group_states import NO_GANGS
 from fairlead.suites.node_values import FIELD, shape_errors
 from fairlead.suites.objects import OURS, CaseInputs, Key
-from fairlead.suites.suite import Case, Expect, Object, Suite
+from fairlead.suites.suite import Case, Expect, ExpectedGroup, Object, Suite
 
 _NAMES_MAX = 10
 
@@ -30,6 +31,7 @@ def name_errors(
     for at, name in enumerate(expect.policies or ()):
         yield from _unknown("policy", name, names, (*path, "policies", at))
     filters = [(policy.name, rule.name) for policy in policies for rule in policy.filters]
+    filters += [(policy.name, rule.rule) for policy in policies for rule in policy.gangs]
     for node, rejection in expect.rejected.items():
         if rejection.rule is not None:
             yield from _unknown_rule("filter", rejection.rule, filters, (*path, "rejected", node))
@@ -38,6 +40,8 @@ def name_errors(
         yield from _unknown_rule("protection", rule, protections, (*path, "protected", pod))
     for where, name in _pods(expect):
         yield from _lost(name, inputs, (*path, *where))
+    if expect.group is not None and not any(policy.gangs for policy in policies):
+        yield FieldError((*path, "group"), NO_GANGS, "add one, or remove this")
 
 
 def key_of(name: str, inputs: CaseInputs) -> Key | None:
@@ -102,7 +106,8 @@ def _meant(name: str, names: Sequence[str]) -> str:
     return f"there are {', '.join(names[:_NAMES_MAX])}{more}" if names else "this case has none"
 
 
-KINDS: Final = {"namespaces": NAMESPACE, "nodes": NODE, "pods": POD}
+KINDS: Final = {"namespaces": NAMESPACE, "nodes": NODE, "pods": POD, "waiting": POD}
+_ALL_KINDS: Final = {*KINDS.values()}
 _WORDS: Final = {"string": "a string", "int": "a whole number", "bool": "true or false", "double": "a number"}
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -120,16 +125,19 @@ def field_errors(suite: Suite) -> Iterator[FieldError]:
     """Yield every error in the objects of a suite."""
     objects = [*_objects(suite)]
     for name, template in suite.templates.items():
-        kinds = {kind for one, kind, _ in objects if one.get("from") == name} or {POD, NODE, NAMESPACE}
+        kinds = {kind for one, kind, _ in objects if one.get("from") == name} or _ALL_KINDS
         each = [[*_of_object(template, kind, ("templates", name))] for kind in sorted(kinds)]
         # A template that no object uses must be valid for at least one kind.
-        yield from max(each, key=len) if len(kinds) < len(KINDS) else min(each, key=len)
+        yield from max(each, key=len) if len(kinds) < len(_ALL_KINDS) else min(each, key=len)
     for one, kind, path in objects:
         yield from _of_object(one, kind, path)
     for at, case in enumerate(suite.cases):
         if case.expect == _NOTHING:
             hint = f"its fields are {', '.join(Expect.model_fields)}"
             yield FieldError(("cases", at, "expect"), "expects nothing, so the case cannot fail", hint)
+        if case.expect.group == ExpectedGroup():
+            hint = f"its fields are {', '.join(ExpectedGroup.model_fields)}"
+            yield FieldError(("cases", at, "expect", "group"), "expects nothing of the group", hint)
 
 
 def _objects(suite: Suite) -> Iterator[tuple[Object, str, FieldPath]]:

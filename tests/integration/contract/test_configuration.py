@@ -90,13 +90,19 @@ def test_it_reads_the_files_that_tls_names(kubernetes_version: str, tmp_path: Pa
         assert f"couldn't build extenders: open {files[missing]}" in _last_line(checked)
 
 
-def test_it_accepts_what_the_guide_says(kubernetes_version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("groups", [False, True], ids=["no groups", "groups"])
+def test_it_accepts_what_the_guide_says(kubernetes_version: str, tmp_path: Path, groups: bool) -> None:
     guide = (Path(__file__).parents[3] / "docs/guide/without-the-operator.md").read_text()
-    written = next(one for one in re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL) if "extenders:" in one)
+    blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    config = yaml.safe_load(next(one for one in blocks if "extenders:" in one))
+    if groups:
+        del config["extenders"][0]["bindVerb"]
+        config["extenders"] += yaml.safe_load(next(one for one in blocks if one.startswith("- urlPrefix:")))
     assert main(["certs", "--out", str(tmp_path / "tls"), "--host", "extender.example"]) == 0
-    checked = _check(kubernetes_version, tmp_path, yaml.safe_load(written))
+    checked = _check(kubernetes_version, tmp_path, config)
     assert checked.returncode == 0, checked.stderr
     entries = yaml.safe_load((tmp_path / "written.yaml").read_text())["extenders"]
+    assert [one["httpTimeout"] for one in entries] == ["1s"] * 3 + ["35s"] * groups
     verbs = [f"{one['urlPrefix']}/{one[verb]}" for one in entries for verb in sorted(one) if verb.endswith("Verb")]
     assert {urlsplit(url).path for url in verbs} == {*PATHS}
 

@@ -161,6 +161,30 @@ CASES = {
         },
         minutes=45,
     ),
+    "FairleadGroupWaits": AlertCase(
+        {_total("group_longest_wait_seconds", scheduler="s"): "0+60x120"},
+        # Each waits for a while, and starts.
+        {_total("group_longest_wait_seconds", scheduler="s"): "0+60x59 0+60x59"},
+        {"scheduler": "s"},
+        minutes=70,
+    ),
+    "FairleadGroupsFail": AlertCase(
+        {
+            _total("group_attempts_total", scheduler="s", result="out of time"): "0+1x60",
+            _total("group_attempts_total", scheduler="s", result="not bound"): "0+2x60",
+            _total("group_attempts_total", scheduler="s", result="started"): "0+2x60",
+            _total("group_attempts_total", scheduler="t", result="out of time"): "0+1x60",
+            _total("group_attempts_total", scheduler="t", result="started"): "0+9x60",
+        },
+        {
+            _total("group_attempts_total", scheduler="s", result="out of time"): "0+1x60",
+            _total("group_attempts_total", scheduler="s", result="started"): "0+1x60",
+            _total("group_attempts_total", scheduler="s", result="started otherwise"): "0+1x60",
+            _total("group_attempts_total", scheduler="s", result="abandoned"): "0+9x60",
+        },
+        {"scheduler": "s"},
+        minutes=45,
+    ),
     "FairleadCertificateExpires": AlertCase(
         {_ENDS: "86400x120"}, {_ENDS: "864000x120"}, {"pod": "a", "certificate": "server"}, minutes=90
     ),

@@ -15,8 +15,9 @@ from fairlead.cli.inputs.replica_values import page_of
 from fairlead.cli.main import main
 from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
+from fairlead.groups.turns import NO_TURNS, turns_body
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from policies.good import device_share, policy
+from policies.good import device_share, gang, policy
 from support.cli.status import SCENES
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
@@ -68,23 +69,47 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
     return {
         "lint": [_run("lint", policies, str(folder / "bad.yaml"))],
         "test": [_run("test", str(folder / "a.test.yaml"), policies)],
-        "simulate": [_run("simulate", *simulated, "--pods", cluster)],
-        "explain": [*(_run("explain", name, *simulated) for name in ("train", "new-model")), *_explained(folder)],
+        "simulate": [_run("simulate", *simulated, "--pods", cluster), _grouped(folder, "simulate")],
+        "explain": [
+            *(_run("explain", name, *simulated) for name in ("train", "new-model")),
+            *_explained(folder),
+            _grouped(folder, "explain"),
+        ],
         "explain --node": [
-            _run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")
+            *(_run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")),
+            _grouped(folder, "explain --node"),
         ],
         "explain --pending": [_run("explain", "--pending", "-A", *simulated)],
         "diff": [
             _run("diff", "--from", policies, "--to", str(other), "--snapshot", cluster, "--pods", cluster),
             _run("diff", "--from", str(other), "--to", policies, "--snapshot", cluster, "--pods", cluster),
+            _grouped(folder, "diff"),
         ],
         "status": [*_statuses(folder)],
         "data POLICY": [*_data(folder)][:1],
         "data": [*_data(folder)][1:],
         "devices": [*_devices(folder)],
         "learned": [_learned(folder)],
+        "groups": [*_groups(folder)],
         "version": [_run("version")],
     }
+
+
+def _grouped(folder: Path, command: str) -> Any:
+    """Return what a command says of a member of a group."""
+    for name, size in (("gang", "2"), ("larger", "3")):
+        written = policy(binding={"gang": [gang(size=size)]})
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(written))
+    member = pod("member", labels={"job-name": "job"})
+    (folder / "members.json").write_text(json.dumps(listed(node("a"), member)))
+    gangs, there = str(folder / "gang.yaml"), ("--snapshot", str(folder / "members.json"))
+    if command == "diff":
+        larger = str(folder / "larger.yaml")
+        return _run("diff", "--from", gangs, "--to", larger, *there, "--pods", str(folder / "members.json"))
+    if command == "simulate":
+        return _run("simulate", "--policies", gangs, *there, "--pods", str(folder / "members.json"))
+    node_of = ("--node", "a") if command == "explain --node" else ()
+    return _run("explain", "member", "-n", "ml", "--policies", gangs, *there, *node_of)
 
 
 def _learned(folder: Path) -> Any:
@@ -96,6 +121,20 @@ def _learned(folder: Path) -> Any:
     known.append(published_requests(compiled, {(1_800_000_000, "u-pod"): (0.5,)}))
     (folder / "known.json").write_text(json.dumps(listed(node("a"), *known)))
     return _run("learned", "--policies", str(folder / "works.yaml"), "--snapshot", str(folder / "known.json"))
+
+
+def _groups(folder: Path) -> Iterator[Any]:
+    """Yield groups in each state, and one with a gated member and one of which it cannot be told."""
+    entry = gang(size="int(pod.metadata.annotations[?'size'].orValue('2'))")
+    (folder / "gang.yaml").write_text(yaml.safe_dump(policy(binding={"gang": [entry]})))
+    pods = [pod(name, labels={"job-name": "a"}) for name in ("a-0", "a-1", "bad")]
+    pods[1]["spec"]["schedulingGates"] = [{"name": "quota"}]
+    pods[2]["metadata"]["annotations"] = {"size": "many"}
+    unreadable = turns_body("fairlead", NO_TURNS) | {"data": {"turns": "{"}}
+    (folder / "groups.json").write_text(json.dumps(listed(node("a"), *pods, unreadable)))
+    files = ("--policies", str(folder / "gang.yaml"), "--snapshot", str(folder / "groups.json"))
+    yield _run("groups", *files)
+    yield _run("groups", "ml/a", *files)
 
 
 _KEEP: Final = """

@@ -82,7 +82,7 @@ class ApiServer:
         if found.node:
             return Conflicting(f"pod is already assigned to node {found.node}")
         self.bindings += 1
-        self.change_pod(pod, node=binding["target"]["name"], recorded=_copy(metadata["annotations"][COPY]))
+        self.change_pod(pod, node=binding["target"]["name"], recorded=_copy(metadata.get("annotations", {}).get(COPY)))
         self.check()
         return Posted()
 
@@ -164,6 +164,8 @@ class ApiServer:
                     entry = None if ledger is None else ledger.all.get(pod.uid)
                     if isinstance(entry, UnreadableEntry | NewerEntry):
                         continue  # it stands, whatever it promises
+                    if entry is None and not any(pod.request.values()):
+                        continue  # it requests nothing
                     if entry is None or entry.grant != pod.recorded:
                         raise PromiseBrokenError(f"{pod.uid} runs on {node} with {pod.recorded}; its entry is {entry}")
             if ledger is not None:
@@ -182,7 +184,9 @@ def _no_more_than(node: str, room: DeviceUsage, who: str) -> None:
                 )
 
 
-def _copy(text: str) -> Grant:
+def _copy(text: str | None) -> Grant:
+    if text is None:
+        return {}
     if text not in _decoded:
         _decoded[text] = decode_copy(text) or {}
     return _decoded[text]

@@ -163,9 +163,8 @@ class Cluster:
         if isinstance(decision, VerbReply):
             return str(json.loads(decision.body)["Error"])
         assert isinstance(decision, BindDecision)
-        assert decision.devices is not None
         poster = Poster(self.server, is_abandoned=lambda: hung_up)
-        reply = await self.granter.bind(decision, decision.devices, poster, when)
+        reply = await self.granter.bind(decision, poster, when)
         self.granted = {} if reply.considered is None else reply.considered.grant or {}
         return str(json.loads(reply.body)["Error"])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.grants.ledger import Ledger, create_body
-from fairlead.webhook.binding.granter import Bound
+from fairlead.webhook.binding.bind_steps import Bound
 from support.grants.api_server import ApiServer, StuckError
 from support.grants.replica import DEVICES, RESOURCE, Call, Replica, Sent
 from support.interleavings import Explorer, PromiseBrokenError

@@ -13,9 +13,9 @@ from fairlead.grants.device_usage import DeviceUsage
 from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry
 from fairlead.grants.entry_state import EntryState, Gone, PodState, judge, judge_listed
 from fairlead.grants.ledger import Ledger, merge_patch
-from fairlead.webhook.binding import granter, ledger_writer
+from fairlead.webhook.binding import bind_steps, ledger_writer
 from fairlead.webhook.binding.api_calls import Failed
-from fairlead.webhook.binding.granter import GrantedBind
+from fairlead.webhook.binding.bind_steps import Committed, PodBind
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 
@@ -89,14 +89,14 @@ def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
 
 def binding_of_any_version(patch: pytest.MonkeyPatch) -> None:
     """Post Bindings that name no version of the pod."""
-    real = granter.granted_binding
+    real = bind_steps.committed_binding
 
-    def without(call: GrantedBind, entry: LedgerEntry) -> dict[str, Any]:
-        made = real(call, entry)
+    def without(call: PodBind, committed: Committed) -> dict[str, Any]:
+        made = real(call, committed)
         del made["metadata"]["resourceVersion"]
         return made
 
-    patch.setattr(granter, "granted_binding", without)
+    patch.setattr(bind_steps, "committed_binding", without)
 
 
 def choice_is_trusted(patch: pytest.MonkeyPatch) -> None:

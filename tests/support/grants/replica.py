@@ -9,7 +9,7 @@ from fairlead.grants.entry import COPY, Grant, GrantedDevice, LedgerEntry
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge, judge_read
 from fairlead.grants.ledger import Ledger, delete_body
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, Uncertain, WriteFailure
-from fairlead.webhook.binding.granter import BindResult, Budget, GrantedBind, PodDevices, bind
+from fairlead.webhook.binding.bind_steps import BindResult, BindSteps, Budget, PodBind, PodDevices
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer
@@ -62,7 +62,7 @@ def _shown(value: Any) -> str:
             return f"at {metadata.get('resourceVersion')}: {data}"
         case {"target": target, "metadata": metadata}:
             named = f"{metadata['uid']} at {metadata.get('resourceVersion')}"
-            return f"{named} to {target['name']} with {metadata['annotations'][COPY]}"
+            return f"{named} to {target['name']} with {metadata.get('annotations', {}).get(COPY)}"
     return str(value)
 
 
@@ -219,7 +219,7 @@ class PickedDevices(PodDevices):
     def is_for(self, _state: PodState, /) -> bool:
         return True
 
-    def annotations(self, _entry: LedgerEntry, /) -> Mapping[str, str]:
+    def annotations(self, _entry: LedgerEntry | None, /) -> Mapping[str, str]:
         return {}
 
 
@@ -230,9 +230,10 @@ class Call:
         self.has_hung_up = False
         self.pod, self.node = pod, node
         poster = Poster(replica.calls, is_abandoned=lambda: self.has_hung_up)
-        call = GrantedBind(pod.uid, pod.pod, node, PickedDevices(replica, pod), poster)
+        call = PodBind(pod.uid, pod.pod, node, PickedDevices(replica, pod), poster)
         budget = Budget(lambda: 0.0, 8.0)
-        self.task = replica.loop.create_task(bind(call, replica.ledgers, replica.calls, replica.views, budget))
+        steps = BindSteps(replica.ledgers, replica.calls, replica.views)
+        self.task = replica.loop.create_task(steps.bind(call, budget))
 
     @property
     def result(self) -> BindResult | None:

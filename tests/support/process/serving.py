@@ -19,6 +19,7 @@ import yaml
 import fairlead
 from fairlead.cli.main import main
 from fairlead.process.health import FRESH_S
+from fairlead.render.extenders import bind_timeout_s
 from testbed import process
 from testbed.api import Object, wait_for
 from testbed.layout import free_ports
@@ -124,8 +125,8 @@ class Serving:
         change()
         wait_for("the edit to serve", lambda: self._generation() not in ("", before))
 
-    def entries(self, *, binds: bool = True, gate: bool = True) -> list[Object]:
-        """The entries of a scheduler's `extenders` that decision 1 of the design names."""
+    def entries(self, *, binds: bool = True, gate: bool = True, hold_s: int = 0) -> list[Object]:
+        """The entries of a scheduler's `extenders` that decision 1 of the design names; `hold_s`: of groups."""
         common = {
             "enableHTTPS": True,
             "tlsConfig": {
@@ -138,10 +139,12 @@ class Serving:
         }
         url = f"https://{_HOST}:{self.ports[0]}"
         filters = {"filterVerb": "filter", "preemptVerb": "preempt"}
-        fail = {"urlPrefix": url, **filters, **({"bindVerb": "bind"} if binds else {})}
+        bind = {"bindVerb": "bind"} if binds else {}
+        fail = {"urlPrefix": url, **filters, **({} if hold_s else bind)}
+        held = {"urlPrefix": url, **bind, "httpTimeout": f"{bind_timeout_s(hold_s)}s"}
         ignore = {"urlPrefix": f"{url}/ignore", **filters, "ignorable": True}
         scores = {"urlPrefix": url, "prioritizeVerb": "prioritize", "weight": 1}
-        return [common | entry for entry in ([fail] if gate else []) + [ignore, scores]]
+        return [common | entry for entry in ([fail] if gate else []) + [ignore, scores] + ([held] if hold_s else [])]
 
     def call(self, verb: str, body: Mapping[str, object]) -> Any:
         """Ask it what a scheduler asks, with the scheduler's certificate."""

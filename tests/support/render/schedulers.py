@@ -1,5 +1,6 @@
 """Schedulers to render. `make crds` writes the golden files anew."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def planned(wiring: Wiring = ALL, cluster: ClusterFacts | None = None, **fields:
 
 SCENES: dict[str, Plan] = {
     "all-verbs": planned(),
+    "groups": planned(replace(ALL, hold_s=60)),
     "no-policies": planned(Wiring()),
     "only-ignore": planned(Wiring(ignores=True, scores=True)),
     "one-replica-of-many-nodes": planned(

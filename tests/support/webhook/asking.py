@@ -15,11 +15,12 @@ from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.webhook.extender import bind as placing
-from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender import preempt, verbs
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, FailurePolicy, VerbReply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
+from fairlead.webhook.extender.group_view import NO_GROUPS, GroupView
 from fairlead.webhook.extender.requests import BindArgs, MalformedError, decode_bind_args
 from fairlead.webhook.extender.state import build_serving_state
 from support.policy import NOW, SECOND, Clock, Endless
@@ -80,8 +81,10 @@ class Asking:
         namespaces: Mapping[str, Any] | None = None,
         unplaced: Iterable[Any] = (),
         schedulers: Iterable[str] = (SCHEDULER,),
+        groups: GroupView = NO_GROUPS,
         **caller: Any,
     ) -> None:
+        self.groups = groups
         self.nodes = Nodes()
         for one in nodes:
             self.nodes.put(one)
@@ -94,7 +97,7 @@ class Asking:
     def serve(self, policies: Iterable[CompiledPolicy]) -> None:
         """A new set."""
         self.serving = build_serving_state(
-            policy_set(policies), self.nodes, self.mirror, self.pace, NodeNameCache(), self.tally
+            policy_set(policies), self.nodes, self.mirror, self.pace, NodeNameCache(), self.tally, groups=self.groups
         )
 
     def filter(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
@@ -104,7 +107,7 @@ class Asking:
         return verbs.prioritize(asked, self.serving, self.caller, when or at())
 
     def preempt(self, asked: bytes, entry: FailurePolicy = "Fail", when: CallClock | None = None) -> VerbReply:
-        return verbs.preempt(asked, self.serving, self.caller, entry, when or at())
+        return preempt.preempt(asked, self.serving, self.caller, entry, when or at())
 
     def bind(self, asked: bytes, when: CallClock | None = None) -> BindDecision | BindArgs | VerbReply:
         """Decide; the request itself if the mirror does not hold its pod."""

@@ -9,6 +9,7 @@ import yaml
 from generate import chart
 from generate.metrics import registered
 
+from fairlead.groups.member_calls import AttemptResult
 from fairlead.metrics import PROCESS, Gauges, Histogram, OwnMetric
 
 _FILES = chart.CHART / "files"
@@ -77,7 +78,7 @@ def test_each_panel_of_the_dashboard_is_in_a_row_and_names_the_cluster_of_each_s
     for one in panels:
         for target in one.get("targets", ()):
             assert target["legendFormat"].startswith("{{cluster}} ")
-            assert target["expr"].count('{cluster=~"$cluster", namespace=~"$namespace"}') == 1
+            assert len(re.findall(r'\{cluster=~"\$cluster", namespace=~"\$namespace"[,}]', target["expr"])) == 1
 
 
 @pytest.mark.parametrize("alert", [one for one in expressions() if one.startswith("Fairlead")])
@@ -88,6 +89,13 @@ def test_an_alert_is_of_one_namespace_and_one_cluster(alert: str) -> None:
     assert by or not re.search(r"\b(sum|max|min|count|group)\b", expression)
     selected = [one for one in _NAME.findall(expression) if 'namespace="$(namespace)"' in one[1]]
     assert selected
+
+
+def test_attempts_that_fail_are_those_after_which_a_group_rests() -> None:
+    (started,) = re.findall(r'result!~"([^"]*)"', expressions()["FairleadGroupsFail"])
+    assert {one for one in AttemptResult if not re.fullmatch(started, one.value)} == {
+        one for one in AttemptResult if one.is_failure
+    }
 
 
 def test_the_dashboard_shows_each_thing_once() -> None:

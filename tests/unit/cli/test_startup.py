@@ -151,6 +151,7 @@ def test_what_deletes_loads_nothing_that_judges(tmp_path: Path, monkeypatch: pyt
 JUDGING: dict[str, Sequence[str]] = {
     "explain": ["explain", "--pending"],
     "devices": ["devices"],
+    "groups": ["groups"],
     "simulate": ["simulate", "--policies", "live"],
 }
 

@@ -14,7 +14,7 @@ from demo.ground import CHECKOUT, Ground
 from demo.nodes import nodes, row
 from demo.pods import NAMESPACES, Pod, Pods
 from demo.screen import BrokenPromiseError, Screen
-from fairlead.policy.evaluate.usable_nodes import UsableNodes, namespaces_of
+from fairlead.webhook.measured_data.usable_nodes import UsableNodes, namespaces_of
 from support.policy import NOW, policy
 from support.policy import node as view
 from support.policy.building import ns

@@ -18,6 +18,8 @@ DOCUMENTS: Final = [
 OF_OTHER_KINDS: Final = {
     "spec.nodeName": "Pod",
     "spec.schedulingGates": "Pod",
+    "spec.schedulingGroup": "Pod",
+    "spec.workloadRef": "Pod of Kubernetes 1.35",
     "spec.uninstall.disableHooks": "HelmRelease of Flux",
 }
 _PATH: Final = re.compile(r"`((?:spec|status)\.[A-Za-z][A-Za-z0-9.\[\]]*)[`:]")

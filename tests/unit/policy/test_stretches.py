@@ -98,6 +98,25 @@ def test_a_stretch_evaluates_one_constant_that_costs_and_no_more(text: str, monk
     assert sum(begun) <= 200
 
 
+@pytest.mark.parametrize("name", ["constants that cost", "lists that double"])
+def test_a_gang_is_looked_at_in_short_stretches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is the same for all pods is evaluated as it is compiled."""
+    begun, begin = [0], Meter.begin
+
+    def counted(meter: Meter) -> None:
+        begun[-1] += 1
+        begin(meter)
+
+    text = hostile.EXPRESSIONS[name]
+    gang = {"name": "g", "group": f"({text}) ? 'a' : 'b'", "size": f"({text}) ? 4 : 5"}
+    whole = hostile.policy({"binding": {"gang": [gang]}})
+    _, longest = stretches(whole)
+    assert longest <= CALLS
+    monkeypatch.setattr(Meter, "begin", counted)
+    begun.extend(0 for _ in inspect_steps(whole, MODEL, RULES, warnings_steps))
+    assert max(begun) <= 1
+
+
 def test_what_is_known_of_sizes_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However deep and wide, and whatever uses what: a variable is looked at once, and each part of it."""
     visits, visit = [0], estimate._Tree.visit

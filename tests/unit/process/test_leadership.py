@@ -55,3 +55,32 @@ def test_it_leads_while_it_has_both_leases(
     client = told.client()
     assert client._writes_for_s is not None
     assert client._writes_for_s() == leads_for
+
+
+@pytest.mark.parametrize(
+    ("leads_for", "address", "want"), [(0, "10.0.0.8:8443", "10.0.0.8:8443"), (0, "", ""), (9, "10.0.0.8:8443", "")]
+)
+def test_calls_are_passed_on_to_another_replica_that_leads(
+    known: tuple[LeaderContext, leadership.Leadership],
+    leads_for: float,
+    address: str,
+    want: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, made = known
+    monkeypatch.setattr(type(made.elector), "left_s", leads_for)
+    made.elector.other_address = address
+    assert made.other_leader == want
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "want"),
+    [("10.0.0.7", 8443, "10.0.0.7:8443"), ("fd00::7", 8443, "[fd00::7]:8443"), ("", 8443, "")],
+)
+def test_a_replica_tells_the_others_where_it_can_be_called(
+    address: str, port: int, want: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leadership, "log_in", lambda *_: NOWHERE)
+    settings = OperateSettings(listen=Address("", port), probes=Address("", 0), address=address)
+    made = leadership.Leadership(OperatorReplica(settings, Client(NOWHERE), SettingsFile(None)))
+    assert made.elector._address == want

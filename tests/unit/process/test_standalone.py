@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import perf_counter_ns
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,13 @@ from fairlead.kube.errors import AccessError, RequestError
 from fairlead.kube.resources import NODES
 from fairlead.kube.watch import reflector, verify
 from fairlead.pki.issuing import issue_leaf
+from fairlead.policy.evaluate.matching import policy_set
 from fairlead.process.settings import Address, Settings
-from fairlead.process.standalone import StandaloneReplica
+from fairlead.process.standalone import ListedCallers, StandaloneReplica
 from fairlead.process.tasks import listen
 from fairlead.webhook.extender import state as world
 from scripted.loop import in_loop
-from support.policy import SECOND, pod
+from support.policy import SECOND, pod, policy
 from support.process.standalone import BAD, GOOD, OTHER, POLICY, World, node, running
 from support.webhook import body
 from support.webhook.tls import HOSTS, NOW, YEAR
@@ -63,6 +65,20 @@ async def test_it_becomes_ready_and_answers_by_the_files(tmp_path: Path) -> None
         (one.folder / "p.yaml").unlink()
         await one.app.policies.reload()
         await one.until(lambda: not one.core.policies.states)
+
+
+def test_how_long_a_caller_waits_for_binds_follows_from_the_policies_that_serve() -> None:
+    reloader: Any = SimpleNamespace(schedulers=frozenset({"gpu"}), state=None)
+    known = ListedCallers({"any": None, "one": {"web": frozenset({"bind"})}}, reloader)
+
+    def waits() -> list[float | None]:
+        found = [known.caller(name, "bind") for name in ("any", "one")]
+        return [None if one is None else one.bind_timeout_s for one in found]
+
+    assert waits() == [None, None]
+    gang = {"name": "g", "group": "pod.metadata.name", "size": "2", "holdFor": "45s"}
+    reloader.state = SimpleNamespace(policies=policy_set([policy(schedulerName="gpu", binding={"gang": [gang]})]))
+    assert waits() == [65, None]
 
 
 @in_loop

@@ -182,6 +182,8 @@ def test_so_do_the_cluster_and_the_policies() -> None:
         if name != "fails":  # which a binding needs anyway
             _rolls(planned(ALL), planned(replace(ALL, **{name: False})))
     _rolls(planned(Wiring(fails=True)), planned(Wiring()))
+    _rolls(planned(ALL), planned(replace(ALL, hold_s=30)))
+    _rolls(planned(replace(ALL, hold_s=30)), planned(replace(ALL, hold_s=31)))
 
 
 def _rolls(before: Plan, after: Plan) -> None:

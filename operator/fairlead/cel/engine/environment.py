@@ -66,6 +66,8 @@ _OF_NODE: Final = (
 CONDITION: Final = Scope("a condition of match", ("pod", "namespaceObject", "now"))
 CARDS: Final = Scope("the number of devices", ("pod", "namespaceObject"))
 POD_TYPE: Final = Scope("the type of pods", ("pod", "namespaceObject"))
+GROUP_VALUE: Final = Scope("the group", ("pod", "namespaceObject"))
+GROUP_SIZE: Final = Scope("the size of a group", ("pod", "namespaceObject"))
 RULE: Final = Scope("a rule", _OF_NODE)
 PROTECTION: Final = Scope("a protection", (*_OF_NODE, "victim"))
 

@@ -143,7 +143,8 @@ async def _read(
     access: "ClusterAccess", option: "PolicyOption", kind: "WorkloadKind | None", name: str
 ) -> "tuple[ExplainTarget, ExplainedPods]":
     from fairlead.cli.inputs.explain_target import target_of
-    from fairlead.cli.inputs.simulated_cluster import gather, policies_of_pods
+    from fairlead.cli.inputs.simulated_cluster import gather
+    from fairlead.cli.inputs.simulation_inputs import policies_of_pods
     from fairlead.cli.installation.scheduling import scheduling_in_files, scheduling_of
     from fairlead.cli.reports.explained_pods import ExplainedPods
 

@@ -45,9 +45,8 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
-    from fairlead.simulation.flat_scores import FlatScores
     from fairlead.simulation.results import result_for_programs
-    from fairlead.simulation.rule_notes import RuleNotes
+    from fairlead.simulation.rule_notes import FlatScores, RuleNotes
 
     cluster = read_cluster(access, [option], pods_to_check(options.pods))
     [version] = cluster.versions

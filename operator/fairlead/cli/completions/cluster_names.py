@@ -1,6 +1,8 @@
 """Names in the cluster, for completion: what can be read quickly with the user's permissions, and never an error."""
 
 import asyncio
+import re
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,7 @@ WITHIN_S: Final = 2.0
 """Time after which the names that were read are all that are offered."""
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
+_PLAIN: Final = re.compile(r"[\w./:@+=-]+", re.ASCII)
 Given = Mapping[str, str]
 """Values of options by their names in the namespace of argparse."""
 Reader = Callable[[Client, Given, Sequence[str]], AsyncIterator[str]]
@@ -88,6 +91,22 @@ async def _measuring(client: Client, _: Given, __: Sequence[str]) -> AsyncIterat
                 yield one["metadata"]["name"]
 
 
+async def _groups(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
+    """Yield the groups of pods, but those whose name would mean something to the shell that it is written into."""
+    # Imported here, as nothing else that is completed needs policies.
+    from fairlead.cli.inputs.cluster_reader import LiveObjects, read_pods, read_policies
+    from fairlead.cli.inputs.live_policies import compiled_of
+    from fairlead.cli.inputs.snapshot_groups import groups_in
+    from fairlead.policy.evaluate.matching import policy_set
+
+    live = LiveObjects()
+    snapshot, _none = await asyncio.gather(read_pods(client), read_policies(client, live))
+    groups = groups_in(snapshot, policy_set(compiled_of(live.policies)), {}, time.time_ns()).groups
+    for name in dict.fromkeys(one.name for one in groups):
+        if _PLAIN.fullmatch(name):
+            yield name
+
+
 async def _entries(client: Client, _: Given, placed: Sequence[str]) -> AsyncIterator[str]:
     policy = await client.get(POLICIES.named("", placed[0]), decode_object)
     for entry in select_measured(policy):
@@ -116,5 +135,6 @@ _READERS: Final[Mapping[str, Reader]] = {
     "namespace": _namespaces,
     "policy": _measuring,
     "entry": _entries,
+    "group": _groups,
 }
 """By the names of arguments and options in the namespace of argparse."""

@@ -16,9 +16,16 @@ from fairlead.cli.yaml.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlS
 from fairlead.cooperative import Clock
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.entry_limits import EntryLimits
-from fairlead.policy.compile.model import AnnotationRule, CompiledPolicy, ExpressionRule, FilterRule, ScoreRule
+from fairlead.policy.compile.model import (
+    FILTER_PREFIX,
+    AnnotationRule,
+    CompiledPolicy,
+    ExpressionRule,
+    FilterRule,
+    GangRule,
+    ScoreRule,
+)
 from fairlead.policy.compile.policy_errors import Fault
-from fairlead.policy.compile.share_compiler import FILTER_PREFIX
 from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
 from fairlead.policy.lint.codes import LintCode
 from fairlead.policy.lint.inspection import Warnings, inspect
@@ -226,17 +233,20 @@ def _is_list(document: YamlNode) -> bool:
 def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[LintedRule]:
     """Yield the rules of a policy in the order in which they were compiled."""
     annotations = policy.spec.binding.annotations if policy.spec.binding else ()
+    gangs = policy.spec.binding.gang if policy.spec.binding else ()
     paths: list[FieldPath] = [
         *(("spec", "match", "conditions", at) for at in range(len(policy.spec.match.conditions))),
         *(("spec", "filters", at) for at in range(len(policy.spec.filters))),
         *(("spec", "binding", "deviceShare", at) for at in _shares_with_filters(policy, compiled)),
+        *(("spec", "binding", "gang", at) for at in range(len(gangs))),
         *(("spec", "scores", at) for at in range(len(policy.spec.scores))),
         *(("spec", "preemption", "protect", at) for at in range(len(policy.spec.preemption.protect))),
         *(("spec", "binding", "annotations", at) for at in range(len(annotations))),
     ]
-    made: tuple[ExpressionRule | FilterRule | ScoreRule | AnnotationRule, ...] = (
+    made: tuple[ExpressionRule | FilterRule | GangRule | ScoreRule | AnnotationRule, ...] = (
         *compiled.match.conditions,
         *compiled.filters,
+        *compiled.gangs,
         *compiled.scores,
         *compiled.protections,
         *compiled.annotations,

@@ -15,6 +15,7 @@ from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.grants.ledger import LABEL
+from fairlead.groups.turns import LABEL as TURNS
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef, Page, Resource
@@ -45,6 +46,8 @@ class LiveObjects:
     """Reason why the ledgers of devices may not be read."""
     unread_learned: str = ""
     """Reason why what rules have learned may not be read."""
+    unread_turns: str = ""
+    """Reason why the turns of groups may not be read."""
     given_learned: Collection[tuple[str, str]] = ()
     """Policies and their rules of which files say what they have learned."""
 
@@ -180,3 +183,9 @@ async def read_unhealthy(client: Client, snapshot: Snapshot, policies: Iterable[
         with suppress(ForbiddenError):  # explanations say that the list is not read
             await _list(client, ObjectRef(CONFIG_MAPS.resource, namespace), "ConfigMap", read)
         snapshot.config_maps.update(read.config_maps)
+
+
+async def read_turns(client: Client, live: LiveObjects, policies: Iterable[CompiledPolicy]) -> None:
+    """Read the ConfigMaps with the turns of groups, if a policy has groups."""
+    if any(one.gangs for one in policies):
+        live.unread_turns = await _labelled(client, live.snapshot, TURNS)

@@ -164,5 +164,5 @@ def _wiring(spec: object, stands: CompiledPolicy) -> Wiring:
         return Wiring()
     written = spec.get("binding") if isinstance(spec, Mapping) else None
     binding = written if isinstance(written, Mapping) else {}
-    binds = bool(binding.get("annotations") or binding.get("deviceShare"))
+    binds = any(binding.get(kind) for kind in ("annotations", "deviceShare", "gang"))
     return Wiring(fails=stands.rejects_on_failure, ignores=not stands.rejects_on_failure, binds=binds)

@@ -20,6 +20,7 @@ from fairlead.cli.inputs.cluster_reader import (
     read_objects,
     read_pods,
     read_policies,
+    read_turns,
     read_unhealthy,
 )
 from fairlead.cli.inputs.data_file import FileValues, MeasuredInput, file_values, read_data_file
@@ -39,16 +40,14 @@ from fairlead.cli.inputs.simulation_inputs import (
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.nodes.annotated_values import moment
-from fairlead.simulation.simulation import Simulation, policies_for
-from fairlead.simulation.snapshot import Key, Snapshot
+from fairlead.simulation.simulation import Simulation
+from fairlead.simulation.snapshot import Key, Snapshot, SnapshotObject
 from fairlead.simulation.visibility import ObjectKind, SkippedRule, judgeable
 
 if TYPE_CHECKING:
     from fairlead.render.prometheus_settings import PrometheusServer
 
 _MINUTE: Final = 60 * 10**9
-_MATCHED_MAX: Final = 20
-"""Pods of which each is matched with all policies to find out what has to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class SimulatedCluster:
     def simulation(self, version: int = 0) -> Simulation:
         """Return the simulation of a version."""
         found = self.versions[version]
-        return Simulation(
+        made = Simulation(
             found.judgeable,
             self.snapshot,
             self.now,
@@ -103,6 +102,10 @@ class SimulatedCluster:
             skipped=found.skipped,
             each=with_progress,
         )
+        made.groups.are_known = "pods" not in self.live.unread
+        for pod in self.pods:
+            made.groups.add_waiting(pod.key, SnapshotObject(pod.raw, pod.file))
+        return made
 
     def without_policies(self) -> "SimulatedCluster":
         """Return the cluster as it is to a scheduler that goes on without policies."""
@@ -120,6 +123,8 @@ class SimulatedCluster:
         """Yield notes on the limits of results about the pods."""
         yield from caveats.notes_on_snapshot(self.snapshot, self.live.unread, self.where)
         yield from self.notes_on_ledgers()
+        if self.live.unread_turns:
+            yield f"the turns of groups are unknown: {self.live.unread_turns}"
         if "namespace" not in self.live.unread:
             keys = [one.key for one in self.pods]
             yield from caveats.notes_on_policies(
@@ -197,6 +202,7 @@ async def gather(
     if objects_live:
         client = await access.client()
         await read_unhealthy(client, live.snapshot, concerned)
+        await read_turns(client, live, concerned)
         await add_live_values(data, client, concerned, nodes)
     if policies_live:  # an entry of a file may measure something else under its name
         named = {one.name for one in concerned}
@@ -242,17 +248,6 @@ def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], SelectPods]
         return select
 
     return of
-
-
-def policies_of_pods(
-    policies: Sequence[CompiledPolicy], pods: Sequence[Pod], snapshot: Snapshot, now: int
-) -> Sequence[CompiledPolicy]:
-    """Return the policies that match one of the pods, or may match it; of many pods those of their schedulers."""
-    if len(pods) > _MATCHED_MAX:
-        schedulers = {one.scheduler for one in pods}
-        return [one for one in policies if one.scheduler_name in schedulers]
-    found = {id(one) for pod in pods for one in policies_for(policies, snapshot, pod.raw, now, pod.file)}
-    return [one for one in policies if id(one) in found]
 
 
 def _in_files(option: PolicyOption) -> PolicySet | None:

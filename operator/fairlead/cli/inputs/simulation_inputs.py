@@ -16,6 +16,7 @@ from fairlead.mirror.resource_requests import ENDED
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
+from fairlead.simulation.simulation import policies_for
 from fairlead.simulation.snapshot import GET, Key, Raw, Snapshot, SnapshotObject, spelt
 from fairlead.simulation.workloads import Workload, WorkloadRef, workloads
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from fairlead.cli.inputs.findings import Finding
 
 SNAPSHOT_BYTES_MAX: Final = 4 << 30
+_MATCHED_MAX: Final = 20
+"""Pods of which each is matched with all policies to find out what has to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,3 +283,14 @@ def policies_with_devices(policies: Sequence[CompiledPolicy], *_: object) -> Seq
 def policies_that_learn(policies: Sequence[CompiledPolicy], *_: object) -> Sequence[CompiledPolicy]:
     """Return the policies that have a rule that learns."""
     return [one for one in policies if one.learning or one.demanding]
+
+
+def policies_of_pods(
+    policies: Sequence[CompiledPolicy], pods: Sequence[Pod], snapshot: Snapshot, now: int
+) -> Sequence[CompiledPolicy]:
+    """Return the policies that match one of the pods, or may match it; of many pods those of their schedulers."""
+    if len(pods) > _MATCHED_MAX:
+        schedulers = {one.scheduler for one in pods}
+        return [one for one in policies if one.scheduler_name in schedulers]
+    found = {id(one) for pod in pods for one in policies_for(policies, snapshot, pod.raw, now, pod.file)}
+    return [one for one in policies if id(one) in found]

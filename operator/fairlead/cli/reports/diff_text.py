@@ -6,7 +6,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from fairlead.cli.console.output import clean, paint, pluralize
+from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import alike, some
+from fairlead.policy.explain.group_explained import GroupExplained, GroupVerdict
 from fairlead.simulation.placement_diff import LostOrGainedNode, PlacementChange
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
@@ -26,6 +28,19 @@ class _Sides(msgspec.Struct):
     after: Sequence[str] = msgspec.field(name="to")
 
 
+class _Group(msgspec.Struct):
+    value: str
+    size: int | None
+    known: int | None
+    verdict: GroupVerdict
+    reason: str
+
+
+class _Groups(msgspec.Struct):
+    before: _Group | None = msgspec.field(name="from")
+    after: _Group | None = msgspec.field(name="to")
+
+
 class PodDiff(msgspec.Struct, rename="camel"):
     """A changed pod, for programs."""
 
@@ -35,6 +50,7 @@ class PodDiff(msgspec.Struct, rename="camel"):
     lost: list[_Moved]
     gained: list[_Moved]
     preferred: _Sides
+    group: _Groups
     rules: list[str]
     """Rules that cause the change, as policy/rule."""
 
@@ -49,8 +65,13 @@ def pod_diff(change: PlacementChange) -> PodDiff:
         [_moved(each) for each in change.lost],
         [_moved(each) for each in change.gained],
         _Sides(change.before.preferred, change.after.preferred),
+        _Groups(_side(change.before.group), _side(change.after.group)),
         change.rules,
     )
+
+
+def _side(group: GroupExplained | None) -> _Group | None:
+    return None if group is None else _Group(group.value, group.size, group.known, group.verdict, group.reason)
 
 
 def _moved(move: LostOrGainedNode) -> _Moved:
@@ -91,7 +112,19 @@ def _row(change: PlacementChange) -> DiffRow:
     if before and after and before != after and (change.by_scores or len(after) < left):
         by = f" by {', '.join(change.by_scores)}" if change.by_scores else ""
         said.append(f"prefers {some(after)} instead of {some(before)}{by}")
+    said += _group(change)
     return DiffRow(bool(was and not left), tuple(said))
+
+
+def _group(change: PlacementChange) -> Iterator[str]:
+    """Yield how the group of a pod changes."""
+    before, after = change.before.group, change.after.group
+    if not change.groups:
+        return
+    if after is None:
+        yield f"leaves {'' if before is None else group_phrase(before)}"
+    else:
+        yield f"{'joins' if before is None else 'is now in'} {group_phrase(after)}"
 
 
 def _by_reason(moved: Sequence[LostOrGainedNode]) -> Iterator[tuple[str, list[str]]]:

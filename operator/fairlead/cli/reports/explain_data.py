@@ -162,6 +162,7 @@ def _about(context: ExplainContext) -> ReportData:
         "now": timestamp_to_string(context.now),
         "scheduling": _scheduling(context),
         "policies": judged.policies,
+        "group": None if judged.group is None else _plain(judged.group),
         "notEvaluated": [
             {"policy": one.policy.name, "rule": one.rule, "data": [entry.name for entry in one.entries]}
             for one in judged.unevaluated

@@ -96,6 +96,9 @@ def summary(context: ExplainContext, *, colour: bool) -> Iterator[str]:
             said += f". {would}: {some(left)}"
     elif context.unplaceable:
         said = f"NOT SCHEDULED: {context.unplaceable}. {would}"
+    elif context.judged.group is not None and context.judged.group.reason:
+        said = f"UNSCHEDULABLE: {context.judged.group.reason}. {would}"
+        said += f": {some(left)}" if left else ""
     elif not left:
         said = f"UNSCHEDULABLE: none of {pluralize(context.nodes, 'node')} is possible"
     elif context.judged.is_open:

@@ -7,14 +7,14 @@ from typing import Final
 from fairlead.cli.console.output import columns, pluralize
 from fairlead.cli.reports.rows import score_text, some
 from fairlead.simulation.evictions import Eviction
-from fairlead.simulation.explain_pod import Group, Verdict
+from fairlead.simulation.explain_pod import NodesAlike, Verdict
 from fairlead.simulation.results import NodeResult, PodResult
 
 EVICTIONS_MAX: Final = 12
 """Nodes whose evictions are shown; those that a policy keeps come first."""
 
 
-def node_rows(judged: PodResult, groups: Sequence[Group]) -> Iterator[tuple[str, Verdict, str, str]]:
+def node_rows(judged: PodResult, groups: Sequence[NodesAlike]) -> Iterator[tuple[str, Verdict, str, str]]:
     """Yield the name of each node, its verdict, its score and the reasons, the best first."""
     for group in groups:
         for node in group.nodes:

@@ -7,12 +7,14 @@ from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.explain_head import GREEN, RED, head, summary
 from fairlead.cli.reports.explain_nodes import eviction_lines, node_rows
+from fairlead.cli.reports.group_text import group_section
 from fairlead.cli.reports.rows import score_text, some
 from fairlead.cli.reports.rule_text import indent_rows, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
+from fairlead.policy.explain.group_explained import group_steps
 from fairlead.policy.explain.mismatch import Unmatched
-from fairlead.simulation.explain_pod import Closest, Explanation, Group, NodeExplanation, RejectingRule, Verdict
+from fairlead.simulation.explain_pod import Closest, Explanation, NodeExplanation, NodesAlike, RejectingRule, Verdict
 from fairlead.simulation.results import NodeResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED, PREEMPTION
 
@@ -55,6 +57,7 @@ def explanation_text(
             f"The scheduler gets a tenth of the points, rounded: for it {some(explanation.as_good)} {verb}"
             " equally good."
         )
+    yield from _group(context, colour)
     if explanation.rejecting:
         yield from _titled("WHAT THE RULES COMPARED", colour)
         for one in explanation.rejecting:
@@ -99,6 +102,7 @@ def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -
     yield paint(clean(f"node {node.node.name}: {_WORDS[node.verdict]}"), GREEN if good else RED, colour)
     for why in node.node.unfit:
         yield f"    the scheduler: {clean(str(why))}"
+    yield from _group(context, colour)
     for title, rules in (("FILTERS", node.explained.filters), ("SCORES", node.explained.scores)):
         if rules:
             yield from _titled(title, colour)
@@ -116,12 +120,21 @@ def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -
     yield from _tail(context, (), ())
 
 
-def _row(context: ExplainContext, group: Group) -> Sequence[str]:
+def _group(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    """Yield the section about the pod's group; a pod in no group has none."""
+    judged = context.judged
+    if judged.group is not None:
+        yield from _titled("GROUP", colour)
+        steps = group_steps(judged.group, judged.pod, judged.matched, context.now)
+        yield from map(clean, group_section(judged.group, steps))
+
+
+def _row(context: ExplainContext, group: NodesAlike) -> Sequence[str]:
     count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
     return count, _WORDS[group.verdict], some(names), _why(context, group)  # the longest last: terminals wrap it
 
 
-def _why(context: ExplainContext, group: Group) -> str:
+def _why(context: ExplainContext, group: NodesAlike) -> str:
     unevaluated = ", ".join(one.name for one in context.judged.unevaluated)
     if group.verdict == "Unanswered":
         return "the scheduler's call is not answered"

@@ -7,14 +7,15 @@ from typing import Any, Final, Literal
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.explain_data import ExplainContext
+from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import some
 from fairlead.cli.reports.simulate_text import reasons_of_nodes
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
-WaitVerdict = Literal["Gated", "NoAnswer", "NotScheduled", "Unknown", "NoNode", "Possible"]
+WaitVerdict = Literal["Gated", "NoAnswer", "NotScheduled", "Group", "Unknown", "NoNode", "Possible"]
 _BOLD: Final = "\x1b[1m"
 _RED: Final = "\x1b[1;31m"
-_WITHOUT_NODE: Final = frozenset({"NoAnswer", "NotScheduled", "NoNode"})
+_WITHOUT_NODE: Final = frozenset({"NoAnswer", "NotScheduled", "Group", "NoNode"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def _why(context: ExplainContext) -> tuple[WaitVerdict, str]:
         return "NoAnswer", f"no replica of the operator answers the scheduler {context.scheduler}"
     if context.unplaceable:
         return "NotScheduled", context.unplaceable
+    if judged.group is not None and judged.group.reason:
+        return "Group", group_phrase(judged.group)
     if not judged.left:
         return "NoNode", f"none of {count} nodes: {reasons_of_nodes(judged.verdicts)}"
     if judged.is_open:

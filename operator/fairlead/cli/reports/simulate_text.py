@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fairlead.cli.console.output import clean, columns, paint, pluralize
+from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import alike, score_text, some
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.results import CLASSES, NodeResult, PodResult, Verdicts
@@ -31,6 +32,10 @@ class SimulateRow(NamedTuple):
     gates: str
     is_open: bool = False
     """Whether a rule that was not evaluated may reject the nodes that are left."""
+    group: str = ""
+    """Group of the pod, and what filter says to it."""
+    waits_for_group: bool = False
+    """Whether filter rejects the pod as a member of its group."""
 
 
 def row(judged: PodResult) -> SimulateRow:
@@ -47,6 +52,8 @@ def row(judged: PodResult) -> SimulateRow:
         tuple(judged.unsimulated),
         ", ".join(one.name for one in judged.pod.pod.spec.schedulingGates),
         judged.is_open,
+        "" if judged.group is None else group_phrase(judged.group),
+        judged.group is not None and bool(judged.group.reason),
     )
 
 
@@ -77,6 +84,8 @@ def simulate_lines(
             yield paint(line, _RED, colour and not one.left)
         yield ""
     yield _summary([one for _, one in rows], nodes)
+    if count := sum(1 for _, one in rows if one.waits_for_group):
+        yield f"As members of groups, {pluralize(count, 'pod')} {'has' if count == 1 else 'have'} to wait."
     yield "Each pod is simulated by itself: none is placed, and none takes capacity from another."
     yield f"Not simulated: {', '.join(NOT_SIMULATED)}{_asking(rows)}."
     for note in notes:
@@ -86,11 +95,11 @@ def simulate_lines(
 def _cells(name: str, simulated: SimulateRow, nodes: int) -> tuple[str, ...]:
     most = "at most " if simulated.is_open else ""
     left = "none" if not simulated.left else f"{most}{simulated.left:,} of {nodes:,}"
-    others = (
-        f"{simulated.others}; waits for its scheduling gates: {simulated.gates}"
-        if simulated.gates
-        else simulated.others
-    )
+    others = simulated.others
+    if simulated.gates:
+        others += f"; waits for its scheduling gates: {simulated.gates}"
+    if simulated.group:
+        others = f"in {simulated.group}" if others == "-" else f"{others}; in {simulated.group}"
     return (name, simulated.policies, left, simulated.preferred, simulated.score, others)
 
 

@@ -73,7 +73,7 @@ class PolicyIndex:
         serving = Wiring(fails=True) if unreadable else Wiring()
         for policy in _serving(answers):
             if policy.scheduler == scheduler and living:
-                serving |= Wiring(policy.fails, policy.ignores, policy.scores, policy.binds)
+                serving |= Wiring(policy.fails, policy.ignores, policy.scores, policy.binds, policy.hold_s)
         return DesiredScheduler(
             settings=settings.scheduler(scheduler),
             listed=settings.lists(scheduler),

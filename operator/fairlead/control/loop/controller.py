@@ -106,6 +106,10 @@ class LeaderController:
         """Handle an event of an object of a scheduler."""
         self.queue.enqueue(scheduler)
 
+    def wake_pods(self) -> None:
+        """Wake rejected pods soon."""
+        self.poller.wake_pods()
+
     async def run(self) -> None:
         """Run until cancelled."""
         tasks = [asyncio.ensure_future(work()) for work in (self._poll_and_tend, *self.background)]

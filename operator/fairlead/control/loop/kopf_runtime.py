@@ -46,6 +46,9 @@ class EventHandler(Protocol):
     def enqueue(self, scheduler: str) -> None:
         """Handle an event of an object of a scheduler."""
 
+    def wake_pods(self) -> None:
+        """Wake rejected pods soon."""
+
     async def run(self) -> None:
         """Run the background tasks."""
 
@@ -110,6 +113,7 @@ class Runtime:
         self._leading, self._login, self._namespace, self._ended = leading, login, namespace, ended
         self._stop = threading.Event()
         self._wake: Callable[[], object] = lambda: None
+        self._wake_pods: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -123,6 +127,11 @@ class Runtime:
         self._stop.set()
         with suppress(RuntimeError):  # its loop is closed: it has ended already
             self._wake()
+
+    def wake_pods(self) -> None:
+        """Have rejected pods woken soon. Works in any thread, and does nothing while this replica does not lead."""
+        with suppress(RuntimeError):
+            self._wake_pods()
 
     @property
     def stopped(self) -> bool:
@@ -155,6 +164,7 @@ class Runtime:
             return
         async with self._leading() as handler:
             self.fault = ""
+            self._wake_pods = lambda: loop.call_soon_threadsafe(handler.wake_pods)
             background, login_failed = asyncio.ensure_future(handler.run()), loop.create_future()
 
             async def login() -> kopf.ConnectionInfo | kopf.AiohttpSession:

@@ -17,6 +17,8 @@ from fairlead.replica_state import ReplicaState
 LOG: Final = logging.getLogger(__name__)
 _BUSY_S: Final = 1.0
 _QUIET_S: Final = 10.0
+_LEAST_S: Final = 0.1
+"""Pause before a poll in any case: events that come together cause one."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -37,9 +39,15 @@ class ReplicaPoller:
         """Poll soon."""
         self._requested.set()
 
+    def wake_pods(self) -> None:
+        """Wake rejected pods with the next poll, which is soon: something has happened that no poll tells."""
+        self.waker.request()
+        self.request()
+
     async def poll(self) -> None:
         """Poll once; workers begin after the first time, because a leader knows too little to write statuses before."""
         self._requested.clear()
+        await self.waker.wake_if_due()  # a replica may take a second not to answer
         before, aside = self.replicas.states, self.replicas.aside
         after, is_unreviewed_new = before, False
         try:
@@ -60,16 +68,22 @@ class ReplicaPoller:
     async def wait(self) -> None:
         """Wait until the next poll is due, or requested."""
         try:
-            async with asyncio.timeout(_BUSY_S if self._is_busy() else _QUIET_S):
+            async with asyncio.timeout(self._pause_s()):
                 await self._requested.wait()
-                await asyncio.sleep(_BUSY_S / 10)  # events that come together cause one poll
+                await asyncio.sleep(_LEAST_S)
         except TimeoutError:
             pass
+
+    def _pause_s(self) -> float:
+        wait_s = self.waker.wait_s
+        if wait_s is not None:  # if they are to be woken now, the poll that should have done it has failed
+            return max(_LEAST_S, min(wait_s or _BUSY_S, _BUSY_S))
+        return _BUSY_S if self._is_busy() else _QUIET_S
 
     def _is_busy(self) -> bool:
         answers = [one for one in self.replicas.states.values() if isinstance(one, ReplicaState)]
         return (
-            self.waker.has_pending
+            any(one.has_rejected_pods for one in answers)  # it tells of them once, when one could be placed
             or self.missing_permissions.changes != self._reported_missing
             or len(answers) < len(self.replicas.states)
             or any(

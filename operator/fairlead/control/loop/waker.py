@@ -20,6 +20,8 @@ from fairlead.replica_state import ReplicaState, ReplicaStates
 LOG: Final = logging.getLogger(__name__)
 NAME: Final = "fairlead-wake-up"
 PAUSE_S: Final = 5.0
+REQUESTED_S: Final = 1.0
+"""Pause before a wake-up that was requested."""
 _WAKING: Final = "rejected pods cannot be woken"
 WOKEN: Final = "fairlead.dev/woken-at"
 CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities")
@@ -33,6 +35,8 @@ class WakeState:
     """The policy set that every replica served last."""
     pending: bool = False
     """True if pods are to be woken."""
+    requested: bool = False
+    """True if they are to be woken soon."""
     last: float = float("-inf")
     """Monotonic time of the last wake-up."""
 
@@ -54,11 +58,12 @@ class WakeState:
 
     def wait_s(self, now: float) -> float | None:
         """Return the time until the next wake-up; None if none is needed."""
-        return max(0.0, self.last + PAUSE_S - now) if self.pending else None
+        pause_s = REQUESTED_S if self.requested else PAUSE_S
+        return max(0.0, self.last + pause_s - now) if self.pending or self.requested else None
 
     def record_wake(self, now: float) -> "WakeState":
         """Return the state after a wake-up."""
-        return replace(self, pending=False, last=now)
+        return replace(self, pending=False, requested=False, last=now)
 
 
 async def wake(client: Client, namespace: str, now: datetime) -> None:
@@ -92,6 +97,10 @@ class Waker:
     _answered: frozenset[tuple[str, str]] = frozenset()
     """Replicas that answered last, each with its process."""
 
+    def request(self) -> None:
+        """Wake pods at the next poll, with a shorter pause than for what polls tell."""
+        self.state = replace(self.state, requested=True)
+
     async def on_poll(self, answers: ReplicaStates) -> None:
         """Take the states of a poll, and wake pods if it is time."""
         before, self._answered = (
@@ -99,20 +108,30 @@ class Waker:
             frozenset((name, one.process) for name, one in answers.items() if isinstance(one, ReplicaState)),
         )
         self.state = self.state.observe(answers.values(), lost=bool(before - self._answered))
-        if self.state.wait_s(self.clock()) != 0:
+        await self.wake_if_due()
+
+    async def wake_if_due(self) -> None:
+        """Wake pods if it is time."""
+        if self.wait_s != 0:
             return
+        # Noted first: what is requested while the object is written may have come too late for this wake-up.
+        due, self.state = self.state, self.state.record_wake(self.clock())
         try:
             await wake(self.client, self.namespace, self.now())
         except ClusterError as error:
             self.missing_permissions.record(_WAKING, error)
-            self.state = replace(self.state, last=self.clock())
+            self.state = replace(
+                self.state,
+                pending=due.pending or self.state.pending,
+                requested=due.requested or self.state.requested,
+                last=self.clock(),
+            )
         else:
             self.missing_permissions.clear(_WAKING)
             LOG.debug("pods.woken")
             self.wakeups.add()
-            self.state = self.state.record_wake(self.clock())
 
     @property
-    def has_pending(self) -> bool:
-        """True if pods are to be woken soon."""
-        return self.state.pending
+    def wait_s(self) -> float | None:
+        """Time until pods are to be woken; None if they are not."""
+        return self.state.wait_s(self.clock())

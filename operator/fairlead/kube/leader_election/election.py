@@ -40,6 +40,8 @@ class Record:
     """Identity of the holder; "" if the Lease was released."""
     lease_s: float
     transitions: int = 0
+    address: str = ""
+    """Address at which other replicas call the holder; "" if it named none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ from fairlead.kube.resources import ObjectRef, Resource
 
 LOG: Final = logging.getLogger(__name__)
 LEASES: Final = ObjectRef(Resource("coordination.k8s.io", "v1", "leases"))
+ADDRESS: Final = "fairlead.dev/address"
+"""Annotation of a Lease with the address at which other replicas call its holder."""
 _NEVER: Final = float("-inf")
 
 
@@ -52,6 +54,7 @@ class LeaderTask(Protocol):
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
+    annotations: dict[str, str] | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -77,6 +80,7 @@ def record_of(body: bytes) -> Record:
         spec.holder_identity or "",
         spec.lease_duration_seconds or 0,
         spec.lease_transitions or 0,
+        (lease.metadata.annotations or {}).get(ADDRESS, "") if spec.holder_identity else "",
     )
 
 
@@ -103,20 +107,24 @@ class Elector:
         met: Callable[[str], object] = lambda _: None,
         over: Callable[[], object] = lambda: None,
         check: Callable[[Client], Awaitable[None]] | None = None,
+        address: str = "",
     ) -> None:
         """`access` is called in the elector's thread; its result belongs to that thread's event loop.
 
         `releases`: whether to release the Lease at shutdown. The thread is called `name`; it calls `met` with each
         other holder that it finds, and `over` at its end. A request for the Lease is sent only if `check` raises no
-        ClusterError before it.
+        ClusterError before it. `address` is told to the others while this replica holds the Lease.
         """
         self.fault = ""
         """Why the Lease cannot be taken or renewed; "" if it can."""
         self.holder = ""
         """Holder of the Lease when it was last seen."""
+        self.other_address = ""
+        """Its address, if it is another replica, and has named one."""
         self._access, self._where, self._me, self._task = access, where, me, task
         self._terms, self._clock, self._today = terms or LeaseTimings(), clock or Clock(), today
         self._releases, self._met, self._over, self._check = releases, met, over, check
+        self._address = address
         self._until = _NEVER
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._live, name=name, daemon=True)
@@ -217,7 +225,7 @@ class Elector:
         if isinstance(step, Release):
             return after.resigned(self._clock.now())  # if the release failed, the Lease expires
         if after.record is not None:
-            self._set_holder(after.record.holder)
+            self._set_holder(after.record)
         if after.until is not None:
             self._until = after.until
             if election.until is None:
@@ -252,6 +260,8 @@ class Elector:
         if isinstance(step, Write):
             spec["holderIdentity"], spec["leaseDurationSeconds"] = self._me, ceil(self._terms.lease_s)
             spec["leaseTransitions"] = step.transitions
+            if self._address:
+                metadata["annotations"] = {ADDRESS: self._address}
             if step.taking or not step.version:
                 spec["acquireTime"] = now
         elif isinstance(step, Release):
@@ -269,8 +279,9 @@ class Elector:
         await asyncio.gather(*waits, return_exceptions=True)
         self._woken.clear()
 
-    def _set_holder(self, holder: str) -> None:
-        before, self.holder = self.holder, holder
+    def _set_holder(self, record: Record) -> None:
+        before, holder = self.holder, record.holder
+        self.holder, self.other_address = holder, record.address if holder != self._me else ""
         if holder not in (before, self._me, ""):
             self._met(holder)
 

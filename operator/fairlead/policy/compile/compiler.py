@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api import rules as written
@@ -17,6 +17,7 @@ from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, drop_refer
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
+from fairlead.policy.compile.gang_compiler import gang_rules
 from fairlead.policy.compile.model import (
     AnnotationRule,
     CompiledMatch,
@@ -24,17 +25,17 @@ from fairlead.policy.compile.model import (
     DeviceShareRule,
     ExpressionRule,
     FilterRule,
+    GangRule,
     RuleKind,
-    RuleReport,
     ScoreRule,
     Selector,
 )
 from fairlead.policy.compile.pod_texts import pod_texts_of, pod_type_of
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.compile.rule_reports import RuleReports
 from fairlead.policy.compile.share_compiler import device_filters, device_shares
 from fairlead.policy.compile.strategy_rules import StrategyRules
 from fairlead.strategies.contract import Filter, Score, Strategy
-from fairlead.strategies.reads import EVERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,6 @@ class _Compiler:
     ) -> None:
         self.policy = policy
         self.rules = rules
-        self.sources = {entry.name: entry.source for entry in policy.spec.data}
         data = [entry.name for entry in policy.spec.data]
         self.expressions = ExpressionCompiler(
             data, rules.expression_cache, broken=set(unknown), expressions=expressions
@@ -117,13 +117,14 @@ class _Compiler:
         self.by_strategies = StrategyRules(
             rules.strategies, rules.custom, policy.spec.data, self.faults, [one.name for one in _device_shares(policy)]
         )
-        self.reports: list[RuleReport] = []
+        self.reports = RuleReports({entry.name: entry.source for entry in policy.spec.data})
         self.conditions: list[ExpressionRule] = []
         self.filters: list[FilterRule] = []
         self.scores: list[ScoreRule] = []
         self.protections: list[ExpressionRule] = []
         self.annotations: list[AnnotationRule] = []
         self.device_shares: list[DeviceShareRule] = []
+        self.gangs: list[GangRule] = []
 
     def run(self) -> Steps[None]:
         spec = self.policy.spec
@@ -139,7 +140,10 @@ class _Compiler:
             yield from self._filter(("spec", "filters", at), rule)
         for by_device in device_filters(self.device_shares, spec.filters):
             self.filters.append(by_device)
-            self._report(by_device.name, "Filter", by_device.filter)
+            self.reports.add(by_device.name, "Filter", by_device.filter)
+        self.gangs = yield from gang_rules(spec.binding.gang if spec.binding else (), self.expressions)
+        for gang in self.gangs:
+            self.reports.add(gang.rule, "Filter", gang.expression, gang.group.paths | gang.size.paths)
         for at, score in enumerate(spec.scores):
             yield from self._score(("spec", "scores", at), score)
         for at, protection in enumerate(spec.preemption.protect):
@@ -170,8 +174,9 @@ class _Compiler:
             protections=tuple(self.protections),
             annotations=tuple(self.annotations),
             device_shares=tuple(self.device_shares),
+            gangs=tuple(self.gangs),
             rejects_on_failure=spec.failure_policy == "Fail",
-            reports=tuple(self.reports),
+            reports=tuple(self.reports.listed),
         )
 
     def _bool(
@@ -180,7 +185,7 @@ class _Compiler:
         made = yield from self.expressions.compile((*path, "expression"), rule.expression, scope, BOOL)
         if made is None:
             return []
-        self._report(rule.name, kind, made)
+        self.reports.add(rule.name, kind, made)
         return [ExpressionRule(rule.name, made)]
 
     def _filter(self, path: FieldPath, rule: written.FilterSpec) -> Steps[None]:
@@ -210,7 +215,7 @@ class _Compiler:
                 resolvable_per_verdict=rule.resolvable is None or (rule.resolvable and bool(made.reads.devices)),
             )
         )
-        self._report(rule.name, "Filter", expression or made)
+        self.reports.add(rule.name, "Filter", expression or made)
 
     def _score(self, path: FieldPath, rule: written.ScoreSpec) -> Steps[None]:
         yield path
@@ -231,7 +236,7 @@ class _Compiler:
             made = score_of(compiled, rule.name)  # type: ignore[assignment]
         normalize = rule.normalize or made.normalize
         self.scores.append(ScoreRule(rule.name, made, rule.weight, normalize, expression, (*texts.values(),)))
-        self._report(rule.name, "Score", expression or made)
+        self.reports.add(rule.name, "Score", expression or made)
 
     def _server(self, path: FieldPath, entry: DataEntry) -> None:
         """Add a fault for a Prometheus server that the settings do not have."""
@@ -249,34 +254,7 @@ class _Compiler:
         made = yield from self.expressions.compile((*path, "expression"), rule.expression, RULE, STRING)
         if made is not None:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
-            self._report(rule.key, "Annotation", made)
-
-    def _report(self, name: str, kind: RuleKind, compiled: CompiledExpression | Filter | Score) -> None:
-        if isinstance(compiled, CompiledExpression):
-            uses = tuple(sorted(self._named(path) for path in compiled.paths))
-            self.reports.append(RuleReport(name, kind, compiled.evaluation, uses))
-        else:
-            self.reports.append(RuleReport(name, kind, "ByteCode", self._uses(compiled)))
-
-    def _named(self, path: Sequence[str]) -> str:
-        """Return a path that a rule reads, and of an entry of data where its values come from."""
-        text = ".".join(path)
-        source = self.sources.get(path[1], "") if path[0] == "data" and len(path) > 1 else ""
-        return f"{text} ({source})" if source else text
-
-    def _uses(self, rule: Filter | Score) -> tuple[str, ...]:
-        reads = rule.reads
-        objects = {"pod": reads.pod, "namespaceObject": reads.namespace, "node": reads.node}
-        fields = [".".join((root, *path)) for root, paths in objects.items() for path in paths]
-        named = ("request", "limit", "free", "requested", "allocatable", "capacity", "limits", "devices")
-        amounts = [f"{name}.{key}".removesuffix(f".{EVERY}") for name in named for key in getattr(reads, name)]
-        amounts += [self._named(("data", name)) for name in reads.data]
-        amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.unmeasured]
-        amounts += [f"system.{name}" for read in reads.system for name in read.resources]
-        amounts += [f"learned requests.{name}" for read in reads.demands for name in read.resources]
-        amounts += ["learned outcomes" for _ in reads.learned]
-        others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}
-        return tuple(sorted([*fields, *amounts, *(name for name, is_read in others.items() if is_read)]))
+            self.reports.add(rule.key, "Annotation", made)
 
 
 def _device_shares(policy: SchedulerExtenderPolicy) -> tuple[DeviceShare, ...]:

@@ -13,9 +13,11 @@ from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.strategies.contract import CompiledShare, Filter, Normalize, Reject, Score, Verdict
 from fairlead.strategies.devices.record import recorded_in
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import ANNOTATIONS, DemandsRead, OutcomesRead, Reads, union
+from fairlead.strategies.reads import ANNOTATIONS, DemandsRead, OutcomesRead, Path, Reads, union
 
 RuleKind = Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
+FILTER_PREFIX: Final = "binding/"
+"""Beginning of the names of filters that entries of `binding` bring; the name of a filter in a policy has no slash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,45 @@ class DeviceShareRule:
         return str(self.share.entry.name)
 
 
+@dataclass(frozen=True, slots=True)
+class GangRule:
+    """An entry of `binding.gang`."""
+
+    name: str
+    group: CompiledExpression
+    """Value of the group; it reads only what the mirror keeps of placed pods."""
+    size: CompiledExpression
+    hold_s: int
+
+    @property
+    def rule(self) -> str:
+        """Name of the filter under which its refusals and errors are counted."""
+        return f"{FILTER_PREFIX}{self.name}"
+
+    @property
+    def expression(self) -> CompiledExpression:
+        """Return the expression that is slower to evaluate, which says where the rule runs."""
+        return self.size if self.group.evaluation == "ByteCode" else self.group
+
+    @property
+    def knows_size_of_placed(self) -> bool:
+        """Report whether the size can be told of placed pods, too."""
+        return all(map(is_kept_of_placed, self.size.paths))
+
+    @property
+    def paths_of_placed(self) -> frozenset[Path]:
+        """Return what it reads of placed pods."""
+        return self.group.paths | (self.size.paths if self.knows_size_of_placed else frozenset())
+
+
+_KEPT: Final = frozenset({("metadata", name) for name in ("name", "namespace", "uid", "labels", "ownerReferences")})
+
+
+def is_kept_of_placed(path: Path) -> bool:
+    """Report whether the mirror keeps of placed pods what an expression reads of the pod at this path."""
+    return path[0] == "pod" and (path[1:3] in _KEPT or (path[1:3] == ANNOTATIONS and len(path) > len(ANNOTATIONS) + 1))
+
+
 Selector = Callable[[Mapping[str, str]], bool]
 """Reports whether an object with these labels is selected."""
 
@@ -139,6 +180,7 @@ class CompiledPolicy:
     protections: tuple[ExpressionRule, ...] = ()
     annotations: tuple[AnnotationRule, ...] = ()
     device_shares: tuple[DeviceShareRule, ...] = ()
+    gangs: tuple[GangRule, ...] = ()
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
     reads: Reads = field(init=False)
@@ -160,6 +202,11 @@ class CompiledPolicy:
         return [(rule.name, demands) for rule in self.scores for demands in rule.score.reads.demands]
 
     @property
+    def hold_s(self) -> int:
+        """Return the longest time for which its gangs hold members; 0 if it has none."""
+        return max((one.hold_s for one in self.gangs), default=0)
+
+    @property
     def enforced(self) -> bool:
         """Return whether its rules decide."""
         return self.mode == "Enforce"
@@ -179,6 +226,7 @@ class CompiledPolicy:
         of_rules += [one for rule in self.scores for one in (rule.expression, *rule.texts)]
         of_rules += [rule.expression for rule in self.annotations]
         of_rules += [rule.expression for rule in self.device_shares]
+        of_rules += [one for rule in self.gangs for one in (rule.group, rule.size)]
         found = [one for one in of_rules if one is not None]
         return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
 
@@ -191,6 +239,8 @@ class CompiledPolicy:
         expressions += [rule.expression for rule in self.annotations]
         paths = (path for expression in expressions if expression is not None for path in expression.paths)
         found = frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
+        of_groups = (path for rule in self.gangs for path in rule.paths_of_placed)
+        found |= frozenset(path[3] for path in of_groups if path[1:3] == ANNOTATIONS)
         return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))
 
 
@@ -201,6 +251,15 @@ def in_mode(policy: CompiledPolicy, mode: Mode) -> CompiledPolicy:
     also where the rules of the same edit do not compile.
     """
     return policy if policy.mode == mode else replace(policy, mode=mode)
+
+
+def longest_holds(policies: Iterable[CompiledPolicy]) -> Mapping[str, int]:
+    """Return the longest time for which members of groups are held, by scheduler; without those that hold none."""
+    found = dict[str, int]()
+    for one in policies:
+        if one.enforced and one.gangs:
+            found[one.scheduler_name] = max(one.hold_s, found.get(one.scheduler_name, 0))
+    return found
 
 
 def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:

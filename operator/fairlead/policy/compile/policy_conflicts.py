@@ -1,6 +1,6 @@
-"""Conflicts between policies: annotations, device shares and layouts of devices that cannot be side by side."""
+"""Conflicts between policies: annotations, device shares, layouts of devices and groups."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -87,3 +87,47 @@ def layout_conflicts(policies: Sequence[CompiledPolicy]) -> list[LayoutConflict]
                 if its_share.entry.layout != rule.share.entry.layout:
                     found.append(LayoutConflict(resource, first.name, policy.name))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class GangConflict:
+    """Two policies that may give one pod a group; that of the winner counts."""
+
+    winner: str
+    loser: str
+
+
+def gang_conflicts(policies: Iterable[CompiledPolicy]) -> list[GangConflict]:
+    """Return for each policy with gangs the first one of its scheduler that may match the same pods before it.
+
+    Namespaces and the values of labels that both want tell policies apart; lint looks closer. Conditions do not: they
+    are taken as true for pods on nodes.
+    """
+    found = list[GangConflict]()
+    before = dict[str, list[tuple[CompiledPolicy, _Wanted]]]()
+    for policy in sorted((one for one in policies if one.enforced and one.gangs), key=lambda one: one.order):
+        wanted = _wanted(policy)
+        earlier = before.setdefault(policy.scheduler_name, [])
+        if first := next((one for one, its_wanted in earlier if not _differ(wanted, its_wanted)), None):
+            found.append(GangConflict(first.name, policy.name))
+        earlier.append((policy, wanted))
+    return found
+
+
+_Wanted = Mapping[tuple[str, str], frozenset[str]]
+
+
+def _wanted(policy: CompiledPolicy) -> _Wanted:
+    """Return the values of which a pod must have one, by what has them: the pod's namespace, or the label of either."""
+    match = policy.match.written
+    found = dict[tuple[str, str], frozenset[str]]()
+    if match.namespaces is not None:
+        found["namespace", ""] = frozenset(match.namespaces)
+    for of, selector in (("namespace label", match.namespace_selector), ("pod label", match.pod_selector)):
+        if selector is not None:
+            found |= {(of, key): values for key, values in selector.wanted_values()}
+    return found
+
+
+def _differ(wanted: _Wanted, by_other: _Wanted) -> bool:
+    return any(key in by_other and by_other[key].isdisjoint(values) for key, values in wanted.items())

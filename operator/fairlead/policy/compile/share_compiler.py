@@ -11,15 +11,13 @@ from fairlead.cooperative import Steps
 from fairlead.policy.compile.expression import CompiledExpression, as_reads
 from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import DeviceShareRule, FilterRule
+from fairlead.policy.compile.model import FILTER_PREFIX, DeviceShareRule, FilterRule
 from fairlead.policy.views.faults import RAISED
 from fairlead.strategies.contract import CompiledShare
 from fairlead.strategies.devices.device_rules import device_filter
 from fairlead.strategies.facts import PodFacts, Unknown
 from fairlead.strategies.reads import Reads
 
-FILTER_PREFIX: Final = "binding/"
-"""Beginning of the names of filters that device shares bring; the name of a filter in a policy has no slash."""
 _STRATEGY: Final = "deviceShare"
 
 

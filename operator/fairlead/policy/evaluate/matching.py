@@ -6,6 +6,7 @@ Pods with equal keys cannot be told apart by the rules that apply to them, and s
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ import msgspec
 
 from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, ExpressionRule
+from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, ExpressionRule, longest_holds
+from fairlead.policy.compile.policy_conflicts import GangConflict, gang_conflicts
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.pod_view import PodView
@@ -38,7 +40,7 @@ Switched = Callable[[CompiledPolicy, PodView], bool]
 """Reports whether the failure policy decides for a pod in place of a policy."""
 
 
-def _selects(match: CompiledMatch, pod: PodView) -> MatchError | bool:
+def selects(match: CompiledMatch, pod: PodView) -> MatchError | bool:
     """Report whether namespaces and selectors match a pod, or return what keeps this from being known."""
     if match.namespaces is not None and pod.namespace not in match.namespaces:
         return False
@@ -86,6 +88,16 @@ class PolicySet:
                 by_scheduler.setdefault(policy.scheduler_name, []).append(policy)
         object.__setattr__(self, "_by_scheduler", by_scheduler)
 
+    @cached_property
+    def hold_s(self) -> Mapping[str, int]:
+        """Return the longest time for which members of groups are held, by scheduler; without those that hold none."""
+        return longest_holds(self.policies)
+
+    @cached_property
+    def gang_conflicts(self) -> Sequence[GangConflict]:
+        """Return which policies may give one pod a group."""
+        return gang_conflicts(self.policies)
+
     def matching(
         self,
         pod: PodView,
@@ -107,7 +119,7 @@ class PolicySet:
         for policy in self._by_scheduler.get(scheduler_name, ()):
             match = policy.match
             try:
-                verdict = _selects(match, pod)
+                verdict = selects(match, pod)
             except RAISED as error:
                 verdict = "match", internal_error(error, "the match")
             if verdict is False:
@@ -116,9 +128,7 @@ class PolicySet:
                 found.append(Matched(policy, switched=True))
                 continue
             if match.conditions:
-                late = (
-                    None if clock is None else _watch(policy.name, clock, deadline_ns, {} if spent is None else spent)
-                )
+                late = None if clock is None else watch(policy.name, clock, deadline_ns, {} if spent is None else spent)
                 holds = _holds(match.conditions, pod, now, late)
                 if holds is False:
                     continue
@@ -131,8 +141,8 @@ class PolicySet:
         return found
 
 
-def _watch(policy: str, clock: Clock, deadline_ns: int, spent: dict[str, int]) -> Callable[[], None]:
-    """Return a function to call after each condition of a policy; it raises TooSlowError past the deadline."""
+def watch(policy: str, clock: Clock, deadline_ns: int, spent: dict[str, int]) -> Callable[[], None]:
+    """Return a function to call after each evaluation of a policy; it raises TooSlowError past the deadline."""
     before = clock()
 
     def late() -> None:

@@ -157,6 +157,8 @@ class AbsentKeyChecks:
                 yield from self._in_filter(path, expression)
             case ("preemption", *_) if "victim" in expression.roots:
                 yield from self._in_protection(path, expression)
+            case ("binding", "gang", *_, field):
+                yield from self._in_gang(path, expression, "it" if field == "group" else "a pod with a group")
 
     def _in_condition(self, path: FieldPath, expression: CompiledExpression) -> LintWarnings:
         compiled = self._compiled
@@ -180,6 +182,12 @@ class AbsentKeyChecks:
         for entry in self._entries(expression):
             if (None, False) in (yield from self._outcomes(expression, entry)):
                 yield _warning(path, expression, entry, "an error protects the victim")
+
+    def _in_gang(self, path: FieldPath, expression: CompiledExpression, rejected: str) -> LintWarnings:
+        for entry in self._entries(expression):
+            found = yield from self._outcomes(expression, entry)
+            if found and all(absent is None for absent, _ in found):
+                yield _warning(path, expression, entry, f"{rejected} is then rejected on every node")
 
     def _entries(self, expression: CompiledExpression) -> list[MapEntry]:
         """Return the entries that the expression reads and that may be absent, at most `_ENTRIES_MAX`."""

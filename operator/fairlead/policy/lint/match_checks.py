@@ -1,6 +1,5 @@
 """Warnings about which pods a policy applies to."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.rules import MatchSpec
@@ -23,7 +22,7 @@ def check_match(compiled: CompiledPolicy, match: MatchSpec) -> LintWarnings:
             hint = "the policy applies to no pod; remove one of them"
             yield LintWarning(LintCode.MATCHES_NOTHING, (*path, name), message, hint)
     if match.namespaces is not None and match.namespace_selector is not None:
-        wanted = [values for key, values in _positive(match.namespace_selector) if key == _NAMESPACE_NAME]
+        wanted = [values for key, values in match.namespace_selector.wanted_values() if key == _NAMESPACE_NAME]
         if any(values.isdisjoint(match.namespaces) for values in wanted):
             message = f"{_NAMESPACE_NAME} is the namespace's name, and match.namespaces lists none that it selects"
             hint = "the policy applies to no pod, because both must hold; keep one of them"
@@ -61,16 +60,7 @@ def required_labels(selector: LabelSelector | None) -> set[str]:
     if selector is None:
         return set()
     exist = {each.key for each in selector.match_expressions if each.operator == "Exists"}
-    return exist | {key for key, _ in _positive(selector)}
-
-
-def _positive(selector: LabelSelector) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the labels that must have one of some values, with the values."""
-    for key, value in selector.match_labels.items():
-        yield key, frozenset({value})
-    for each in selector.match_expressions:
-        if each.operator == "In":
-            yield each.key, frozenset(each.values)
+    return exist | {key for key, _ in selector.wanted_values()}
 
 
 def _contradiction(*selectors: LabelSelector) -> str | None:

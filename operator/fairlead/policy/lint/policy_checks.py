@@ -12,16 +12,19 @@ from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cooperative import Steps, at_path, finish, gather_items
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule
+from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule, GangRule
 from fairlead.policy.lint.amount_checks import check_amounts
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.device_checks import check_cards, check_device_shares
 from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_comparisons
+from fairlead.policy.lint.gang_checks import check_gang
 from fairlead.policy.lint.match_checks import check_match
 from fairlead.policy.lint.measured_checks import check_measured_values
 from fairlead.policy.lint.rule_checks import check_engine, check_filter, check_protection, check_score
 from fairlead.strategies.reads import EVERY
 
+_EXPRESSIONS: Final = ("cards", "group", "size")
+"""Fields that are expressions, beside those that are called so."""
 _ORDER: Final = {str(field.alias): at for at, field in enumerate(Spec.model_fields.values())}
 
 
@@ -67,6 +70,8 @@ def _of_each(
     for path, share in _cards(compiled, policy):
         if share.expression is not None:
             yield path, check_cards(path, share.expression)
+    for path, gang in _gangs(compiled, policy):
+        yield path, check_gang(path, gang)
     for path, expression in expressions.items():
         yield path, check_comparisons(path, expression)
         yield path, check_amounts(path, expression)
@@ -84,7 +89,7 @@ def _whole(compiled: CompiledPolicy) -> Iterator[LintWarning]:
     if not compiled.enforced:
         message = "the policy is compiled and reported on, but not applied to any pod"
         yield LintWarning(LintCode.DISABLED, ("spec", "mode"), message, "write Enforce to apply it")
-    if not (compiled.filters or compiled.scores or compiled.protections or compiled.annotations):
+    if not (compiled.filters or compiled.scores or compiled.protections or compiled.annotations or compiled.gangs):
         hint = "add filters, scores, preemption.protect or binding.annotations"
         yield LintWarning(LintCode.HAS_NO_EFFECT, ("spec",), "the policy has no rules and changes nothing", hint)
 
@@ -117,12 +122,14 @@ def _expressions(
         *((("spec", "preemption", "protect", at), rule.expression) for at, rule in enumerate(compiled.protections)),
         *((("spec", "binding", "annotations", at), rule.expression) for at, rule in enumerate(compiled.annotations)),
         *((path, rule.expression) for path, rule in _cards(compiled, policy)),
+        *(((*path, "group"), rule.group) for path, rule in _gangs(compiled, policy)),
+        *(((*path, "size"), rule.size) for path, rule in _gangs(compiled, policy)),
     ]
     used: dict[str, CompiledExpression] = {}
     for path, expression in rules:
         if expression is not None:
             used |= expression.variables
-            yield path if path[-1] == "cards" else (*path, "expression"), expression
+            yield path if path[-1] in _EXPRESSIONS else (*path, "expression"), expression
     for at, variable in enumerate(policy.spec.variables):
         if variable.name in used:
             yield ("spec", "variables", at, "expression"), used[variable.name]
@@ -133,6 +140,13 @@ def _cards(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterato
     at = {str(entry.name): at for at, entry in enumerate(entries)}
     for rule in compiled.device_shares:
         yield ("spec", "binding", "deviceShare", at[rule.name], "cards"), rule
+
+
+def _gangs(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Iterator[tuple[FieldPath, GangRule]]:
+    entries = policy.spec.binding.gang if policy.spec.binding else ()
+    at = {str(entry.name): at for at, entry in enumerate(entries)}
+    for rule in compiled.gangs:
+        yield ("spec", "binding", "gang", at[rule.name]), rule
 
 
 def _position(warning: LintWarning) -> tuple[int, ...]:

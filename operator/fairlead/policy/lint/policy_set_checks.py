@@ -1,4 +1,4 @@
-"""Warnings about several policies together: annotations and devices of which one of them loses its own. Pure."""
+"""Warnings about several policies together: annotations, devices and groups of which one loses its own. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.lint.symbolic import can_be_together
 
 _SHARES: Final[FieldPath] = ("spec", "binding", "deviceShare")
+_GANGS: Final[FieldPath] = ("spec", "binding", "gang")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,15 @@ def conflicts_with(policy: CompiledPolicy, others: Iterable[CompiledPolicy]) -> 
 
 def can_conflict(policy: CompiledPolicy) -> bool:
     """Return whether a policy has anything that another one may have, too."""
-    return bool(policy.annotations or policy.device_shares)
+    return bool(policy.annotations or policy.device_shares or policy.gangs)
 
 
 def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterator[PolicyConflict | None]:
-    """Yield what a policy loses to earlier ones that may match the same pod, each annotation and share once."""
-    told, colliding = set[str](), set[int]()
+    """Yield what a policy loses to earlier ones that may match the same pod, each annotation and share once.
+
+    Its gangs lose once, and also where only conditions keep the two apart: they are taken as true for pods on nodes.
+    """
+    told, colliding, has_lost_gangs = set[str](), set[int](), False
     for other in earlier:
         yield None
         if other.name == policy.name:
@@ -65,11 +69,19 @@ def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterat
         keys = {one.key for one in conflicts([other, policy])} - told
         alike = other.enforced and policy.enforced and other.scheduler_name == policy.scheduler_name
         shares = [one for one in share_collisions(other, policy) if one.at not in colliding] if alike else []
+        if alike and policy.gangs and other.gangs and not has_lost_gangs and not _are_apart(policy, other):
+            has_lost_gangs = True
+            said = f"may give the same pods a group before it: {_why_first(other, policy)}"
+            name, hint = (
+                policy.gangs[0].name,
+                "keep their pods apart by namespaces or labels, or put the gangs together",
+            )
+            yield PolicyConflict(policy, other, (*_GANGS, 0), name, said, hint)
         if not (keys or shares) or not _can_meet(policy, other):
             continue
         told |= keys
         colliding |= {one.at for one in shares}
-        why = "its priority is higher" if other.priority > policy.priority else "its name comes first"
+        why = _why_first(other, policy)
         for key in sorted(keys):
             at = [rule.key for rule in policy.annotations].index(key)
             said = f"also writes {key} and wins where both match a pod: {why}"
@@ -80,9 +92,17 @@ def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterat
             yield PolicyConflict(policy, other, (*_SHARES, share.at), name, f"comes first and {share.why}", share.cure)
 
 
+def _why_first(winner: CompiledPolicy, loser: CompiledPolicy) -> str:
+    return "its priority is higher" if winner.priority > loser.priority else "its name comes first"
+
+
+def _are_apart(first: CompiledPolicy, second: CompiledPolicy) -> bool:
+    return are_apart(first.match.written, second.match.written)
+
+
 def _can_meet(first: CompiledPolicy, second: CompiledPolicy) -> bool:
     """Return whether some pod may match both."""
-    if are_apart(first.match.written, second.match.written):
+    if _are_apart(first, second):
         return False
     return can_be_together(condition.expression for condition in (*first.match.conditions, *second.match.conditions))
 

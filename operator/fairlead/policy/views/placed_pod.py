@@ -74,12 +74,7 @@ class PlacedPod(_Message, frozen=True, kw_only=True, gc=False, eq=False):  # typ
     @property
     def placed_at(self) -> int | None:
         """Return when the pod was placed: the transition time of PodScheduled, else its creation."""
-        for condition in self.status.conditions:
-            if condition.type == "PodScheduled" and condition.status == "True":
-                at: int | None = condition.lastTransitionTime
-                return self.metadata.creationTimestamp if at is None else at
-        created: int | None = self.metadata.creationTimestamp
-        return created
+        return placed_at(self)
 
     def _ready(self) -> Any:
         return next((condition for condition in self.status.conditions if condition.type == "Ready"), None)
@@ -91,6 +86,16 @@ def controller_of(metadata: Any) -> ControllerRef | None:
         if owner.controller is True:
             return ControllerRef(owner.kind, owner.name)
     return None
+
+
+def placed_at(pod: Any) -> int | None:
+    """Return when a pod was placed, also of one with all its fields."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            at: int | None = condition.lastTransitionTime
+            return pod.metadata.creationTimestamp if at is None else at
+    created: int | None = pod.metadata.creationTimestamp
+    return created
 
 
 def placed_pod(obj: object) -> PlacedPod:

@@ -1,62 +1,86 @@
-"""Bind calls: decide, grant devices where the pod asks for them, hold, and post the Binding.
+"""Bind calls: decide, hold members of groups, grant devices where the pod asks for them, and post the Binding.
 
 Success is reported only after the API server has confirmed the Binding. A scheduler that believes in a binding that
 does not exist leaves the pod pending for ever; one that sees a failure tries again, and then learns the outcome.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import BindingCalls, Failed, Missing, Posted
 from fairlead.webhook.binding.granter import Granter
-from fairlead.webhook.binding.poster import LEAST_S, Hold, IsAbandoned, Poster, release_at_once
+from fairlead.webhook.binding.poster import LEAST_S, Poster
 from fairlead.webhook.extender import bind, requests
 from fairlead.webhook.extender.bind import BindDecision
-from fairlead.webhook.extender.call import CallClock, Caller, Considered, VerbReply
+from fairlead.webhook.extender.call import CallClock, Caller, Considered, IncomingCall, VerbReply
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
 from fairlead.webhook.extender.state import ServingState
 
 _FOR_THE_BINDING: Final = 0.6
 """Share of the time left for posting the Binding; the rest is for finding out the outcome."""
+NO_MEMBER: Final = "by the policies of the replica that holds groups, the pod is in none"
+
+
+class MemberBinds(Protocol):
+    """Handler of the binds of members of groups."""
+
+    async def bind(
+        self, decision: BindDecision, poster: Poster, call: IncomingCall, when: CallClock, /
+    ) -> VerbReply | None:
+        """Answer the call of a member; None if its group has started, so that it is bound as any other pod."""
+
+
+class NoHolder:
+    """Handler of the binds of members in a process that holds none."""
+
+    async def bind(
+        self, decision: BindDecision, _poster: Poster, _call: IncomingCall, _when: CallClock, /
+    ) -> VerbReply:
+        """Refuse."""
+        return bind.refuse(decision.request.uid, "this process holds no groups")
 
 
 class Binder:
     """Handler of bind calls."""
 
-    def __init__(self, api: BindingCalls, granter: Granter | None = None, hold: Hold = release_at_once) -> None:
+    def __init__(self, api: BindingCalls, granter: Granter | None = None) -> None:
         """`granter` binds pods that request devices; without one they are refused."""
-        self._api, self._granter, self._hold = api, granter, hold
+        self._api, self._granter = api, granter
+        self.groups: MemberBinds = NoHolder()
+        """Handler of the binds of members of groups."""
 
-    async def bind(
-        self,
-        body: bytes,
-        state: ServingState,
-        caller: Caller,
-        when: CallClock,
-        is_abandoned: IsAbandoned = lambda: False,
-    ) -> VerbReply:
+    async def bind(self, call: IncomingCall, state: ServingState, when: CallClock) -> VerbReply:
         """Answer a bind call."""
+        caller = call.caller
         try:
-            request = requests.decode_bind_args(body)
+            request = requests.decode_bind_args(call.body)
         except MalformedError as error:
             return bind.refuse("", str(error))
-        poster = Poster(self._api, is_abandoned, self._hold)
+        poster = Poster(self._api, call.is_abandoned)
         if (pod := state.unplaced(request)) is not None:
             decided = bind.decide_bind(request, pod, state, caller, when)
         else:
             decided = await self._read_and_decide(request, state, caller, when)
-        if isinstance(decided, VerbReply):
-            reply = decided
-        elif decided.devices is None:
-            reply = await self._post(decided, poster, when)
-        elif self._granter is None:
-            reply = bind.refuse(request.uid, "this process grants no devices")
-        else:
-            reply = await self._granter.bind(decided, decided.devices, poster, when)
+        reply = decided if isinstance(decided, VerbReply) else await self._carry_out(decided, poster, call, when)
         node = (request.node,)
         grant = None if reply.considered is None else reply.considered.grant
         reply.considered = Considered(request, node, node if reply.outcome.result == "passed" else (), grant=grant)
         return reply
+
+    async def _carry_out(
+        self, decision: BindDecision, poster: Poster, call: IncomingCall, when: CallClock
+    ) -> VerbReply:
+        if decision.membership is not None:
+            reply = await self.groups.bind(decision, poster, call, when)
+            if reply is not None:
+                return reply
+        elif call.is_passed_on:  # the other replica has newer policies, or older ones
+            return bind.refuse(decision.request.uid, NO_MEMBER)
+        if decision.devices is None:
+            return await self._post(decision, poster, when)
+        if self._granter is None:
+            return bind.refuse(decision.request.uid, "this process grants no devices")
+        return await self._granter.bind(decision, poster, when)
 
     async def _read_and_decide(
         self, request: BindArgs, state: ServingState, caller: Caller, when: CallClock

@@ -38,17 +38,17 @@ class DeviceGrants(Capability):
         """`namespace` has the ledgers; `serving` returns the policies that serve."""
         pods = PodDecoder(serving, mirror.namespace)
         views = MirrorViews(mirror, serving)
-        self._bindings = BindingClient(client)
-        self._ledger_client = LedgerClient(self._bindings, namespace, pods.read)
+        self.bindings: Final = BindingClient(client)
+        self._ledger_client = LedgerClient(self.bindings, namespace, pods.read)
         self._ledgers = LedgerFeed(client, self._ledger_client, namespace, views, mirror)
         self._unhealthy = UnhealthyFeed(client, mirror)
         self._serving = serving
         self._survey = DeviceSurvey(mirror, views, serving)
         self._counters = GrantCounters()
         writer = LedgerWriter(self._ledger_client, views)
-        granter = Granter(mirror, self._ledger_client, writer, views)
-        granter.on_bind = self._counters.count_bind
-        self.binder: Final = Binder(self._bindings, granter)
+        self.granter: Final = Granter(mirror, self._ledger_client, writer, views)
+        self.granter.on_bind = self._counters.count_bind
+        self.binder: Final = Binder(self.bindings, self.granter)
         self._ledger_client.on_write = self._counters.wrote
         self._ledgers.sink.on_removed = writer.forget
 
@@ -78,8 +78,8 @@ class DeviceGrants(Capability):
 
     def missing_permissions(self) -> Iterator[str]:
         """Yield the permission that a bind was refused for want of: for the Binding, the ledger or the pod."""
-        if self._bindings.missing:
-            yield self._bindings.missing
+        if self.bindings.missing:
+            yield self.bindings.missing
 
     def register(self, metrics: Metrics) -> None:
         """Register the metrics of grants and devices."""

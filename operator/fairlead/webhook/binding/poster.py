@@ -1,6 +1,6 @@
-"""The last step of a bind: hold it until it may go on, and post the Binding once."""
+"""The last step of a bind: post the Binding, once, unless the caller takes the call for failed."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -12,12 +12,6 @@ NO_TIME: Final = Failed("no time is left to bind the pod before the scheduler gi
 ABANDONED: Final = Failed("the caller has hung up")
 IsAbandoned: TypeAlias = Callable[[], bool]
 """Returns whether the caller has closed the connection, and so takes the pod for unplaced."""
-Hold: TypeAlias = Callable[[Mapping[str, Any], TimeLeft], Awaitable[Failed | None]]
-"""Waits until a Binding may be posted; or returns why it will not be."""
-
-
-async def release_at_once(_binding: Mapping[str, Any], _left_s: TimeLeft) -> None:
-    """Hold no Binding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +20,9 @@ class Poster:
 
     api: BindingCalls
     is_abandoned: IsAbandoned
-    hold: Hold = release_at_once
 
     async def post(self, binding: Mapping[str, Any], left_s: TimeLeft) -> Posted | WriteFailure:
         """Post a Binding that is decided; Failed if it was never sent, or was refused for good."""
-        if (refusal := await self.hold(binding, left_s)) is not None:
-            return refusal
         if self.is_abandoned():
             return ABANDONED
         within_s = left_s()

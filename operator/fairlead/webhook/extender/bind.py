@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.grants.commit import Refused
+from fairlead.groups.group import Membership, UndecidedGroup
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.annotations import Annotations, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
+from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of
 from fairlead.policy.evaluate.requested_devices import RequestedDevices, requested_devices
 from fairlead.webhook.extender import replies
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
@@ -28,6 +30,10 @@ class BindDecision:
     conflicts: tuple[Conflict, ...] = ()
     devices: RequestedDevices | None = None
     """Devices to grant first; None if the pod requests none."""
+    pod: Any = None
+    """The pod that was decided about; None if there is nothing to post."""
+    membership: Membership | None = None
+    """Its membership in a group, if it is in one."""
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -61,7 +67,7 @@ def decide_bind(
     if (refusal := refusal_reason(request, pod, caller)) is not None:
         return refusal
     try:
-        computed, devices = _computed(request, pod, state, when)
+        computed = _computed(request, pod, state, when)
     except MalformedError as error:
         return refuse(request.uid, str(error))
     except TooSlowError as error:
@@ -70,17 +76,22 @@ def decide_bind(
             state.record_timeout(error.policy, "annotations", pod, when.clock()) if when.had_enough_time else None
         )
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
-    if computed.refusal is not None:
-        return refuse(request.uid, computed.refusal)
+    if computed is None:
+        return BindDecision(request, {}, pod=pod)
+    written, devices, membership = computed
+    if written.refusal is not None:
+        return refuse(request.uid, written.refusal)
     if isinstance(devices, Refused):
         return refuse(request.uid, devices.why)
-    return BindDecision(request, computed.values, tuple(computed.conflicts), devices)
+    if isinstance(membership, UndecidedGroup):
+        return refuse(request.uid, UNDECIDED)
+    return BindDecision(request, written.values, tuple(written.conflicts), devices, pod, membership)
 
 
 def _computed(
     request: BindArgs, pod: Any, state: ServingState, when: CallClock
-) -> tuple[Annotations, RequestedDevices | Refused | None]:
-    """Return the annotations that policies write, and which devices to grant, or why none can be.
+) -> tuple[Annotations, RequestedDevices | Refused | None, Membership | UndecidedGroup | None] | None:
+    """Return the annotations that policies write, which devices to grant, and the pod's group; None if none applies.
 
     They are computed in half of the time left. Raises MalformedError and TooSlowError.
     """
@@ -98,7 +109,7 @@ def _computed(
         switched=switched,
     )
     if not matched:
-        return Annotations(), None
+        return None
     state.read_requests(view)
     before = clock()
 
@@ -111,7 +122,8 @@ def _computed(
             raise TooSlowError(spent)
 
     made = annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
-    return made, requested_devices(view, matched)
+    membership = membership_of(view, matched, tally=evaluator.tally, clock=clock, deadline_ns=deadline_ns, spent=spent)
+    return made, requested_devices(view, matched), membership
 
 
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:
@@ -131,6 +143,13 @@ def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | N
 def bound_elsewhere(node: str) -> str:
     """Return why a pod is not bound that is on another node."""
     return f"the pod is already bound to node {node}"
+
+
+def passed_back(pod: str, body: bytes) -> VerbReply:
+    """Return the reply of the replica to which a call was passed on, with its outcome."""
+    if not (why := replies.binding_error(body)):
+        return VerbReply(body, outcome=Outcome(verb="bind", entry="Fail", pod=pod, candidates=1))
+    return VerbReply(body, outcome=Outcome(verb="bind", entry="Fail", result="error", pod=pod, error=why))
 
 
 def refuse(pod: str, why: str) -> VerbReply:

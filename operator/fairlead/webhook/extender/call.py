@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
 
 from fairlead.grants.entry import Grant
+from fairlead.groups.group import Group
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
@@ -40,6 +41,13 @@ class CallClock(NamedTuple):
     """Whether there was enough time to blame a policy for missing the deadline: the wait before the policies are
     evaluated may take most of it.
     """
+    hold_deadline_ns: int | None = None
+    """Deadline of a bind while it is held for others of a group; None if the caller waits for none that long."""
+
+    @property
+    def held_until_ns(self) -> int:
+        """Return the deadline of a bind that is held: the ordinary one where the caller does not wait longer."""
+        return self.deadline_ns if self.hold_deadline_ns is None else self.hold_deadline_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +66,8 @@ class Caller:
     """Whether its version can evict pods for a node that only an extender rejects: none up to 1.37 can."""
     timeout_s: float | None = None
     """How long it waits for a reply; None if unknown."""
+    bind_timeout_s: float | None = None
+    """How long it waits for the reply to a bind, by the policies that hold members of groups; None if none does."""
 
 
 def exclusion_reason(caller: Caller, namespace: str) -> str | None:
@@ -82,6 +92,12 @@ class Outcome:
     """Rejected nodes by the rule that is the reason."""
     waits: tuple[str, str] | None = None
     """Namespace and name of a pod that was left without a node."""
+    group: Group | None = None
+    """Group of which that pod is a member."""
+    waits_for_group: bool = False
+    """Whether it was left without a node because of its group."""
+    is_held: bool = False
+    """Whether the pod is a member of a group that has not started, whose bind waits for others and may be refused."""
     unknown: tuple[str, ...] = ()
     """Nodes that were rejected because the mirror does not hold them yet."""
     missed_sample: bool = False
@@ -109,6 +125,10 @@ class IncomingCall:
     """When its head was complete, on the clock of the deadlines."""
     is_abandoned: Callable[[], bool] = lambda: False
     """Returns whether the caller has closed the connection, and so takes the call for failed."""
+    address: str = ""
+    """Address that the connection comes from, or of a call that was passed on: that of the scheduler's process."""
+    is_passed_on: bool = False
+    """Whether another replica has passed it on, so that it is not passed on again."""
 
 
 class NamedPod(Protocol):

@@ -10,7 +10,8 @@ from typing import Final
 
 from fairlead.api.errors import InvalidObjectError
 from fairlead.pki.identities import OPERATOR, scheduler_identity
-from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.model import CompiledPolicy, longest_holds
+from fairlead.render.extenders import bind_timeout_s
 from fairlead.render.object_names import OPERATOR_SECRET, ObjectNames
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.webhook.extender.call import Caller, Verb
@@ -35,8 +36,9 @@ def callers(
     names: Iterable[str], settings: OperatorSettings, policies: Iterable[CompiledPolicy], namespace: str
 ) -> tuple[Caller, ...]:
     """Return a caller per scheduler name; a name that must be listed and is not may not call."""
-    filtering = {(one.scheduler_name, one.rejects_on_failure) for one in policies if one.enforced and _filters(one)}
-    found = []
+    policies = [one for one in policies if one.enforced]
+    filtering = {(one.scheduler_name, one.rejects_on_failure) for one in policies if _filters(one)}
+    hold_s, found = longest_holds(policies), []
     for name in sorted({*names}):
         try:
             one = settings.scheduler(name)
@@ -50,9 +52,19 @@ def callers(
                 ignore_entry=(name, False) in filtering,
                 wants_all_reasons=not managed,
                 timeout_s=one.timeout.seconds,
+                bind_timeout_s=longest_bind_s({name}, hold_s),
             )
         )
     return tuple(found)
+
+
+def longest_bind_s(schedulers: Iterable[str], hold_s: Mapping[str, int]) -> int | None:
+    """Return how long these schedulers wait for a bind by the longest hold of each; None: as long as for other calls.
+
+    They do once they have the configuration that goes with these holds; before that they give up earlier.
+    """
+    longest = max((hold_s.get(one, 0) for one in schedulers), default=0)
+    return bind_timeout_s(longest) if longest else None
 
 
 def _filters(policy: CompiledPolicy) -> bool:

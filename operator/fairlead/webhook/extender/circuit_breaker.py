@@ -174,6 +174,7 @@ def _class_of(policy: CompiledPolicy) -> Callable[[PodView], bytes]:
     """
     expressions = [rule.expression for rule in (*policy.match.conditions, *policy.protections)]
     expressions += [rule.expression for rule in policy.annotations]
+    expressions += [one for rule in policy.gangs for one in (rule.group, rule.size)]
     reads = union([policy.reads, *(as_reads(one.paths) for one in expressions)])
     key_of = equivalence_key(Reads(pod=reads.pod, namespace=reads.namespace))
 

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.groups.group import Group, Membership, UndecidedGroup
 from fairlead.logs import FaultError, RateLimiter
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator, filter_columns
+from fairlead.policy.evaluate.group_membership import membership_of
 from fairlead.policy.evaluate.matching import Matched, Switched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
@@ -34,6 +36,8 @@ CONDITIONS: Final = 20_000_000
 """Nanoseconds that the conditions of all policies may take for one pod; they start over each time."""
 PAUSE_MAX_NS: Final = 320 * SECOND_NS
 """Longest pause between two reports: a pod that could pass and is not placed waits for something else."""
+GROUP_NS: Final = 2 * SECOND_NS
+"""How long a group must not reject its pods before that is reported: what holds them wakes them sooner by itself."""
 _EVERY: Final = -1
 
 
@@ -42,8 +46,13 @@ class _Pod:
     key: tuple[str, str]
     entry: FailurePolicy | None
     policy: str
-    """The policy that alone rejected it; "" if several did."""
+    """The policy that alone rejected it; "" if several did, or its group."""
     since: int
+    group: Group | None = None
+    waits_for_group: bool = False
+    """Whether it was rejected because of its group."""
+    passes_since: int | None = None
+    """Since when its group does not reject it, if it did before."""
     known: bool = False
     reported: int = 0
     """Reported slots that would pass, as a number with one byte per slot."""
@@ -56,7 +65,7 @@ class _Pod:
 
 @dataclass(slots=True, eq=False)
 class RejectedPods:
-    """Rejected pods without a node. Used by the serving event loop only."""
+    """Rejected pods without a node, of each group only one. Used by the serving event loop only."""
 
     limit: int = PODS
     schedulable_again: bool = False
@@ -65,6 +74,8 @@ class RejectedPods:
     """Calls in which a policy rejected all nodes of the sample although another node would have passed."""
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     _pods: dict[str, _Pod] = field(default_factory=dict)  # by UID
+    _groups: dict[Group, str] = field(default_factory=dict)
+    """UID of the pod that is there for all of its group."""
     _left: list[str] = field(default_factory=list)
     _state: ServingState | None = None
     _head: int = -1  # of the journal, when the last round began
@@ -78,20 +89,31 @@ class RejectedPods:
         if outcome.waits is None:
             rejected = self._pods.get(outcome.pod) if self._pods else None
             if rejected is not None and rejected.entry == outcome.entry and outcome.result in ("passed", "refused"):
-                del self._pods[outcome.pod]
+                self._forget(outcome.pod)
             return
         policies = {policy for policy, _ in outcome.refusals}
         if outcome.missed_sample:
             self.missed.update(policies)
-        policy = policies.pop() if len(policies) == 1 else ""
+        policy = policies.pop() if len(policies) == 1 and not outcome.waits_for_group else ""
         rejected = self._pods.get(outcome.pod)
-        if rejected is not None:
+        if rejected is not None and rejected.group == outcome.group:
             rejected.entry, rejected.policy = outcome.entry, policy
+            rejected.waits_for_group, rejected.passes_since = outcome.waits_for_group, None
+            return
+        if rejected is not None:
+            self._forget(outcome.pod)
+        if outcome.group is not None and self._groups.setdefault(outcome.group, outcome.pod) != outcome.pod:
             return
         if len(self._pods) >= self.limit:
-            del self._pods[next(iter(self._pods))]
-        self._pods[outcome.pod] = _Pod(outcome.waits, outcome.entry, policy, decision.answered_ns)
+            self._forget(next(iter(self._pods)))
+        made = _Pod(outcome.waits, outcome.entry, policy, decision.answered_ns, outcome.group, outcome.waits_for_group)
+        self._pods[outcome.pod] = made
         self._left.append(outcome.pod)
+
+    @property
+    def has_pods(self) -> bool:
+        """Return whether there is a pod that may be placed later."""
+        return bool(self._pods)
 
     def rejected_alone(self) -> Mapping[str, int]:
         """Return how many pods each policy alone leaves without a node."""
@@ -121,7 +143,7 @@ class RejectedPods:
         at = when.clock()
         if pod is None or pod.metadata.uid != uid:
             if rejected.known or at - rejected.since > UNSEEN_NS:
-                del self._pods[uid]
+                self._forget(uid)
             return True
         rejected.known = True
         if at < rejected.skipped_until:
@@ -138,7 +160,9 @@ class RejectedPods:
         rejected.sweeps.clear()
         rejected.reported &= passing
         if not passing:
-            rejected.report_again_at, rejected.pause_ns = 0, PAUSE_NS
+            rejected.report_again_at, rejected.pause_ns, rejected.passes_since = 0, PAUSE_NS, None
+        elif rejected.waits_for_group and _is_lately(rejected, at):
+            pass
         elif passing & ~rejected.reported or at >= rejected.report_again_at:
             self.schedulable_again = True
             if at >= rejected.report_again_at:
@@ -146,6 +170,18 @@ class RejectedPods:
                 rejected.report_again_at = at + rejected.pause_ns
             rejected.reported = passing
         return True
+
+    def _forget(self, uid: str) -> None:
+        group = self._pods.pop(uid).group
+        if group is not None and self._groups.get(group) == uid:
+            del self._groups[group]
+
+
+def _is_lately(rejected: _Pod, at: int) -> bool:
+    """Return whether its group does not reject a pod only since a moment ago."""
+    if rejected.passes_since is None:
+        rejected.passes_since = at
+    return at - rejected.passes_since < GROUP_NS
 
 
 def _passing(state: ServingState, pod: object, rejected: _Pod, when: CallClock) -> int:
@@ -158,6 +194,8 @@ def _passing(state: ServingState, pod: object, rejected: _Pod, when: CallClock) 
         if entry == "Fail" and any(one.switched for one in matched):
             return 0
         active = [one for one in matched if not one.switched]
+        if any(one.policy.gangs for one in active) and _is_rejected_by_group(state, view, active, when):
+            return 0
         if any(one.policy.filters for one in active):
             try:
                 state.read_requests(view)
@@ -165,6 +203,22 @@ def _passing(state: ServingState, pod: object, rejected: _Pod, when: CallClock) 
                 return 0
             passing &= int.from_bytes(_of_entry(evaluator, view, active, rejected, entry, when), "little")
     return passing
+
+
+def _is_rejected_by_group(state: ServingState, view: PodView, active: list[Matched], when: CallClock) -> bool:
+    """Return whether filter would reject a pod on every node because of its group."""
+    try:
+        state.read_requests(view)
+        membership: Membership | UndecidedGroup | None = membership_of(
+            view, active, clock=when.clock, deadline_ns=when.clock() + CONDITIONS
+        )
+    except MalformedError:
+        return True
+    except TooSlowError as error:
+        raise _ConditionsError from error
+    if isinstance(membership, UndecidedGroup):
+        return True
+    return membership is not None and state.groups.rejection(view.uid, membership, when.now) is not None
 
 
 class _ConditionsError(Exception):
@@ -186,7 +240,7 @@ def _matching(
 def _of_entry(
     evaluator: Evaluator, pod: PodView, matched: list[Matched], rejected: _Pod, entry: FailurePolicy, when: CallClock
 ) -> bytearray:
-    now, clock, deadline_ns, _ = when
+    now, clock, deadline_ns = when[:3]
     kept = evaluator.cached_for(pod, matched)
     evaluator.refresh(kept, now=now, clock=clock, deadline_ns=deadline_ns)
     if kept is not None:

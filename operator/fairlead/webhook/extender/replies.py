@@ -72,6 +72,14 @@ def encode_binding() -> bytes:
     return encode_error("")
 
 
+def binding_error(body: bytes) -> str:
+    """Return why a pod was not bound, by the reply of a bind; "" if it was."""
+    try:
+        return str(msgspec.json.decode(body, type=dict[str, str]).get("Error", ""))
+    except msgspec.MsgspecError:
+        return "its reply cannot be read"
+
+
 def encode_error(why: str) -> bytes:
     """Encode an error of bind; also of verbs whose reply has no field for it, sent with a status other than 200."""
     return encode({"Error": why})

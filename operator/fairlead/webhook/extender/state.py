@@ -20,6 +20,7 @@ from fairlead.strategies.reads import overlap
 from fairlead.webhook.extender.caches import FullNodeCache, NodeNameCache
 from fairlead.webhook.extender.call import CallClock, FailurePolicy
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, CircuitScope, Part
+from fairlead.webhook.extender.group_view import NO_GROUPS, GroupView
 from fairlead.webhook.extender.requests import UNREADABLE, BindArgs, Bytes, MalformedError, unreadable
 
 _IMAGES: Final = ("status", "images")
@@ -64,6 +65,7 @@ class ServingState:
     circuit_breaker: CircuitBreaker
     node_names: NodeNameCache
     full_nodes: FullNodeCache[Any]
+    groups: GroupView = NO_GROUPS
     conflicts: Counter[Conflict] = field(default_factory=Counter)
     """Pods affected by each annotation conflict."""
 
@@ -112,7 +114,7 @@ class ServingState:
 
     def precompute(self, when: CallClock) -> bool:
         """Compute pending verdicts in idle time; return whether all are done."""
-        now, clock, deadline_ns, _ = when
+        now, clock, deadline_ns = when[:3]
         return all(
             one.precompute(now=now, clock=clock, deadline_ns=deadline_ns)
             for one in (*self.entries.values(), self.scores)
@@ -127,6 +129,7 @@ def build_serving_state(
     names: NodeNameCache,
     tally: RuleErrorTally,
     counts: CacheCounts | None = None,
+    groups: GroupView = NO_GROUPS,
 ) -> ServingState:
     """Build the serving state: each evaluator gets only the rules it evaluates, and caches nothing else."""
     classes = Classes(counts=counts or CacheCounts())
@@ -135,13 +138,17 @@ def build_serving_state(
         return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
 
     filtering = [
-        replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.annotations
+        replace(one, scores=())
+        for one in policies.policies
+        if one.filters or one.protections or one.annotations or one.gangs
     ]
-    scoring = [replace(one, filters=(), protections=(), annotations=()) for one in policies.policies if one.scores]
+    scoring = [
+        replace(one, filters=(), protections=(), annotations=(), gangs=()) for one in policies.policies if one.scores
+    ]
     entries: Mapping[FailurePolicy, Evaluator] = {
         "Fail": evaluator_of([one for one in filtering if one.rejects_on_failure]),
         "Ignore": evaluator_of([one for one in filtering if not one.rejects_on_failure]),
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
     full_nodes = FullNodeCache(lambda node: mirror.decode_full_node(node, images=images))
-    return ServingState(policies, mirror, entries, evaluator_of(scoring), circuit_breaker, names, full_nodes)
+    return ServingState(policies, mirror, entries, evaluator_of(scoring), circuit_breaker, names, full_nodes, groups)

@@ -1,20 +1,21 @@
-"""filter, prioritize and preempt: from the bytes of a request to those of its reply.
+"""filter and prioritize: from the bytes of a request to those of its reply; and how each verb begins.
 
 Functions of the request and the serving state, without I/O. A call past its deadline is answered with an error that
 names the policy. The reply of filter has a field for errors; the other verbs answer with a status other than 200.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from fairlead.groups.group import Membership, UndecidedGroup
 from fairlead.pki.identities import NO_POD
+from fairlead.policy.compile.model import FILTER_PREFIX
 from fairlead.policy.evaluate.deadline import TooSlowError, too_slow
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
+from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.nodes.node_table import RequestNodes
@@ -24,7 +25,6 @@ from fairlead.webhook.extender.call import (
     GUARD,
     CallClock,
     Caller,
-    CallResult,
     Considered,
     FailurePolicy,
     Outcome,
@@ -33,11 +33,12 @@ from fairlead.webhook.extender.call import (
 )
 from fairlead.webhook.extender.circuit_breaker import Part
 from fairlead.webhook.extender.replies import NO_REASONS, Reasons
-from fairlead.webhook.extender.requests import Bytes, FilterArgs, MalformedError, PreemptArgs, Victims
+from fairlead.webhook.extender.requests import Bytes, FilterArgs, MalformedError, PreemptArgs
 from fairlead.webhook.extender.state import ServingState
 
 BAD_REQUEST: Final = 400
 UNAVAILABLE: Final = 503
+EVICTS_NOBODY: Final = "a group evicts no pods to start"
 SAMPLE: Final = 100
 """The scheduler never samples fewer nodes than this."""
 A = TypeVar("A", FilterArgs, PreemptArgs)
@@ -76,6 +77,8 @@ class MatchedPod:
     matched: Sequence[Matched]
     rejected_by: tuple[RuleRef, str] | None = None
     """The rule that rejects the pod on every node, and its reason; None if none does."""
+    membership: Membership | None = None
+    """The pod's membership in a group, if it is in one."""
 
 
 def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:  # noqa: A001 - its name
@@ -84,7 +87,7 @@ def filter(body: bytes, state: ServingState, caller: Caller, entry: FailurePolic
     try:
         return answer(call, requests.decode_filter_args(body, state.full_nodes.split), _filter)
     except MalformedError as error:
-        return _failed(call, str(error), BAD_REQUEST)
+        return failed(call, str(error), BAD_REQUEST)
 
 
 def prioritize(body: bytes, state: ServingState, caller: Caller, when: CallClock) -> VerbReply:
@@ -93,16 +96,7 @@ def prioritize(body: bytes, state: ServingState, caller: Caller, when: CallClock
     try:
         return answer(call, requests.decode_filter_args(body, state.full_nodes.split), _prioritize)
     except MalformedError as error:
-        return _failed(call, str(error), BAD_REQUEST)
-
-
-def preempt(body: bytes, state: ServingState, caller: Caller, entry: FailurePolicy, when: CallClock) -> VerbReply:
-    """Answer preempt: the nodes on which pods may be evicted for this one."""
-    call = VerbCall(state, caller, state.entries[entry], when, Outcome(verb="preempt", entry=entry))
-    try:
-        return answer(call, requests.decode_preempt_args(body), _preempt)
-    except MalformedError as error:
-        return _failed(call, str(error), BAD_REQUEST)
+        return failed(call, str(error), BAD_REQUEST)
 
 
 def answer(call: VerbCall, args: A, work: Callable[[VerbCall, A], VerbReply]) -> VerbReply:
@@ -117,12 +111,13 @@ def answer(call: VerbCall, args: A, work: Callable[[VerbCall, A], VerbReply]) ->
         if call.when.had_enough_time and not outcome.simulated and not late.after_publication:
             switched = call.state.record_timeout(late.policy, call.part, args.pod, call.when.clock())
             outcome = replace(outcome, switched=switched)
-        reply = _failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
+        reply = failed(replace(call, outcome=outcome), str(late), UNAVAILABLE)
         reply.considered = Considered(PodView(args.pod))
         return reply
 
 
-def _failed(call: VerbCall, why: str, status: int) -> VerbReply:
+def failed(call: VerbCall, why: str, status: int) -> VerbReply:
+    """Return the reply of a call that could not be answered."""
     outcome = replace(call.outcome, result="error", error=why)
     if outcome.verb == "filter":
         return VerbReply(replies.encode_filter_result(error=why), outcome=outcome)
@@ -145,25 +140,48 @@ def match(call: VerbCall, pod: Any) -> MatchedPod:
     if not matched:
         return MatchedPod(view, ())
     call.state.read_requests(view)
-    if switched is None:
+    if switched is not None:
+        slow = [each.policy.name for each in matched if each.switched]
+        matched = [each for each in matched if not each.switched]
+        if slow and call.outcome.entry == "Fail":
+            return MatchedPod(view, matched, ((slow[0], ""), too_slow(slow[0])))
+    # A pod that is tried out on nodes of the request waits for no group.
+    is_tried_out = call.outcome.simulated and call.outcome.verb != "preempt"
+    if is_tried_out or not any(each.policy.gangs for each in matched):
         return MatchedPod(view, matched)
-    slow = [each.policy.name for each in matched if each.switched]
-    refuses = slow and call.outcome.entry == "Fail"
-    left = [each for each in matched if not each.switched]
-    return MatchedPod(view, left, ((slow[0], ""), too_slow(slow[0])) if refuses else None)
+    return _with_group(call, view, matched)
+
+
+def _with_group(call: VerbCall, view: PodView, matched: Sequence[Matched]) -> MatchedPod:
+    """Return the pod with its group, which rejects it on every node while it may not be placed. Raises TooSlowError."""
+    when, groups = call.when, call.state.groups
+    found = membership_of(
+        view, matched, tally=call.evaluator.tally, clock=when.clock, deadline_ns=when.deadline_ns, spent=call.spent
+    )
+    if found is None:
+        return MatchedPod(view, matched)
+    rule = found.policy, f"{FILTER_PREFIX}{found.gang}"
+    if isinstance(found, UndecidedGroup):
+        return MatchedPod(view, matched, (rule, UNDECIDED))
+    if call.outcome.verb == "preempt":
+        why = None if groups.is_placed(found.group) else EVICTS_NOBODY
+    else:
+        why = groups.rejection(view.uid, found, when.now)
+    return MatchedPod(view, matched, None if why is None else (rule, why), found)
 
 
 def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     matched_pod = match(call, args.pod)
-    outcome = replace(call.outcome, pod=matched_pod.pod.uid)
+    membership = matched_pod.membership
+    outcome = replace(call.outcome, pod=matched_pod.pod.uid, group=None if membership is None else membership.group)
     if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
         considered = Considered(matched_pod.pod)
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)
     candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))
     if matched_pod.rejected_by is not None and candidates.names:
-        if matched_pod.rejected_by[0] != GUARD:  # no change of rules or nodes removes this
-            outcome = replace(outcome, waits=_waits(call, matched_pod.pod))
+        if matched_pod.rejected_by[0] != GUARD:  # which no change of rules or nodes removes
+            outcome = replace(outcome, waits=_waits(call, matched_pod.pod), waits_for_group=membership is not None)
         return _refused(matched_pod.pod, candidates, *matched_pod.rejected_by, outcome)
     names, when = candidates.names, call.when
     found = call.evaluator.filter(
@@ -234,66 +252,6 @@ def scored(call: VerbCall, matched_pod: MatchedPod, names: Sequence[str]) -> Ver
         outcome=replace(outcome, candidates=len(names)),
         considered=Considered(matched_pod.pod, names, names, points=points),
     )
-
-
-def _preempt(call: VerbCall, args: PreemptArgs) -> VerbReply:
-    matched_pod, proposed = match(call, args.pod), args.victims
-    outcome = replace(call.outcome, pod=matched_pod.pod.uid, candidates=len(proposed))
-    names = [*proposed]
-    if matched_pod.rejected_by is not None and proposed:
-        left, rejected, unknown = dict[str, Victims](), {matched_pod.rejected_by[0]: names}, list[str]()
-    else:
-        deciding = [each for each in matched_pod.matched if each.policy.filters or each.policy.protections]
-        left, rejected, unknown = _surviving_candidates(call, matched_pod.pod, deciding, proposed)
-    if len(left) < len(proposed):
-        result: CallResult = "refused" if left else "empty"
-        refusals = {rule: len(nodes) for rule, nodes in rejected.items()}
-        outcome = replace(outcome, result=result, refusals=refusals, unknown=tuple(unknown))
-    considered = Considered(matched_pod.pod, names, [*left], rejected)
-    return VerbReply(replies.encode_preemption(left), outcome=outcome, considered=considered)
-
-
-def _surviving_candidates(
-    call: VerbCall, pod: PodView, deciding: Sequence[Matched], proposed: Mapping[str, Victims]
-) -> tuple[dict[str, Victims], dict[RuleRef, list[str]], list[str]]:
-    """Return the candidates that no rule rejects, the rejected ones by rule, and the unknown nodes."""
-    when, evaluator, counted = call.when, call.evaluator, call.state.mirror.requests_of_placed
-    left, rejected, unknown = dict[str, Victims](), dict[RuleRef, list[str]](), list[str]()
-    spent, before, asking = Counter[str](), when.clock(), ""
-
-    def took() -> None:
-        """Charge the time to the current policy, after each rule and victim. Raises TooSlowError."""
-        nonlocal before
-        at = when.clock()
-        spent[asking] += at - before
-        before = at
-        if at > when.deadline_ns:
-            raise TooSlowError(spent)
-
-    for name, victims in proposed.items():
-        uids = {pod.UID for pod in victims.Pods}
-        for each in deciding:
-            asking = each.policy.name
-            why = dropped(
-                pod,
-                [each],
-                evaluator.nodes,
-                name,
-                uids,
-                requests=counted,
-                now=when.now,
-                tally=evaluator.tally,
-                took=took,
-            )
-            if why is not None:
-                if why.why == UNKNOWN_NODE:
-                    unknown.append(name)
-                else:
-                    rejected.setdefault((why.policy, why.rule), []).append(name)
-                break
-        else:
-            left[name] = victims
-    return left, rejected, unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Limits of connections per port, and connections by address, so that none takes the places of all others. Pure.
 
-A TLS connection costs up to 160 KiB while it is open, and a handshake a millisecond of the thread that answers
-schedulers; a connection that has sent nothing yet costs neither.
+A TLS connection costs 110 KiB while it is open, 64 of them for asyncio's buffer, and a handshake a millisecond of the
+thread that answers schedulers; a connection that has sent nothing yet costs neither.
 """
 
 from collections.abc import Iterator
@@ -43,10 +43,12 @@ UNREAD: Final = 16384
 microseconds.
 """
 WEBHOOK: Final = ConnectionLimits(
-    served=1024, served_each=256, pending=512, pending_each=128, handshakes=16, handshakes_each=8
+    served=2048, served_each=756, pending=1024, pending_each=512, handshakes=16, handshakes_each=8
 )
-"""For schedulers: each has one filter call at a time, and one bind call per pod that it binds. A scheduler keeps up to
-100 idle connections, and schedulers on the host network share one address.
+"""For schedulers: each has one filter call at a time, and one bind call per pod that it binds. 500 of these may be held
+for a group, each on a connection of its own, and there are 256 for others of its address, as schedulers on the host
+network share one. A scheduler keeps two idle connections an entry, which is Go's default, so that all members of a
+group may open theirs at once.
 """
 ADMISSION: Final = ConnectionLimits(
     served=64, served_each=16, pending=64, pending_each=16, handshakes=4, handshakes_each=2, unread=UNREAD

@@ -3,45 +3,56 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter_ns
 from typing import Final
 
+import msgspec
+
 from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
+from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
-from fairlead.webhook.extender import verbs
+from fairlead.webhook.extender import preempt, verbs
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
 from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rehearsals import Rehearsals
 from fairlead.webhook.extender.state import ServingState
+from fairlead.webhook.holding import passed_calls
 from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
 DEADLINE_SHARE: Final = 0.8
 """Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
+_BAD_REQUEST: Final = 400
+_FORBIDDEN: Final = 403
 _UNAVAILABLE: Final = 503
 _PODS: Final[Mapping[CircuitScope, str]] = {
     "class": "pods of its class in its namespace",
     "namespace": "pods of its namespace",
     "all": "all pods",
 }
+BEFORE_BIND_TIMEOUT_S: Final = 1.0
+"""How long before the scheduler's timeout a bind is answered that is held for others of a group."""
 _DECIDED: Final[Mapping[str, tuple[Verb, Callable[..., VerbReply]]]] = {
     "/filter": ("filter", partial(verbs.filter, entry="Fail")),
     "/ignore/filter": ("filter", partial(verbs.filter, entry="Ignore")),
-    "/preempt": ("preempt", partial(verbs.preempt, entry="Fail")),
-    "/ignore/preempt": ("preempt", partial(verbs.preempt, entry="Ignore")),
+    "/preempt": ("preempt", partial(preempt.preempt, entry="Fail")),
+    "/ignore/preempt": ("preempt", partial(preempt.preempt, entry="Ignore")),
     "/prioritize": ("prioritize", verbs.prioritize),
 }
 """Verbs that are answered from memory, without I/O."""
+PASSED_ON: Final = passed_calls.PATH
+"""Path of bind calls that other replicas pass on, for the operator's own certificate only."""
 PATHS: Final[Mapping[str, Verb]] = {**{path: verb for path, (verb, _) in _DECIDED.items()}, "/bind": "bind"}
+"""Verbs by the paths that schedulers call."""
 
 
 @dataclass(eq=False)
@@ -116,10 +127,12 @@ class Dispatcher:
     def routes(self) -> Mapping[str, Handle]:
         """Return the handlers by path."""
         decided = {path: partial(self._decide, verb, answer) for path, (verb, answer) in _DECIDED.items()}
-        return {**decided, "/bind": self._bind}
+        return {**decided, "/bind": self._bind, PASSED_ON: self._bind_passed_on}
 
     def authorize(self, name: str, path: str) -> Caller | None:
         """Return the caller of a common name; None if it may not call that path."""
+        if path == PASSED_ON:
+            return self.caller(name, "bind") if name == OPERATOR else None
         return self.caller(name, PATHS[path])
 
     def _decide(self, verb: Verb, answer: Callable[..., VerbReply], call: IncomingCall) -> Reply:
@@ -148,10 +161,28 @@ class Dispatcher:
         if isinstance(found, VerbReply):
             return self._record(call, found)
         state, when = found
-        reply = await self.binder.bind(call.body, state, call.caller, when, call.is_abandoned)
+        if (timeout_s := call.caller.bind_timeout_s) is not None:
+            hold_ns = int((timeout_s - BEFORE_BIND_TIMEOUT_S) * SECOND_NS)
+            when = when._replace(hold_deadline_ns=max(when.deadline_ns, call.received_ns + hold_ns))
+        reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
         return self._record(call, reply, state.policies)
+
+    async def _bind_passed_on(self, call: IncomingCall) -> Reply:
+        """Answer a call that another replica has passed on, as if its scheduler had sent it here."""
+        try:
+            passed = passed_calls.decode(call.body)
+        except msgspec.DecodeError as error:
+            return Reply(f"the call cannot be read: {error}".encode(), _BAD_REQUEST)
+        name = scheduler_identity(passed.scheduler)
+        caller = self.caller(name, "bind")
+        if caller is None:
+            return Reply(f"the scheduler {passed.scheduler!r} may not call".encode(), _FORBIDDEN)
+        body = bytes(passed.arguments)
+        return await self._bind(
+            replace(call, name=name, caller=caller, body=body, address=passed.address, is_passed_on=True)
+        )
 
     def _conflicting(self, conflict: Conflict, state: ServingState) -> None:
         reason = LintCode.CONFLICT.value
@@ -186,7 +217,8 @@ class Dispatcher:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
         seconds = (ended - call.received_ns) / SECOND_NS
-        self._duration.observe(seconds, scheduler, outcome.verb, outcome.result)
+        # To wait for others is not slow, and to be refused for want of them is no error.
+        self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
             reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
         if outcome.candidates:

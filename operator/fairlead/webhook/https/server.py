@@ -172,7 +172,7 @@ class WebhookServer:
 
         def work(body: bytes, received: int) -> Reply:
             try:
-                return handle(IncomingCall(name, caller, body, received))
+                return handle(IncomingCall(name, caller, body, received, address=peer.address))
             except Exception as error:  # noqa: BLE001  it is logged
                 reply = self._fault(path, error)
                 self.refused(reply.refused, peer.address)
@@ -211,7 +211,7 @@ class WebhookServer:
             return ended
         try:
             is_abandoned = lambda: connection.transport is None or connection.transport.is_closing()  # noqa: E731
-            reply = handle(IncomingCall(name, caller, body, received, is_abandoned))
+            reply = handle(IncomingCall(name, caller, body, received, is_abandoned, connection.peer.address))
             return reply if isinstance(reply, Reply) else await reply
         except Exception as error:  # noqa: BLE001  it is logged
             return self._fault(request.path, error)

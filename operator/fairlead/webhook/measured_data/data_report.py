@@ -12,7 +12,6 @@ from fairlead.api.data import DataEntry
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.usable_nodes import PodNamespace, UsableNodes, namespaces_of
 from fairlead.policy.nodes.measured_summary import MeasuredSummary, node_values, summarize
 from fairlead.policy.nodes.measured_table import FUTURE, STALE, MeasuredEntry, TableKey
 from fairlead.policy.nodes.node_table import Nodes
@@ -20,6 +19,7 @@ from fairlead.policy.nodes.polls import Poll
 from fairlead.replica_state import DataEntryState, FaultState
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.data_sources.poller import PollStatus
+from fairlead.webhook.measured_data.usable_nodes import PodNamespace, UsableNodes, namespaces_of
 
 PAIRS_MAX: Final = 512
 """Pairs of policy and entry that have metrics of their own."""

@@ -16,6 +16,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.capability import Capability, follow_all
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, OpenCircuit, generation_of
+from fairlead.webhook.extender.group_view import NO_GROUPS, GroupView
 from fairlead.webhook.extender.state import ServingState, build_serving_state
 from fairlead.webhook.serving.policy_status import PolicyStatus
 from fairlead.webhook.serving.policy_store import PolicyStore
@@ -42,6 +43,7 @@ class PolicyReloader:
     subscribe: Subscribe
     capabilities: Sequence[Capability]
     """Those that provide what policies read, before the policies serve."""
+    groups: GroupView = NO_GROUPS
     state: ServingState | None = None
     schedulers: frozenset[str] = frozenset()
     stays: Callable[[str], bool] = lambda _: True
@@ -157,5 +159,12 @@ class PolicyReloader:
 
     def _state_of(self, policies: PolicySet) -> ServingState:
         return build_serving_state(
-            policies, self.mirror.nodes, self.mirror, self.circuit_breaker, self._names, self.tally, self.cache_counts
+            policies,
+            self.mirror.nodes,
+            self.mirror,
+            self.circuit_breaker,
+            self._names,
+            self.tally,
+            self.cache_counts,
+            self.groups,
         )

@@ -36,6 +36,7 @@ class ReportInputs:
     authorities: str = ""
     issuer: str = ""
     missing_permissions: str = ""
+    has_rejected_pods: bool = False
     schedulable_again: bool = False
     reviewed: Callable[[str], int] = lambda _uid: 0
     """Returns the newest reviewed generation of a policy, by its UID."""
@@ -46,7 +47,7 @@ def report(inputs: ReportInputs) -> ReplicaState:
     """Return the report."""
     serving = inputs.serving.policies if inputs.serving is not None else ()
     compiled = {one.name: one for one in serving}
-    colliding = _colliding(serving, inputs.conflicts)
+    colliding = _colliding(inputs.serving, inputs.conflicts) if inputs.serving is not None else {}
     return ReplicaState(
         process=inputs.process,
         policy_set=inputs.serving.generation if inputs.serving is not None else "",
@@ -58,6 +59,7 @@ def report(inputs: ReportInputs) -> ReplicaState:
         issuer=inputs.issuer,
         refused_connections=dict(inputs.refused_connections),
         missing_permission=inputs.missing_permissions,
+        has_rejected_pods=inputs.has_rejected_pods,
         schedulable_again=inputs.schedulable_again,
         reviews=inputs.reviews,
     )
@@ -91,7 +93,8 @@ def _policy(
         fails=policy.enforced and policy.rejects_on_failure,
         ignores=policy.enforced and not policy.rejects_on_failure and bool(filters),
         scores=policy.enforced and bool(policy.scores),
-        binds=policy.enforced and bool(policy.annotations or policy.device_shares),
+        binds=policy.enforced and bool(policy.annotations or policy.device_shares or policy.gangs),
+        hold_s=policy.hold_s if policy.enforced else 0,
         rules=tuple(_rules(inputs.rule_errors, policy)),
         conflicts=tuple(colliding),
         rejected_pods=inputs.refused.get(policy.name, 0),
@@ -114,10 +117,10 @@ def _rules(errors: RuleErrorTotals, policy: CompiledPolicy) -> Iterator[RuleStat
         )
 
 
-def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, int]) -> Mapping[str, list[str]]:
-    """Return the conflicts of each policy as text, from its point of view: over annotations, and over devices."""
+def _colliding(serving: PolicySet, happened: Mapping[Conflict, int]) -> Mapping[str, list[str]]:
+    """Return the conflicts of each policy as text, from its point of view: annotations, devices and groups."""
     found: dict[str, list[str]] = {}
-    for each in conflicts([*serving]):
+    for each in conflicts(serving.policies):
         pods = happened.get(each, 0)
         so_far = f" ({pods} pods so far)" if pods else ""
         found.setdefault(each.loser, []).append(
@@ -126,10 +129,17 @@ def _colliding(serving: Iterable[CompiledPolicy], happened: Mapping[Conflict, in
         found.setdefault(each.winner, []).append(
             f"{each.key} is also written by {each.loser}, which comes later; its value is left out{so_far}"
         )
-    for layout in layout_conflicts([*serving]):
+    for layout in layout_conflicts(serving.policies):
         for one, other in ((layout.loser, layout.winner), (layout.winner, layout.loser)):
             found.setdefault(one, []).append(
                 f"{other} gives {layout.resource} another layout of devices; both grant from the same devices, so the"
                 " layouts must be equal"
             )
+    for gangs in serving.gang_conflicts:
+        found.setdefault(gangs.loser, []).append(
+            f"{gangs.winner} may give the same pods a group, and comes first: this policy's gang counts for the others"
+        )
+        found.setdefault(gangs.winner, []).append(
+            f"{gangs.loser} may give the same pods a group, and comes later: its gang counts for the others"
+        )
     return found

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.cli.completions import cluster_names
 from fairlead.cli.main import main
+from policies.good import gang, policy
 from support.cli.status_api import api_server, items, kubeconfig
 from support.kube.crd import POLICIES
 
@@ -22,6 +23,15 @@ _DATA: Final[list[dict[str, Any]]] = [
     {"name": "own", "nodeLabel": {"key": "own"}},
 ]
 _HOT: Final = {"metadata": {"name": "hot"}, "spec": {"data": _DATA}}
+_GANG: Final = gang(group="pod.metadata.annotations[?'job'].orValue('')")
+_JOBS: Final = policy(binding={"gang": [_GANG]}) | {"metadata": {"name": "jobs", "uid": "u", "generation": 1}}
+
+
+def _member(name: str, job: str) -> dict[str, object]:
+    metadata = {"name": name, "namespace": "ml", "uid": name, "annotations": {"job": job}}
+    return {"metadata": metadata, "spec": {"schedulerName": "fairlead"}}
+
+
 _ANSWERS: Final[dict[str, object]] = {
     "/api/v1/nodes": _named("gpu-1", "gpu-2", "small"),
     "/api/v1/namespaces": _named("default", "ml"),
@@ -29,8 +39,11 @@ _ANSWERS: Final[dict[str, object]] = {
     "/api/v1/namespaces/ml/pods": _named("train"),
     "/apis/apps/v1/namespaces/ml/deployments": _named("web", "api"),
     "/apis/batch/v1/namespaces/default/jobs": _named("train"),
-    POLICIES: items(_HOT, {"metadata": {"name": "labels"}, "spec": {"data": _DATA[2:]}}, {"metadata": {}, "spec": {}}),
+    POLICIES: items(
+        *(_HOT, _JOBS, {"metadata": {"name": "labels"}, "spec": {"data": _DATA[2:]}}, {"metadata": {}, "spec": {}})
+    ),
     f"{POLICIES}/hot": _HOT,
+    "/api/v1/pods": items(*(_member(name, job) for name, job in (("a", "red"), ("b", "red"), ("c", "r$(id)")))),
 }
 OFFERED: Final[dict[str, tuple[list[str], list[str]]]] = {
     "pods": (["explain", ""], ["web-0", "web-1", "pony"]),
@@ -54,6 +67,8 @@ OFFERED: Final[dict[str, tuple[list[str], list[str]]]] = {
     "namespaces of status": (["status", "--namespace", "d"], ["default"]),
     "policies that measure": (["data", ""], ["hot"]),
     "entries": (["data", "hot", ""], ["load", "disk"]),
+    "groups, but none that a shell would obey": (["groups", ""], ["ml/red"]),
+    "groups that begin so": (["groups", "ml/b"], []),
 }
 
 

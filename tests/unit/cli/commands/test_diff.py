@@ -132,6 +132,7 @@ def test_programs_read_the_pods_that_change(run: Run) -> None:
             "lost": [{"node": "n1", "rules": by}, {"node": "n2", "rules": by}],
             "gained": [{"node": "n3", "rules": by}],
             "preferred": {"from": ["n1"], "to": ["n3"]},
+            "group": {"from": None, "to": None},
             "rules": ["gpu/class"],
         }
     ]

@@ -43,6 +43,22 @@ def test_the_order_of_files_and_of_policies_in_them_does_not_matter(tmp_path: Pa
     assert found == {printed(_A, _B)} == {printed(_B, _A)}
 
 
+@pytest.mark.parametrize("management", ["Managed", "ConfigOnly"])
+def test_binds_of_groups_have_an_entry_of_their_own(management: str, tmp_path: Path) -> None:
+    gang = {"name": "g", "group": "pod.metadata.labels[?'job'].orValue('')", "size": "8", "holdFor": "45s"}
+    spec = {"schedulerName": "gpu", "binding": {"gang": [gang]}}
+    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    file, values = tmp_path / "p.yaml", tmp_path / "values.yaml"
+    file.write_text(json.dumps(kind | {"metadata": {"name": "p"}, "spec": spec}))
+    values.write_text(json.dumps({"schedulers": [{"name": "gpu", "management": management, "timeout": "2s"}]}))
+    objects = yaml.safe_load_all(printed(str(file), "--settings", str(values)))
+    config = next(one["data"]["config.yaml"] for one in objects if one["kind"] == "ConfigMap")
+    gate, binder = yaml.safe_load(config)["extenders"]
+    assert ("bindVerb" in gate, gate["httpTimeout"]) == (False, "2s")
+    assert binder.keys() == gate.keys() - {"filterVerb", "preemptVerb"} | {"bindVerb"}
+    assert (binder["urlPrefix"], binder["httpTimeout"]) == (gate["urlPrefix"], "65s")
+
+
 def test_json_is_a_list_of_the_same_objects(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", _A, _B, "-o", "json"]) == 0
     out, err = capsys.readouterr()

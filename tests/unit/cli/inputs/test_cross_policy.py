@@ -228,6 +228,37 @@ def test_the_filter_of_a_device_share_is_among_the_rules() -> None:
     assert listed == ["binding/gpu"]
 
 
+def _gang(name: str, more: str = "") -> str:
+    entry = "{name: job, group: \"pod.metadata.labels[?'job'].orValue('')\", size: '4'}"
+    return f"{HEAD.replace('some', name)}spec: {{{more}binding: {{gang: [{entry}]}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("later", "warns"),
+    [
+        (_gang("two"), True),
+        (_gang("two", "match: {namespaces: [a]}, "), True),
+        (_gang("two", "schedulerName: other, "), False),
+        (_gang("two", "mode: Disabled, "), False),
+        (_sharing("two", "a.io/count"), False),
+    ],
+)
+def test_two_policies_that_may_give_one_pod_a_group(later: str, warns: bool) -> None:
+    warned = _warned(_gang("one"), later)
+    text = "spec.binding.gang[0]: 'one' (a.yaml:3) may give the same pods a group before it: its name comes first"
+    assert [text in one for one in warned] == [True] * warns
+
+
+def test_a_gang_is_among_the_rules() -> None:
+    (rule,) = report_of(_gang("one")).rules
+    assert (rule.name, rule.kind, rule.uses, rule.expression) == (
+        "binding/job",
+        "Filter",
+        ("pod.metadata.labels.job",),
+        True,
+    )
+
+
 def _measuring(name: str, entries: range, created: str = "") -> str:
     """A policy with entries that count against the limit of all policies together."""
     head = HEAD.replace("name: some", f'name: {name}, creationTimestamp: "{created}"' if created else f"name: {name}")

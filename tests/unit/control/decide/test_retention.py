@@ -7,6 +7,7 @@ from fairlead.render.extenders import Wiring
 
 NOW = 10_000.0
 PLAIN, SCORES, BOTH = Wiring(fails=True), Wiring(scores=True), Wiring(fails=True, scores=True)
+BRIEF, LONG = (Wiring(fails=True, binds=True, hold_s=hold_s) for hold_s in (30, 90))
 
 
 @pytest.mark.parametrize(
@@ -14,6 +15,15 @@ PLAIN, SCORES, BOTH = Wiring(fails=True), Wiring(scores=True), Wiring(fails=True
     [
         pytest.param(PLAIN, RetentionState(), PLAIN, RetentionState(wiring=PLAIN), None, id="the first time"),
         pytest.param(BOTH, RetentionState(wiring=PLAIN), BOTH, RetentionState(wiring=BOTH), None, id="more, at once"),
+        pytest.param(LONG, RetentionState(wiring=BRIEF), LONG, RetentionState(wiring=LONG), None, id="longer, at once"),
+        pytest.param(
+            BRIEF,
+            RetentionState(wiring=LONG),
+            LONG,
+            RetentionState(wiring=LONG, narrower_since=NOW),
+            VERB_S,
+            id="not so long, later",
+        ),
         pytest.param(
             PLAIN,
             RetentionState(wiring=BOTH),

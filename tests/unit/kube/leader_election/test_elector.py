@@ -14,7 +14,7 @@ from aiohttp import web
 from fairlead.kube.access.login import Login
 from fairlead.kube.errors import AccessError
 from fairlead.kube.leader_election.election import LeaseTimings
-from fairlead.kube.leader_election.elector import LEASES, Elector, identity
+from fairlead.kube.leader_election.elector import ADDRESS, LEASES, Elector, identity, record_of
 from scripted.loop import in_loop
 from scripted.server import Server, Step
 from scripted.steps import answer, refuse
@@ -44,19 +44,25 @@ class Leases:
             assert request.path == PATH
             if self.lease:
                 return await refuse(409, "AlreadyExists")(request)
-            return await answer(self.put(sent["spec"]), 201)(request)
+            return await answer(self.put(sent["spec"], sent["metadata"].get("annotations")), 201)(request)
         assert (request.method, request.path) == ("PATCH", f"{PATH}/{HERE.name}")
         if not self.lease:
             return await refuse(404, "NotFound")(request)
         if sent["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
             return await refuse(409, "Conflict")(request)
         self.renewals += 1
-        return await answer(self.put(self.lease["spec"] | sent["spec"]))(request)
+        annotations = self.annotations | sent["metadata"].get("annotations", {})
+        return await answer(self.put(self.lease["spec"] | sent["spec"], annotations))(request)
 
-    def put(self, spec: dict[str, Any]) -> dict[str, Any]:
+    def put(self, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> dict[str, Any]:
         self.version += 1
-        self.lease = {"metadata": {"name": HERE.name, "resourceVersion": str(self.version)}, "spec": spec}
+        metadata = {"name": HERE.name, "resourceVersion": str(self.version), "annotations": annotations or {}}
+        self.lease = {"metadata": metadata, "spec": spec}
         return self.lease
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return dict(self.lease["metadata"]["annotations"]) if self.lease else {}
 
     @property
     def holder(self) -> str:
@@ -104,11 +110,11 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    leases: Leases | None = None, access: Callable[[Login], Login] = lambda given: given
+    leases: Leases | None = None, access: Callable[[Login], Login] = lambda given: given, address: str = ""
 ) -> AsyncIterator[Scene]:
     leases, work = leases or Leases(), Work()
     async with Server(leases.serve) as server:
-        elector = Elector(lambda: access(server.login()), HERE, ME, work, terms=QUICK)
+        elector = Elector(lambda: access(server.login()), HERE, ME, work, terms=QUICK, address=address)
         elector.start()
         try:
             yield Scene(server, leases, work, elector)
@@ -266,3 +272,34 @@ async def test_who_cannot_tell_where_the_api_server_is_asks_again() -> None:
     async with scene(access=found) as one:
         await one.leading()
         assert len(tries) == 3
+
+
+@in_loop
+async def test_the_address_of_a_holder_is_known_to_the_others_while_it_holds() -> None:
+    leases = Leases()
+    async with scene(leases, address="[fd00::7]:8443") as one:
+        await one.leading()
+        assert leases.annotations == {ADDRESS: "[fd00::7]:8443"}
+        assert one.elector.other_address == "", "it is not another one"
+        await one.until(lambda: leases.renewals > 1)
+        assert leases.annotations == {ADDRESS: "[fd00::7]:8443"}
+        other = Elector(
+            one.server.login, HERE, identity("fairlead-1", "u-2"), Work(), terms=QUICK, address="10.0.0.8:8443"
+        )
+        other.start()
+        try:
+            await one.until(lambda: other.other_address == "[fd00::7]:8443")
+            await asyncio.to_thread(one.elector.stop, 20)
+            await one.until(lambda: other.is_leader)
+            assert (leases.annotations, other.other_address) == ({ADDRESS: "10.0.0.8:8443"}, "")
+        finally:
+            await asyncio.to_thread(other.stop, 20)
+
+
+@pytest.mark.parametrize(
+    ("holder", "annotations", "want"),
+    [("other", {ADDRESS: "10.0.0.9:8443"}, "10.0.0.9:8443"), ("", {ADDRESS: "10.0.0.9:8443"}, ""), ("other", None, "")],
+)
+def test_a_lease_without_a_holder_has_no_address(holder: str, annotations: dict[str, str] | None, want: str) -> None:
+    lease = Leases().put({"holderIdentity": holder, "leaseDurationSeconds": 5}, annotations)
+    assert record_of(json.dumps(lease).encode()).address == want

@@ -14,7 +14,7 @@ from fairlead.webhook.admission import review as admission
 from fairlead.webhook.admission.admission_server import MAX_BODY
 from fairlead.webhook.admission.received import KEPT, ReceivedReviews
 from fairlead.webhook.admission.review import MESSAGE_MAX, PIECE, PIECES, NoReviewError, review, review_steps
-from policies.good import device_share
+from policies.good import device_share, gang
 from support.policy import obj
 from support.policy.building import INSTALLED, MODEL
 
@@ -303,6 +303,11 @@ def test_layouts_of_devices_that_differ_are_warned_of() -> None:
     other = {"deviceShare": [device_share(layout={"count": "example.com/n"})]}
     said = warned(obj("new", binding=grants), obj("first", binding=other))
     assert "'first' gives aliyun.com/gpu-mem another layout of devices; both grant from the same devices" in said
+
+
+def test_another_policy_that_may_give_the_same_pods_a_group_is_warned_of() -> None:
+    said = warned(obj("new", binding={"gang": [gang()]}), obj("first", binding={"gang": [gang()]}))
+    assert "spec.binding.gang[0]: 'first' may give the same pods a group before it: its name comes first" in said
 
 
 def _stored(generation: int) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ import pytest
 from fairlead.cel.values.structs import from_json
 from fairlead.kube.errors import AccessError, ClusterError, ConflictError, NotFoundError, RequestError, UnreachableError
 from fairlead.kube.resources import PODS
-from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, TimeLeft, WriteFailure
-from fairlead.webhook.binding.binder import Binder
+from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, WriteFailure
+from fairlead.webhook.binding.binder import NO_MEMBER, Binder
 from fairlead.webhook.binding.binding_client import read, write
-from fairlead.webhook.extender.call import CallClock, VerbReply
+from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
 from support.policy import NOW, SECOND, node, policy
 from support.webhook import Asking, go
 
@@ -74,7 +75,11 @@ def bind(api: Api, *, known: bool = True, deadline_ns: float = 0.8, scheduler: s
     held = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": spec})
     asking = Asking([], [node("n")], unplaced=[held] if known else [])
     when = CallClock(NOW, api.clock, int(deadline_ns * SECOND))
-    return asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.serving, asking.caller, when))
+    return asyncio.run(Binder(api).bind(incoming(asking), asking.serving, when))
+
+
+def incoming(asking: Asking, is_abandoned: Callable[[], bool] = lambda: False) -> IncomingCall:
+    return IncomingCall("fairlead", asking.caller, json.dumps(ASKED).encode(), 0, is_abandoned)
 
 
 def error(answer: VerbReply) -> str:
@@ -112,22 +117,18 @@ def test_a_pod_that_the_mirror_knows(case: str) -> None:
     assert api.posted[0]["metadata"]["uid"] == "u-x"
 
 
-@pytest.mark.parametrize("held", [True, False], ids=["held for good", "abandoned while it was held"])
-def test_a_bind_is_held_before_it_is_posted(held: bool) -> None:
-    api, seen = Api(None, b""), list[object]()
-
-    async def hold(binding: Mapping[str, Any], left_s: TimeLeft) -> Failed | None:
-        seen.append((binding["metadata"]["uid"], left_s() > 0))
-        return Failed("it waits for others") if held else None
-
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [({"is_abandoned": lambda: True}, "the caller has hung up"), ({"is_passed_on": True}, NO_MEMBER)],
+    ids=["hung up", "passed on by a replica to whose policies it is a member"],
+)
+def test_nothing_is_posted_for_a_call_that(fields: dict[str, Any], want: str) -> None:
+    api = Api(None, b"")
     pod_ = from_json("Pod", {"metadata": {"name": "x", "namespace": "ml", "uid": "u-x"}, "spec": SPEC})
     asking = Asking([], [node("n")], unplaced=[pod_])
-    when = CallClock(NOW, api.clock, SECOND)
-    binder = Binder(api, hold=hold)
-    body = json.dumps(ASKED).encode()
-    answer = asyncio.run(binder.bind(body, asking.serving, asking.caller, when, lambda: bool(seen)))
-    assert error(answer) == ("it waits for others" if held else "the caller has hung up")
-    assert (seen, api.asked) == ([("u-x", True)], [])
+    call, when = replace(incoming(asking), **fields), CallClock(NOW, api.clock, SECOND)
+    answer = asyncio.run(Binder(api).bind(call, asking.serving, when))
+    assert (error(answer), api.asked) == (want, [])
 
 
 UNKNOWN: dict[str, tuple[bytes | ClusterError, list[str], str]] = {
@@ -190,7 +191,5 @@ def test_what_the_api_server_took_is_no_policys_fault(lasts: bool, switched: lis
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("fairlead.webhook.binding.binder.LEAST_S", 0.0)
             patch.setattr("fairlead.webhook.binding.poster.LEAST_S", 0.0)
-            found.append(
-                asyncio.run(Binder(api).bind(json.dumps(ASKED).encode(), asking.serving, asking.caller, when)).outcome
-            )
+            found.append(asyncio.run(Binder(api).bind(incoming(asking), asking.serving, when)).outcome)
     assert [(one.too_slow, one.switched) for one in found] == [("p", one) for one in switched]

@@ -12,7 +12,7 @@ from fairlead.grants.ledger import Ledger, create_body, decode_ledger
 from fairlead.kube.watch.store import Meta
 from fairlead.strategies.devices.choice import TOO_FEW_HAVE_ROOM
 from fairlead.webhook.binding import ledger_writer
-from fairlead.webhook.binding.granter import CHANGED
+from fairlead.webhook.binding.bind_steps import CHANGED
 from fairlead.webhook.binding.ledger_feed import LedgerSink, ListedLedger
 from policies.good import device_share
 from scripted.loop import in_loop

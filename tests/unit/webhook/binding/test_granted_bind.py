@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from fairlead.webhook.binding.api_calls import Failed, Posted
-from fairlead.webhook.binding.granter import Bound, NotBound
+from fairlead.webhook.binding.bind_steps import Bound, NotBound
 from support.grants.bind_scene import NODE, OTHER, BindScene
 from support.grants.replica import RESOURCE
 
@@ -73,7 +73,7 @@ def test_a_binding_that_was_given_up_and_arrives_late(patched: bool) -> None:
     given_up = scene.bind(scene.a, "a")
     late = scene.until("post_binding")
     late.give_up()
-    assert given_up.result == NotBound("timed out", entry_may_stand=True)
+    assert given_up.result == NotBound("timed out", may_stand=True)
     assert scene.entries() == {"ns/a": "0"}, "the entry stays"
     if patched:
         scene.server.change_pod("ns/a")
@@ -146,7 +146,7 @@ def test_a_pod_that_changed_is_read_and_tried_again_three_times() -> None:
         scene.server.change_pod("ns/a")
         scene.serve(binding)
     scene.finish()
-    assert call.result == NotBound("the pod was changed again and again", entry_may_stand=True)
+    assert call.result == NotBound("the pod was changed again and again", may_stand=True)
     assert scene.seen["post_binding"] == 4
 
 
@@ -173,7 +173,7 @@ def test_a_pod_that_could_not_be_read_is_read_for_the_next_request() -> None:
     fresh.loop.run_ready()
     read.give_up()
     scene.sent.remove(read)
-    assert refused.result == NotBound("no time was left to write the ledger", entry_may_stand=True)
+    assert refused.result == NotBound("no time was left to write the ledger", may_stand=True)
     call = scene.bind(fresh, "b")
     scene.finish()
     assert isinstance(call.result, Bound)
@@ -214,7 +214,7 @@ def test_what_the_api_server_refuses_is_the_error(verb: str) -> None:
     request = scene.until(verb)
     scene.sent.remove(request)
     request.answer(Failed("forbidden"))
-    assert call.result == NotBound("forbidden", entry_may_stand=True)
+    assert call.result == NotBound("forbidden", may_stand=True)
     assert scene.sent == []
 
 
@@ -233,7 +233,7 @@ def test_no_binding_is_posted_for_a_caller_that_hung_up() -> None:
     scene.until("patch_ledger")
     call.has_hung_up = True
     scene.finish()
-    assert call.result == NotBound("the caller has hung up", entry_may_stand=True)
+    assert call.result == NotBound("the caller has hung up", may_stand=True)
     assert (scene.seen["post_binding"], scene.entries()) == (0, {"ns/a": "0"})
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.grants.entry import GrantedDevice, LedgerEntry, copies
 from fairlead.webhook.binding.api_calls import Missing
-from fairlead.webhook.binding.granter import Bound, Budget, GrantedBind, NotBound, granted_binding
+from fairlead.webhook.binding.bind_steps import Bound, Budget, Committed, NotBound, PodBind, committed_binding
 from fairlead.webhook.binding.poster import Poster
 from support.grants.bind_scene import NODE, BindScene
 from support.grants.replica import RESOURCE, PickedDevices
@@ -33,7 +33,7 @@ def test_a_commit_that_takes_too_long_is_an_error_and_its_entry_stays() -> None:
     scene.until("patch_ledger")
     scene.a.loop.fire(scene.a.loop.timers[0])
     scene.a.loop.run_ready()
-    assert call.result == NotBound("no time was left to write the ledger", entry_may_stand=True)
+    assert call.result == NotBound("no time was left to write the ledger", may_stand=True)
     scene.finish()
     assert scene.entries() == {"ns/a": "0"}
     again = scene.bind(scene.a, "a")
@@ -48,7 +48,7 @@ def test_an_error_in_a_strategy_is_said_and_ends_nothing() -> None:
     failed = scene.bind(scene.a, "a")
     scene.finish()
     assert failed.result == NotBound(
-        "no devices were chosen because of an error: IndexError('list index out of range')", entry_may_stand=True
+        "no devices were chosen because of an error: IndexError('list index out of range')", may_stand=True
     )
     scene.a.pick = pick
     call = scene.bind(scene.a, "a")
@@ -84,7 +84,7 @@ def test_a_missing_namespace_is_named() -> None:
     request = scene.until("create_ledger")
     scene.sent.remove(request)
     request.answer(Missing())
-    assert call.result == NotBound("the operator's namespace is missing", entry_may_stand=True)
+    assert call.result == NotBound("the operator's namespace is missing", may_stand=True)
 
 
 def test_a_node_that_was_deleted_is_forgotten_once_nobody_waits() -> None:
@@ -112,7 +112,7 @@ def test_the_last_quarter_of_a_call_is_for_the_binding() -> None:
 class Forged(PickedDevices):
     """Devices whose annotations claim another grant."""
 
-    def annotations(self, _entry: LedgerEntry, /) -> Mapping[str, str]:
+    def annotations(self, _entry: LedgerEntry | None, /) -> Mapping[str, str]:
         return {"fairlead.dev/devices": "forged", "fairlead.dev/devices.gpu": "1", "example.org/other": "kept"}
 
 
@@ -120,8 +120,8 @@ def test_other_annotations_are_no_place_for_a_grant() -> None:
     scene = BindScene(20, {"ns/a": 1})
     entry = LedgerEntry("ns/a", "1", "policy", {"gpu": (GrantedDevice("0", {RESOURCE: 1}),)})
     devices = Forged(scene.a, scene.server.pods["ns/a"])
-    call = GrantedBind("u", "ns/a", NODE, devices, Poster(scene.a.calls, is_abandoned=lambda: False))
-    annotations = granted_binding(call, entry)["metadata"]["annotations"]
+    call = PodBind("u", "ns/a", NODE, devices, Poster(scene.a.calls, is_abandoned=lambda: False))
+    annotations = committed_binding(call, Committed(entry.rv, entry))["metadata"]["annotations"]
     assert annotations == {**copies(entry.grant), "example.org/other": "kept"}
 
 

@@ -1,11 +1,15 @@
 """Whose certificate is whose."""
 
+from typing import Any
+
 import pytest
 
 from fairlead.pki.identities import OPERATOR, scheduler_identity
+from fairlead.policy.evaluate.matching import policy_set
 from fairlead.render.operator_settings import parse_settings
 from fairlead.webhook.extender.call import Caller
-from fairlead.webhook.extender.callers import Callers, expected
+from fairlead.webhook.extender.callers import Callers, callers, expected, longest_bind_s
+from support.policy import policy
 
 LONG = "a" * 46
 NAMES = ["gpu", "fairlead", "a" * 45, LONG, "a" * 47, "a" * 63, f"{'a' * 62}b", "a" * 253]
@@ -22,8 +26,8 @@ def test_each_scheduler_has_a_name_of_its_own_that_fits() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_scheduler_is_known_by_its_certificate(name: str) -> None:
     wanted = {one: Caller(schedulers=frozenset({one}), wants_all_reasons=one == "gpu") for one in NAMES}
-    callers = Callers(lambda: [*wanted.values()])
-    assert callers(scheduler_identity(name), "filter") == wanted[name]
+    known = Callers(lambda: [*wanted.values()])
+    assert known(scheduler_identity(name), "filter") == wanted[name]
 
 
 @pytest.mark.parametrize("name", ["", "gpu", "fairlead:scheduler:", "fairlead:scheduler:gpu2", "fairlead:webhook"])
@@ -37,11 +41,30 @@ def test_the_operator_may_call_and_places_nothing() -> None:
 
 def test_who_is_allowed_changes_when_the_schedulers_do() -> None:
     there = [Caller(schedulers=frozenset({"gpu"}))]
-    callers = Callers(lambda: there)
-    assert callers(scheduler_identity("gpu"), "bind") == there[0]
+    known = Callers(lambda: there)
+    assert known(scheduler_identity("gpu"), "bind") == there[0]
     there = [Caller(schedulers=frozenset({"web"}))]
-    assert callers(scheduler_identity("gpu"), "bind") is None
-    assert callers(scheduler_identity("web"), "bind") == there[0]
+    assert known(scheduler_identity("gpu"), "bind") is None
+    assert known(scheduler_identity("web"), "bind") == there[0]
+
+
+def test_how_long_a_scheduler_waits_for_binds_follows_from_its_policies() -> None:
+    policies = [
+        policy("a", schedulerName="gpu", **gang("10s")),
+        policy("b", schedulerName="gpu", **gang("31s")),
+        policy("c", schedulerName="gpu", mode="Disabled", **gang("2m")),
+        policy("d", schedulerName="web", annotations={"fairlead.dev/a": "'x'"}),
+        policy("e", schedulerName="api", **gang("5s")),
+    ]
+    made = callers(["gpu", "web", "api"], parse_settings("{}"), policies, "fairlead-system")
+    assert {next(iter(one.schedulers)): one.bind_timeout_s for one in made} == {"api": 35, "gpu": 65, "web": None}
+    holds = policy_set(policies).hold_s
+    assert holds == {"gpu": 31, "api": 5}
+    assert [longest_bind_s(one, holds) for one in (["gpu", "api"], ["api", "web"], ["web"], [])] == [65, 35, None, None]
+
+
+def gang(hold_for: str) -> dict[str, Any]:
+    return {"binding": {"gang": [{"name": "g", "group": "pod.metadata.name", "size": "2", "holdFor": hold_for}]}}
 
 
 @pytest.mark.parametrize(

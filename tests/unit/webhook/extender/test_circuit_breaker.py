@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from fairlead.groups.group import Group, Membership, UndecidedGroup
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
+from fairlead.policy.evaluate.group_membership import membership_of
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender.call import FailurePolicy
 from fairlead.webhook.extender.circuit_breaker import CLASSES, MISSES, PAUSE_NS, WINDOW_NS, CircuitBreaker
-from support.policy import Clock, node, pod, policy
+from support.policy import NOW, Clock, node, pod, policy
 from support.webhook import Asking, Passing, at, body, names_of
 
 NAMES = [f"n{number:03}" for number in range(200)]
@@ -57,6 +59,15 @@ def test_a_policy_is_switched_for_the_pods_that_made_it_miss_and_for_nobody_else
     assert [str(each) for each in pace.open_circuits(0)] == [
         "its failurePolicy replaces its filters for 1 class of pods of one namespace"
     ]
+
+
+def test_pods_of_other_groups_are_other_classes() -> None:
+    entry = {"name": "g", "group": "pod.metadata.labels[?'team'].orValue('')", "size": "pod.spec.priority + 2"}
+    pace, one = CircuitBreaker(), policy("p", binding={"gang": [entry]})
+    assert switched(pace, one, of("a")) == ["class"]
+    assert pace.is_open(one, "filters", of("a", name="another"), 0)
+    for other in (of("b"), pod(labels={"team": "a"}, priority=3)):
+        assert not pace.is_open(one, "filters", other, 0)
 
 
 def test_one_namespace_never_switches_a_policy_for_another_however_many_classes_it_makes() -> None:
@@ -146,3 +157,44 @@ def test_what_conditions_took_counts_also_where_the_filters_of_another_come_too_
     asking = Asking([policy("a", **SLOW), slow], MANY)
     answer = asking.filter(body(NAMES), when=at(clock=Late(), deadline_ns=100))
     assert answer.outcome.too_slow == "p"
+
+
+GANG: dict[str, Any] = {
+    "name": "job",
+    "group": "pod.metadata.labels[?'team'].orValue('')",
+    "size": "4",
+}
+
+
+def test_a_policy_with_nothing_but_a_gang_is_served_where_pods_must_wait() -> None:
+    asking = Asking([policy(binding={"gang": [GANG]}, scores={"s": "1.0"})], MANY)
+    serving = asking.serving
+    assert [[one.name for one in each.policies.policies] for each in serving.entries.values()] == [["p"], []]
+    assert [one.gangs for one in serving.scores.policies.policies] == [()]
+    only = Asking([policy(binding={"gang": [GANG]})], MANY).serving
+    assert [one.name for one in only.entries["Fail"].policies.policies] == ["p"]
+
+
+def test_a_policy_with_a_gang_that_is_too_slow_refuses_its_pods() -> None:
+    """At filter its failure policy does; at bind it is in doubt which group its pods are in."""
+    slow = policy("p", match={"conditions": {"c": "true"}}, binding={"gang": [GANG]})
+    asking, time, team = Asking([slow], MANY), Passing(), {"labels": {"team": "a"}}
+    assert names_of(time.ask(asking, "filter", NAMES, slow=False, pod=team)) == NAMES
+    for switched in (None, "class"):
+        assert time.ask(asking, "filter", NAMES, slow=True, pod=team).outcome.switched == switched
+    reply = time.ask(asking, "filter", NAMES, slow=False, pod=team)
+    assert {*json.loads(reply.body)["FailedAndUnresolvableNodes"].values()} == {"policy p is too slow"}
+    assert names_of(time.ask(asking, "filter", NAMES, slow=False, pod={"labels": {"team": "b"}})) == NAMES
+
+    for _ in range(2):
+        asking.pace.record_timeout(slow, "annotations", of("a"), time.time)
+    opened = asking.pace.open_for("annotations", time.time)
+    evaluator = asking.serving.entries["Fail"]
+    found = {
+        team: membership_of(of(team), evaluator.matching(of(team), "fairlead", NOW, switched=opened))
+        for team in ("a", "b")
+    }
+    assert found == {
+        "a": UndecidedGroup("p", "job", "policy p is too slow"),
+        "b": Membership(Group("fairlead", "ml", "b"), 4, 30, "p", "job"),
+    }

@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
+from fairlead.cel.values.structs import from_json
+from fairlead.groups.group import Group, Membership
+from fairlead.groups.turns import WAITING
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
 from fairlead.webhook.extender.call import Outcome
 from fairlead.webhook.extender.decisions import Decision
-from fairlead.webhook.extender.rejected_pods import AGAIN_NS, CONDITIONS, PAUSE_NS, UNSEEN_NS, RejectedPods
+from fairlead.webhook.extender.group_view import GroupView
+from fairlead.webhook.extender.rejected_pods import (
+    AGAIN_NS,
+    CONDITIONS,
+    GROUP_NS,
+    PAUSE_NS,
+    UNSEEN_NS,
+    RejectedPods,
+)
 from fairlead.webhook.extender.state import ServingState
 from support.policy import NOW, SECOND, node, pod, policy
 from support.webhook import Asking, at, body
@@ -251,3 +262,137 @@ def test_conditions_of_a_policy_that_is_switched_are_not_asked(monkeypatch: pyte
         ground.asking.pace.record_timeout(one, "filters", pod(), 0)
     monkeypatch.setattr(matching, "_holds", lambda *_: pytest.fail("its failure policy decides"))
     assert not ground.freed
+
+
+GANG = {
+    "name": "job",
+    "group": "pod.metadata.labels[?'job'].orValue('')",
+    "size": "int(pod.metadata.annotations[?'size'].orValue('2'))",
+}
+
+
+class Groups(GroupView):
+    """A view by which each of some groups rejects its pods."""
+
+    def __init__(self) -> None:
+        self.rejecting = {"red"}
+
+    def rejection(self, _uid: str, membership: Membership, _now: int, /) -> str | None:
+        return WAITING if membership.group.value in self.rejecting else None
+
+
+class MemberGround(Ground):
+    """A replica with members of groups, which the mirror knows."""
+
+    def __init__(self, *policies: CompiledPolicy, limit: int = 512) -> None:
+        super().__init__(*policies, limit=limit)
+        self.groups = Groups()
+        self.asking.groups = self.groups
+        self.asking.serve(policies)
+
+    def filter_member(self, name: str, job: str = "red", **annotations: str) -> str:
+        metadata = {
+            "name": name,
+            "namespace": "ml",
+            "uid": f"u-{name}",
+            "labels": {"job": job},
+            "annotations": annotations,
+        }
+        waiting = from_json("Pod", {"metadata": metadata, "spec": {"schedulerName": "fairlead"}})
+        self.asking.mirror.waiting["ml", name] = waiting
+        outcome = self.asking.filter(body(NAMES, pod=metadata)).outcome
+        self.record(outcome)
+        return outcome.result
+
+    def pass_time(self, nanoseconds: int = AGAIN_NS) -> None:
+        self.time += nanoseconds
+
+    @property
+    def kept(self) -> list[str]:
+        return [uid.removeprefix("u-") for uid in self.waiting._pods]
+
+
+def gangs(**spec: Any) -> CompiledPolicy:
+    return policy(binding={"gang": [GANG]}, **spec)
+
+
+def test_a_member_that_its_group_rejects_is_told_of_a_while_after_it_does_no_more() -> None:
+    ground = MemberGround(gangs())
+    assert ground.filter_member("a") == "empty"
+    assert (ground.waiting.has_pods, ground.waiting.rejected_alone()) == (True, {})
+    for _ in range(20):
+        ground.pass_time()
+        assert not ground.freed
+    ground.groups.rejecting = set()
+    ground.pass_time()
+    assert not ground.freed, "what holds the group wakes it by itself"
+    ground.pass_time(max(GROUP_NS, AGAIN_NS))
+    assert ground.freed
+    ground.pass_time()
+    assert not ground.freed
+
+
+def test_a_group_that_rejects_its_pods_again_meanwhile_is_not_told_of() -> None:
+    ground = MemberGround(gangs())
+    ground.filter_member("a")
+    for _ in range(5):
+        ground.groups.rejecting = set()
+        ground.pass_time()
+        assert not ground.freed
+        ground.groups.rejecting = {"red"}
+        ground.pass_time()
+        assert not ground.freed
+
+
+def test_a_member_that_a_filter_rejects_is_not_told_of_while_its_group_would_reject_it() -> None:
+    ground = MemberGround(gangs(filters={"f": LABEL}))
+    ground.groups.rejecting = set()
+    assert ground.filter_member("a") == "empty"
+    assert ground.waiting.rejected_alone() == {"p": 1}
+    ground.groups.rejecting = {"red"}
+    ground.label("a", pool="ours")
+    assert not ground.freed
+    ground.groups.rejecting = set()
+    ground.pass_time()
+    assert ground.freed
+
+
+def test_of_each_group_one_pod_is_kept() -> None:
+    ground = MemberGround(gangs(), limit=3)
+    ground.groups.rejecting = {"red", "blue", "green"}
+    for job in ("red", "blue", "green"):
+        for number in range(100):
+            ground.filter_member(f"{job}-{number}", job)
+    assert ground.kept == ["red-0", "blue-0", "green-0"]
+    ground.groups.rejecting = {"blue", "green"}
+    assert ground.filter_member("red-0") == "passed"
+    assert ground.kept == ["blue-0", "green-0"]
+    ground.groups.rejecting = {"red", "blue", "green"}
+    ground.filter_member("red-7")
+    assert ground.kept == ["blue-0", "green-0", "red-7"]
+    ground.asking.mirror.waiting.clear()
+    ground.pass_time(UNSEEN_NS + AGAIN_NS)
+    assert not ground.freed
+    assert not ground.freed
+    assert (ground.kept, ground.waiting.has_pods) == ([], False)
+    ground.filter_member("red-8")
+    assert ground.kept == ["red-8"]
+
+
+def test_a_pod_whose_group_is_another_one_now_is_kept_for_that() -> None:
+    ground = MemberGround(gangs())
+    ground.groups.rejecting = {"red", "blue"}
+    ground.filter_member("a")
+    ground.filter_member("a", "blue")
+    ground.filter_member("b")
+    assert ground.kept == ["a", "b"]
+    assert ground.waiting._groups == {Group("fairlead", "ml", "blue"): "u-a", Group("fairlead", "ml", "red"): "u-b"}
+
+
+def test_a_pod_whose_group_cannot_be_decided_is_told_of_when_it_can_be() -> None:
+    ground = MemberGround(gangs())
+    assert ground.filter_member("a", size="many") == "empty"
+    assert not ground.freed
+    ground.groups.rejecting = set()
+    ground.asking.serve([policy(binding={"gang": [GANG | {"size": "2"}]}, generation=2)])
+    assert ground.freed

@@ -4,21 +4,26 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead import logs
 from fairlead.cel.values.structs import from_json
 from fairlead.metrics import Metrics
+from fairlead.pki.identities import OPERATOR
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.webhook.binding.api_calls import Posted
 from fairlead.webhook.binding.binder import Binder
-from fairlead.webhook.extender.call import Caller, IncomingCall, Reply, Verb
+from fairlead.webhook.binding.poster import Poster
+from fairlead.webhook.extender.bind import BindDecision, refuse
+from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Reply, Verb, VerbReply
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.https.dispatch import PATHS, Dispatcher
+from fairlead.webhook.holding.passed_calls import PassedCall, encode
+from fairlead.webhook.https.dispatch import PASSED_ON, PATHS, Dispatcher
 from fairlead.webhook.https.wall_clock import BACK_NS, TimeOfDay
 from support.policy import SECOND, node, policy
 from support.webhook import Asking, body, go
@@ -40,13 +45,17 @@ class Ground:
     ready: bool = True
     time: int = 10 * SECOND
     step: int = 0
+    operator: Caller | None = None
 
     def __post_init__(self) -> None:
         self.metrics = Metrics()
         self.calls = Dispatcher(Binder(Nobody()), self.caller, self.world, 1.0, self.metrics, clock=self.clock)
 
     def caller(self, name: str, verb: Verb) -> Caller | None:
-        return self.asking.caller if name == "all" or (name, verb) == ("half", "filter") else None
+        if name == OPERATOR:
+            return self.operator
+        may_call = name in ("all", "fairlead:scheduler:fairlead") or (name, verb) == ("half", "filter")
+        return self.asking.caller if may_call else None
 
     def world(self) -> ServingState | None:
         return self.asking.serving if self.ready else None
@@ -101,13 +110,116 @@ def test_each_path_asks_its_verb_and_its_gate() -> None:
     scored = ground(scores={"s": "node.metadata.name == 'a' ? 100.0 : 0.0"})
     assert go.decode("prioritize", scored.ask("/prioritize", body(["a", "b"])).body) == [{"Host": "a", "Score": 10}]
     assert "PodName" in go.decode("bind", hard.ask("/bind", b"{}").body)["Error"]
-    assert {*hard.calls.routes()} == {*PATHS}
+    assert {*hard.calls.routes()} == {*PATHS, PASSED_ON}
+
+
+# the timeout of the caller, and that of its binds; seconds until a bind has to be decided, and until it may be held
+BINDS: Mapping[str, tuple[float | None, float | None, float, float | None]] = {
+    "no group": (2.0, None, 1.6, None),
+    "groups": (2.0, 35, 1.6, 34.0),
+    "groups, and no timeout that is known": (None, 65, 0.8, 64.0),
+    "a timeout that is longer than that of binds": (60.0, 35, 48.0, 48.0),
+}
+
+
+@pytest.mark.parametrize("case", BINDS)
+@pytest.mark.parametrize("ago_s", [0.0, 0.5])
+def test_a_bind_that_is_held_has_a_deadline_of_its_own(case: str, ago_s: float) -> None:
+    timeout_s, bind_timeout_s, decided_s, held_s = BINDS[case]
+    one = Ground(Asking([], timeout_s=timeout_s, bind_timeout_s=bind_timeout_s))
+    seen = list[CallClock]()
+
+    class Noting(Binder):
+        async def bind(self, call: IncomingCall, state: ServingState, when: CallClock) -> VerbReply:
+            seen.append(when)
+            return await super().bind(call, state, when)
+
+    one.calls.binder = Noting(Nobody())
+    one.ask("/bind", b"{}", ago_s)
+    (when,) = seen
+    received = one.time - int(ago_s * SECOND)
+    assert when.deadline_ns == received + int(decided_s * SECOND)
+    assert when.hold_deadline_ns == (None if held_s is None else received + int(held_s * SECOND))
+    assert when.held_until_ns == received + int((held_s or decided_s) * SECOND)
 
 
 def test_callers_are_allowed_by_verb() -> None:
     authorize = ground().calls.authorize
     assert [path for path in PATHS if authorize("half", path)] == ["/filter", "/ignore/filter"]
     assert [path for path in PATHS if authorize("nobody", path)] == []
+
+
+def test_calls_are_passed_on_by_the_operator_alone() -> None:
+    one = ground()
+    one.operator = Caller(schedulers=frozenset())
+    assert one.calls.authorize("all", PASSED_ON) is None
+    assert one.calls.authorize(OPERATOR, PASSED_ON) is not None
+    one.operator = None  # it may not call where its certificate is not known
+    assert one.calls.authorize(OPERATOR, PASSED_ON) is None
+
+
+ARGS = {"PodName": "x", "PodNamespace": "ml", "PodUID": "u-x", "Node": "n"}
+
+
+class Members:
+    """A holder that notes the calls of members."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[IncomingCall, CallClock]] = []
+
+    async def bind(self, decision: BindDecision, _: Poster, call: IncomingCall, when: CallClock) -> VerbReply:
+        self.calls.append((call, when))
+        return refuse(decision.request.uid, "held")
+
+
+def member_ground() -> tuple[Ground, Members]:
+    gang = {"name": "job", "group": "'red'", "size": "2"}
+    metadata = {"name": "x", "namespace": "ml", "uid": "u-x"}
+    waiting = from_json("Pod", {"metadata": metadata, "spec": {"schedulerName": "fairlead"}})
+    one = Ground(Asking([policy(binding={"gang": [gang]})], [node("n")], unplaced=[waiting]))
+    one.operator, members = Caller(schedulers=frozenset()), Members()
+    one.calls.binder.groups = members
+    return one, members
+
+
+def passed(scheduler: str = "fairlead") -> bytes:
+    return encode(PassedCall(scheduler, "10.0.0.9", msgspec.Raw(json.dumps(ARGS).encode())))
+
+
+def test_a_call_that_was_passed_on_is_answered_as_that_of_its_scheduler() -> None:
+    one, members = member_ground()
+    assert go.decode("bind", one.ask(PASSED_ON, passed()).body) == {"Error": "held"}
+    ((call, _),) = members.calls
+    assert (call.name, call.caller, call.address, call.is_passed_on) == (
+        "fairlead:scheduler:fairlead",
+        one.asking.caller,
+        "10.0.0.9",
+        True,
+    )
+    assert json.loads(call.body) == ARGS
+    assert one.counted()["request_duration_seconds_count", "error", "fairlead", "bind"] == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "why"),
+    [
+        (b"{", 400, "cannot be read"),
+        (b'{"scheduler":"fairlead","arguments":{}}', 400, "cannot be read"),
+        (passed("another"), 403, "the scheduler 'another' may not call"),
+        (encode(PassedCall("fairlead", "10.0.0.9", msgspec.Raw(b"{}"))), 200, "PodName"),
+    ],
+)
+def test_a_call_that_was_passed_on_is_checked_once_more(sent: bytes, status: int, why: str) -> None:
+    one, members = member_ground()
+    answer = one.ask(PASSED_ON, sent)
+    assert (answer.status, why in answer.body.decode(), members.calls) == (status, True, [])
+
+
+def test_a_pod_of_another_scheduler_is_not_bound_for_who_passes_it_on() -> None:
+    one, members = member_ground()
+    one.asking.caller = Caller(schedulers=frozenset({"another"}))
+    assert "whose pods the caller may not place" in one.ask(PASSED_ON, passed()).body.decode()
+    assert members.calls == []
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -191,3 +303,18 @@ def test_an_annotation_that_two_policies_write_is_told_of_both(caplog: pytest.Lo
     assert {"reason": "Conflict", "annotation": "fairlead.dev/a", "winner": "one", "loser": "two"}.items() <= vars(
         line
     ).items()
+
+
+def test_a_bind_that_was_held_is_neither_slow_nor_an_error() -> None:
+    one, members = member_ground()
+
+    async def hold(decision: BindDecision, _: Poster, call: IncomingCall, when: CallClock) -> VerbReply:
+        one.time += 30 * SECOND
+        reply = refuse(decision.request.uid, "1 of 2 members of the group found room (attempt 1)")
+        reply.outcome = replace(reply.outcome, is_held=True)
+        return reply
+
+    members.bind = hold  # type: ignore[method-assign]
+    one.ask("/bind", json.dumps(ARGS).encode())
+    counted = {key[1]: value for key, value in one.counted().items() if key[0] == "request_duration_seconds_count"}
+    assert counted == {"held": 1}

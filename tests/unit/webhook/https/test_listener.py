@@ -18,7 +18,7 @@ from aiohttp import web
 
 from fairlead.webhook.extender.call import Reply
 from fairlead.webhook.https import listener
-from fairlead.webhook.https.connection_limits import WEBHOOK, ConnectionLimits
+from fairlead.webhook.https.connection_limits import WEBHOOK, ConnectionLimits, ConnectionsByAddress
 from fairlead.webhook.https.counted_server import CountedServer
 from fairlead.webhook.https.listener import CROWDED, TlsListener
 from fairlead.webhook.https.server import WebhookServer
@@ -150,6 +150,16 @@ def test_without_a_flood_the_product_closes_nobody(tmp_path: Path) -> None:
         assert one.refused == Counter()
 
     told(tmp_path, story, replace(WEBHOOK, pending_s=600, handshake_s=600, late_s=600))
+
+
+def test_a_group_of_500_has_room_before_its_handshakes_and_beside_256_other_calls_of_its_address() -> None:
+    pending = ConnectionsByAddress[int](WEBHOOK.pending, WEBHOOK.pending_each)
+    served = ConnectionsByAddress[int](WEBHOOK.served, WEBHOOK.served_each)
+    assert [pending.add(one, "scheduler") for one in range(500)] == [None] * 500
+    for address in ("scheduler", "another"):
+        known = len(served)
+        assert [served.add(known + one, address) for one in range(756)] == [None] * 756
+    assert served.is_full_for("scheduler")
 
 
 @pytest.mark.parametrize(

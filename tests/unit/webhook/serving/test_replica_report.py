@@ -20,6 +20,7 @@ from support.policy import obj, policy
 
 FILTER = {"f": "node.metadata.name == 'a'"}
 WIRED = ("fails", "ignores", "scores", "binds")
+GANG = {"binding": {"gang": [{"name": "g", "group": "pod.metadata.name", "size": "2", "holdFor": "45s"}]}}
 
 
 def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = None, **more: Any) -> ReportInputs:
@@ -39,6 +40,8 @@ def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = No
         ({"scores": {"s": "1.0"}, "failurePolicy": "Ignore"}, {"scores"}),
         ({"scores": {"s": "1.0"}}, {"fails", "scores"}),
         ({"annotations": {"fairlead.dev/a": "'x'"}}, {"fails", "binds"}),
+        (GANG, {"fails", "binds"}),
+        (GANG | {"mode": "Disabled"}, set()),
         ({"filters": FILTER, "scores": {"s": "1.0"}, "mode": "Disabled"}, set()),
     ],
 )
@@ -46,6 +49,7 @@ def test_what_of_the_wiring_it_needs(spec: dict[str, Any], wired: set[str]) -> N
     said = report(known(policy(schedulerName="batch", **spec))).policies["p"]
     assert said.scheduler == "batch"
     assert {name for name in WIRED if getattr(said, name)} == wired
+    assert said.hold_s == (45 if "binding" in spec and wired else 0)
 
 
 def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
@@ -122,6 +126,17 @@ def test_both_sides_of_a_conflict_over_devices_are_told() -> None:
     assert (said["p"].conflicts[0][0], said["q"].conflicts[0][0], said["p"].binds) == ("q", "p", True)
 
 
+def test_both_sides_of_a_conflict_over_groups_are_told() -> None:
+    entry = {"name": "g", "group": "pod.metadata.labels[?'job'].orValue('')", "size": "4"}
+    said = report(known(*(policy(name, binding={"gang": [entry]}) for name in ("p", "q")))).policies
+    assert said["p"].conflicts == ("q may give the same pods a group, and comes later: its gang counts for the others",)
+    assert said["q"].conflicts == (
+        "p may give the same pods a group, and comes first: this policy's gang counts for the others",
+    )
+    apart = [policy(name, match={"namespaces": [name]}, binding={"gang": [entry]}) for name in ("p", "q")]
+    assert {one.conflicts for one in report(known(*apart)).policies.values()} == {()}
+
+
 def test_what_counts_and_what_is_said_of_the_replica() -> None:
     given = known(
         policy(filters=FILTER),
@@ -137,6 +152,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         authorities="aa",
         issuer="bb",
         process="cc",
+        has_rejected_pods=True,
         schedulable_again=True,
     )
     said = report(given)
@@ -151,6 +167,7 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
         issuer="bb",
         process="cc",
         refused_connections={"10.0.0.1": "expired"},
+        has_rejected_pods=True,
         schedulable_again=True,
     )
     assert decode(encode(said)) == said

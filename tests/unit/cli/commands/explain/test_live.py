@@ -148,9 +148,11 @@ def test_without_a_replica_policies_that_are_ignored_then_reject_nothing(ask: As
     assert code == 0
     assert "Policies are skipped while no replica answers." in out
     assert "3 of 5 nodes are possible: no replica answers, and all policies of this scheduler have failurePolicy" in out
-    ignored["spec"]["binding"] = {"annotations": [{"key": "fairlead.dev/a", "expression": "'b'"}]}
-    _, out, _ = ask(there)
-    assert "UNSCHEDULABLE: no replica answers scheduler fairlead, and all its pods wait (gpu binds pods)" in out
+    annotations = {"annotations": [{"key": "fairlead.dev/a", "expression": "'b'"}]}
+    for binding in (annotations, {"gang": [{"name": "g", "group": "pod.metadata.name", "size": "2"}]}):
+        ignored["spec"]["binding"] = binding
+        _, out, _ = ask(there)
+        assert "UNSCHEDULABLE: no replica answers scheduler fairlead, and all its pods wait (gpu binds pods)" in out
 
 
 def test_a_scheduler_that_is_not_ready_is_said_before_nodes_are_called_possible(ask: Ask) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.evaluate.usable_nodes import NAMESPACES_MAX, UsableNodes, namespaces_of
+from fairlead.webhook.measured_data.usable_nodes import NAMESPACES_MAX, UsableNodes, namespaces_of
 from support.policy import NOW, node, policy
 from support.policy.building import ns
 

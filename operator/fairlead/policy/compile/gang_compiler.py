@@ -1,0 +1,80 @@
+"""Groups of a policy: the expressions of their value and their size, and what keeps these from being told."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.api.errors import FieldPath
+from fairlead.api.gangs import Gang
+from fairlead.cel.check import INT, STRING
+from fairlead.cel.engine.environment import GROUP_SIZE, GROUP_VALUE
+from fairlead.cel.values.schema import POD
+from fairlead.cel.values.structs import empty
+from fairlead.cooperative import Steps
+from fairlead.groups.group import SIZE_MAX, VALUE_MAX
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.expression_compiler import ExpressionCompiler
+from fairlead.policy.compile.expression_rules import error_verdict
+from fairlead.policy.compile.model import GangRule, is_kept_of_placed
+from fairlead.policy.compile.policy_errors import Fault, in_field
+from fairlead.policy.views.faults import RAISED, RuleError
+from fairlead.policy.views.pod_view import PodView
+
+_MAY_READ: Final = "name, namespace, uid, labels and ownerReferences, and annotations with their keys written out"
+_ANY_POD: Final = PodView(empty(POD))
+
+
+def gang_rules(entries: Sequence[Gang], expressions: ExpressionCompiler) -> Steps[list[GangRule]]:
+    """Compile the entries of `binding.gang`; faults are added to those of the expressions."""
+    made = list[GangRule]()
+    for at, entry in enumerate(entries):
+        path: FieldPath = ("spec", "binding", "gang", at)
+        group = yield from expressions.compile((*path, "group"), entry.group, GROUP_VALUE, STRING)
+        size = yield from expressions.compile((*path, "size"), entry.size, GROUP_SIZE, INT)
+        faults = list[Fault]()
+        yield  # a constant is evaluated, which may cost what an evaluation may cost
+        if group is not None:
+            faults += _group_faults((*path, "group"), group)
+        yield
+        if size is not None:
+            faults += _size_faults((*path, "size"), size)
+        expressions.faults += faults
+        if group is not None and size is not None and not faults:
+            made.append(GangRule(entry.name, group, size, entry.hold_for.seconds))
+    return made
+
+
+def _group_faults(path: FieldPath, group: CompiledExpression) -> Iterator[Fault]:
+    """Yield why a group cannot be told of every pod, or never can be."""
+    if others := sorted(".".join(read) for read in group.paths if not is_kept_of_placed(read)):
+        listed = " and ".join(others)
+        does = "is" if len(others) == 1 else "are"
+        fault = f"reads {listed}, which {does} not kept of pods on nodes, and these tell which groups have started"
+        yield in_field(path, fault, f"of the pod's metadata it may read {_MAY_READ}")
+    match _constant(group):
+        case RuleError() as error:
+            yield in_field(path, f"always raises an error: {error.detail}", "give a string, or ''")
+        case "":
+            yield in_field(path, "is blank for every pod, so none is in a group", "read a label, or remove the entry")
+        case str(value) if len(value) > VALUE_MAX:
+            fault = f"has {len(value)} characters, {VALUE_MAX} are allowed"
+            yield in_field(path, fault, "give a shorter string")
+
+
+def _size_faults(path: FieldPath, size: CompiledExpression) -> Iterator[Fault]:
+    """Yield why no group can have a size that is the same for all pods."""
+    hint = f"give a number from 1 to {SIZE_MAX}"
+    match _constant(size):
+        case RuleError() as error:
+            yield in_field(path, f"always raises an error: {error.detail}", hint)
+        case int(value) if not 1 <= value <= SIZE_MAX:
+            yield in_field(path, f"is {value}, but a group has 1 to {SIZE_MAX} members", hint)
+
+
+def _constant(expression: CompiledExpression) -> object:
+    """Return the value of an expression that reads nothing, or its error; None for one that reads something."""
+    if expression.paths:
+        return None
+    try:
+        return expression.for_pod(_ANY_POD)(None, 0)
+    except RAISED as error:
+        return error_verdict(error, written=expression.written)

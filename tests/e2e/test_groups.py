@@ -1,0 +1,146 @@
+"""Groups with two replicas of the operator and the scheduler that it renders: held, passed on, and through faults."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import pytest
+
+from support.chart.chart import NAMESPACE
+from support.chart.release import OPERATOR, SCHEDULER, Release, processes, released
+from testbed import tables
+from testbed.api import Object, wait_for
+from testbed.fixtures import Cluster
+
+_NAMESPACE = "groups"
+_SLOT, _PLACES, _SIZE = "example.org/slot", 10, 8
+_GANG: dict[str, Any] = {
+    "name": "whole-job",
+    "group": "pod.metadata.labels[?'job-name'].orValue('')",
+    "size": "int(pod.metadata.annotations[?'example.org/size'].orValue('1'))",
+}
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
+    with released(cluster, operator_image_tag, _PLACES, {_SLOT: "1"}) as made:
+        made.install()
+        made.put("groups", binding={"gang": [_GANG]})
+        made.ready("groups", within="180s")
+        made.runs(2)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def pods(release: Release) -> Iterator[str]:
+    path = f"/api/v1/namespaces/{_NAMESPACE}"
+    release.api.create("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
+    wait_for("its service account", lambda: release.api.exists(f"{path}/serviceaccounts/default"))
+    yield f"{path}/pods"
+    release.api.delete(path)
+
+
+class Job:
+    """A group of its own, whose pods are gone in the end."""
+
+    def __init__(self, release: Release, pods: str, size: int = _SIZE) -> None:
+        self.release, self.pods, self.size = release, pods, size
+        self.name = f"job-{next(_numbers)}"
+        self.began = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release.api.delete(self.pods, labelSelector=f"job-name={self.name}")
+        wait_for("its pods to be gone", lambda: not self.found() or None)
+
+    def make(self, count: int | None = None) -> None:
+        """Make its pods."""
+        self.began = time.monotonic()
+        first = len(self.found())
+        self.release.api.create_all(self.pods, [self._pod(first + number) for number in range(count or self.size)])
+
+    def found(self) -> list[Object]:
+        return list(self.release.api.items(self.pods, labelSelector=f"job-name={self.name}"))
+
+    def bound(self) -> int:
+        """Return how many of its pods have a node."""
+        return sum(bool(pod["spec"].get("nodeName")) for pod in self.found())
+
+    def starts(self, within_s: float = 60) -> float:
+        """Wait until all are bound, and return how long that took."""
+        wait_for(f"all of {self.name} to be bound", lambda: self.bound() == self.size or None, timeout_s=within_s)
+        return time.monotonic() - self.began
+
+    def _pod(self, number: int) -> Object:
+        labels, annotations = {"job-name": self.name}, {"example.org/size": str(self.size)}
+        slots = {_SLOT: "1"}
+        return {
+            "metadata": {"name": f"{self.name}-{number}", "labels": labels, "annotations": annotations},
+            "spec": {
+                "schedulerName": "fairlead",
+                "terminationGracePeriodSeconds": 0,
+                "automountServiceAccountToken": False,
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "main", "image": "main", "resources": {"requests": slots, "limits": slots}}],
+            },
+        }
+
+
+def test_a_group_starts_whichever_replica_its_scheduler_calls(
+    release: Release, pods: str, pytestconfig: pytest.Config
+) -> None:
+    took = []
+    for _ in range(4):
+        with Job(release, pods) as job:
+            job.make()
+            took.append(job.starts())
+    passed_on = release.counted("fairlead_group_passed_on").get('result="answered"', 0)
+    times = ", ".join(f"{one:.2f}" for one in took)
+    said = f"{times} s from the first pod to the last Binding; {passed_on:.0f} binds were passed on"
+    tables.leave(pytestconfig, f"groups of {_SIZE}", said)
+
+
+def test_a_group_for_which_there_is_no_room_has_no_part_bound(release: Release, pods: str) -> None:
+    with Job(release, pods, _PLACES + 1) as large, Job(release, pods) as small:
+        large.make()
+        wait_for("an attempt to fail", lambda: _says(release, pods, large, "members of the group found room"))
+        small.make()
+        small.starts()
+        assert large.bound() == 0
+
+
+def _says(release: Release, pods: str, job: Job, text: str) -> bool | None:
+    conditions = [one for pod in job.found() for one in pod.get("status", {}).get("conditions", [])]
+    return any(text in one.get("message", "") for one in conditions) or None
+
+
+def _kill_holder(release: Release) -> None:
+    for one in processes(release.leader()):
+        one.kill()
+
+
+def _kill_other(release: Release) -> None:
+    names = {one["metadata"]["name"] for one in release.pods(OPERATOR)}
+    for one in processes(min(names - {release.leader()})):
+        one.kill()
+
+
+def _end_scheduler(release: Release) -> None:
+    release.kubectl("delete", "pod", "-n", NAMESPACE, "-l", SCHEDULER, "--wait=false")
+
+
+@pytest.mark.parametrize("fault", [_kill_holder, _kill_other, _end_scheduler])
+def test_no_part_starts_and_the_whole_does_through_faults(
+    release: Release, pods: str, fault: Callable[[Release], None], pytestconfig: pytest.Config
+) -> None:
+    with Job(release, pods) as job:
+        job.make(_SIZE - 1)
+        wait_for("they are refused", lambda: _says(release, pods, job, "waiting for members of its group"))
+        job.make(1)
+        fault(release)
+        tables.leave(pytestconfig, f"a group of {_SIZE}, {fault.__name__}", f"complete after {job.starts(120):.1f} s")
+    release.runs(2)
