@@ -162,7 +162,7 @@ CASES = {
         minutes=45,
     ),
     "FairleadGroupWaits": AlertCase(
-        {_total("group_longest_wait_seconds", scheduler="s"): "0+60x120"},
+        {_total("group_longest_wait_seconds", scheduler="s"): "120+60x120"},
         # Each waits for a while, and starts.
         {_total("group_longest_wait_seconds", scheduler="s"): "0+60x59 0+60x59"},
         {"scheduler": "s"},
