@@ -75,7 +75,7 @@ def test_the_agents_that_learn(stage: Stage, serving: Serving, kwok_nodes: MakeN
     nodes = {*kwok_nodes(3, equal(cpu="4", memory="8Gi"))}
     _copy(serving, "pigeon", "kuberl")
     serving.start()
-    serving.says("pigeon", "kuberl")
+    serving.says("pigeon", "kuberl", f"outcomes: {_RL_SCHEDULER}")  # it learns from pods that come from now on
     profiles = [{"schedulerName": name, "plugins": _NO_SCORES} for name in (_SCHEDULER, _RL_SCHEDULER)]
     stage.start(*serving.entries(binds=False), profiles=profiles)
 

@@ -225,8 +225,6 @@ class UnplacedSink(_Sink):
         self._schedulers = frozenset(schedulers)
         self._changed = changed
         self.objects: Final = objects
-        self.on_put: Callable[[Any], None] = lambda _: None
-        """Called with each managed pod that is added or updated."""
 
     def set_schedulers(self, schedulers: Iterable[str]) -> bool:
         """Set the managed schedulers; return True if one of them is new, so that pods must be listed again."""
@@ -242,7 +240,6 @@ class UnplacedSink(_Sink):
             before = self.objects.get(key)
             self.objects[key] = pod
             self._changed(key)
-            self.on_put(pod)
             self.watchers.put_unplaced(pod, before)
         else:
             self.remove(key)

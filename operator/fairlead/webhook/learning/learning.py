@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -28,6 +28,9 @@ from fairlead.webhook.learning.outcome_watch import OutcomeWatch
 from fairlead.webhook.learning.publisher import Publisher
 from fairlead.webhook.learning.request_watch import RequestWatch
 from fairlead.webhook.learning.state_feed import StateFeed, StateSink
+
+_LOOK_S: Final = 0.1
+"""Time between two looks whether the mirror is filled."""
 
 
 class Learning(Capability):
@@ -106,7 +109,7 @@ class Learning(Capability):
     async def lead(self, is_leader: Callable[[], bool]) -> None:
         """Watch outcomes of pods, and publish what is learned of them, until cancelled."""
         while not self._is_synced(""):
-            await asyncio.sleep(1)
+            await asyncio.sleep(_LOOK_S)
         await self._watch.run(lambda: self._rules, is_leader)
 
     def remarks(self) -> Iterator[ReadinessCheck]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.learned.learner import DemandLearner
 from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.pod_watcher import PodWatcher
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _SEEN_MAX: Final = 20_000
 
 
-class RequestWatch:
+class RequestWatch(PodWatcher):
     """Learners of the requests of pods, while this replica leads."""
 
     def __init__(
@@ -36,10 +37,16 @@ class RequestWatch:
         self._policies = policy_set({one.policy.name: one.policy for one in self._rules.values()}.values())
         self.learners = {table: self._learner(one) for table, one in self._rules.items()}
         self._seen.clear()
-        sink = self._mirror.unplaced_sink
-        sink.on_put = self._observe if self._rules else lambda _: None
-        for pod in [*sink.objects.values()] if self._rules else ():
+        if not self._rules:
+            self._mirror.watchers.discard(self)
+            return
+        self._mirror.watchers.add(self)
+        for pod in [*self._mirror.unplaced_sink.objects.values()]:
             self._observe(pod)
+
+    def put_unplaced(self, pod: Any, before: Any | None) -> None:  # noqa: ARG002
+        """Learn from a pod that waits."""
+        self._observe(pod)
 
     def _learner(self, rule: FollowedRequests) -> DemandLearner:
         learner = self.learners.get(rule.table)
