@@ -28,6 +28,7 @@ from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.owner_references import NamespaceOwner
+from fairlead.control.reconcile.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
@@ -141,6 +142,7 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderCont
         parts = _LeaderParts(operator, client)
         await parts.uninstall_hook.arm()  # before there is anything to uninstall
         await parts.certificates.begin()
+        await parts.pod_groups.look()
         controller = parts.controller()
         with operator.metrics.export_gauges(parts.registry, controller.queue.depth, parts.crd_fields, parts.unreviewed):
             await controller.housekeeper.begin()
@@ -187,6 +189,7 @@ class _LeaderParts:
             settings=operator.settings,
             now=now,
         )
+        self.pod_groups = PodGroupsDiscovery(client=client, now=now)
         self.foreign = ForeignSchedulers(
             objects=self.objects,
             namespace=service.namespace,
@@ -232,13 +235,20 @@ class _LeaderParts:
             await informer.resync()  # removed fields are no event
             queue.enqueue_statuses()
 
+        self.pod_groups.on_change = queue.enqueue_all
         crd_check = CrdCheck(client=self.client, fields=self.crd_fields, on_change=show_crd_fields)
         return LeaderController(
             informer=informer,
             queue=queue,
             poller=poller,
             housekeeper=housekeeper,
-            background=(binding_watch.run, self.foreign.run, crd_check.run, self.uninstall_hook.run),
+            background=(
+                binding_watch.run,
+                self.foreign.run,
+                crd_check.run,
+                self.uninstall_hook.run,
+                self.pod_groups.run,
+            ),
         )
 
     def _queue(self) -> SchedulerQueue:
@@ -272,6 +282,7 @@ class _LeaderParts:
             certificates=self.certificates,
             replicas=self.replicas,
             nodes=self.operator.nodes,
+            pod_groups=self.pod_groups,
             now=now,
         )
         return Reconciler(
