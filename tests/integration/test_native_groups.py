@@ -31,7 +31,7 @@ def control_plane(this_run: str, kubernetes_version: str, pytestconfig: pytest.C
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.control.reconcile.pod_groups_discovery._LOOK_S", 0.5)
+    monkeypatch.setattr("fairlead.control.loop.pod_groups_discovery._LOOK_S", 0.5)
 
 
 def gates(ground: LeaderSetup) -> list[str]:

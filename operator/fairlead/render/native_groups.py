@@ -19,7 +19,7 @@ _FIRST: Final = (1, 37)
 
 @dataclass(frozen=True, slots=True)
 class NativeGroups:
-    """Whether a scheduler places Kubernetes' own groups, and why."""
+    """Decision whether a scheduler places Kubernetes' own groups, and why."""
 
     is_on: bool
     message: str

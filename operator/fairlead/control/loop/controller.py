@@ -16,6 +16,7 @@ from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.housekeeper import Housekeeper
 from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.leader_metrics import LeaderMetrics
+from fairlead.control.loop.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.replica_poller import ReplicaPoller
 from fairlead.control.loop.uninstall_hook import UninstallHook
@@ -28,7 +29,6 @@ from fairlead.control.reconcile.managed_schedulers import ManagedSchedulers
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.control.reconcile.owner_references import NamespaceOwner
-from fairlead.control.reconcile.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.control.reconcile.reconciler import Reconciler
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
@@ -282,7 +282,7 @@ class _LeaderParts:
             certificates=self.certificates,
             replicas=self.replicas,
             nodes=self.operator.nodes,
-            pod_groups=self.pod_groups,
+            pod_groups=lambda: self.pod_groups.are_served,
             now=now,
         )
         return Reconciler(

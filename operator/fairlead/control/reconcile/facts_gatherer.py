@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from fairlead.control.certificates.leader_certificates import LeaderCertificates
-from fairlead.control.reconcile.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import VERSION
@@ -36,7 +35,8 @@ class FactsGatherer:
     certificates: LeaderCertificates
     replicas: ReplicaClient
     nodes: Callable[[], int | None]
-    pod_groups: PodGroupsDiscovery
+    pod_groups: Callable[[], bool]
+    """Returns whether Kubernetes' own groups are served."""
     now: Callable[[], datetime]
     _versions: dict[str, datetime] = field(default_factory=dict)
 
@@ -54,6 +54,6 @@ class FactsGatherer:
             url=self.url,
             ca_bundle=ca_bundle,
             server_versions=tuple(sorted(one for one, seen in self._versions.items() if now - seen < _VERSIONS_FOR)),
-            pod_groups=self.pod_groups.are_served,
+            pod_groups=self.pod_groups(),
             nodes=self.nodes(),
         )

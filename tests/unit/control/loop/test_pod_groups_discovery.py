@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.reconcile.pod_groups_discovery import PodGroupsDiscovery
+from fairlead.control.loop.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.kube.errors import NotFoundError, UnreachableError
 from fairlead.kube.resources import POD_GROUPS_DISCOVERY
 

@@ -59,7 +59,7 @@ class PodGroupsDiscovery:
             self._lacked_at = now
         self.are_served = is_served and (self._lacked_at is None or now - self._lacked_at >= _LACKS_FOR)
         if self.are_served != before:
-            LOG.info("pod_groups.served" if self.are_served else "pod_groups.not_served")
+            LOG.info("pod_groups.changed", extra={"state": "served" if self.are_served else "not served"})
             self.on_change()
 
     async def _ask(self) -> bool:
