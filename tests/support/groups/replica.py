@@ -1,7 +1,8 @@
 """A replica that holds calls, or passes them on: the real code from the bind call on, but for the network."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from asyncio import events
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -89,6 +90,24 @@ class PausingLoop(StepLoop):
     """A loop whose process may be stopped for a while."""
 
     paused = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running: list[Coroutine[Any, Any, Any]] = []
+
+    def create_task(self, coro: Coroutine[Any, Any, Any], **named: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+        self._running.append(coro)
+        return super().create_task(coro, **named)
+
+    def end(self) -> None:
+        """End for good. What is left of its tasks runs now, while it is known which loop they belong to."""
+        self.stop_dead()
+        events._set_running_loop(self)
+        try:
+            for one in self._running:
+                one.close()
+        finally:
+            events._set_running_loop(None)
 
     def run_ready(self) -> None:
         if not self.paused:
@@ -251,11 +270,11 @@ class HoldingReplica(Replica):
             self.loop.run_ready()
 
     def _tell(self, before: MemberState | None, after: MemberState | None) -> None:
-        asyncio.events._set_running_loop(self.loop)
+        events._set_running_loop(self.loop)
         try:
             self._tell_watch(before, after)
         finally:
-            asyncio.events._set_running_loop(None)
+            events._set_running_loop(None)
 
     def _tell_watch(self, before: MemberState | None, after: MemberState | None) -> None:
         watch = self.holding.watch
