@@ -13,14 +13,14 @@ from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, WriteFai
 from fairlead.webhook.binding.bind_steps import PodBind
 from fairlead.webhook.binding.granter import Granter
 from fairlead.webhook.binding.poster import Poster
-from fairlead.webhook.extender import bind, replies
+from fairlead.webhook.extender import bind
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import CallClock, IncomingCall, VerbReply
 from fairlead.webhook.extender.requests import BindArgs
 from fairlead.webhook.holding import passed_calls
 from fairlead.webhook.holding.group_holding import GroupHolding
 from fairlead.webhook.holding.passed_calls import PassingOn
-from support.grants.replica import AgedViews, Calls, PickedDevices, Replica, Sent
+from support.grants.replica import Calls, PickedDevices, Replica, Sent
 from support.grants.step_loop import StepLoop
 from support.groups.members import SCHEDULER, MemberServer, MemberState, as_mirror_has_it, has_entry
 
@@ -47,13 +47,14 @@ class ServedCall:
 
     def __init__(self, replica: "HoldingReplica", call: SchedulersCall, hop: "Hop | None") -> None:
         self.replica, self.call, self.hop = replica, call, hop
-        self.found_room = False
+        self.found_room = not call.pod.request or has_entry(replica.members.ledgers.get(call.node), call.pod.uid)
         """Whether it asks for no devices, or was promised them while it was here."""
         self.may_start = False
         """Whether its Binding may be posted, as its group was seen complete or started."""
+        self.is_single = False
+        """Whether it is bound as any other pod, because its group has started."""
         others = [one.since for one in replica.served if one.is_open and one.call.pod.group == call.pod.group]
         self.since = min([replica.members.moment, *others])
-        self.found_room = not call.pod.request or has_entry(replica.members.ledgers.get(call.node), call.pod.uid)
         self.task: asyncio.Task[VerbReply] = replica.loop.create_task(replica.answer(self))
 
     @property
@@ -63,12 +64,6 @@ class ServedCall:
     def is_abandoned(self) -> bool:
         """Return what the replica knows of the caller."""
         return self.call.has_hung_up if self.hop is None else self.hop.has_hung_up
-
-    def error(self) -> str | None:
-        """Return what the caller is answered: None if the pod is bound."""
-        if self.task.cancelled():
-            return "cancelled"
-        return replies.binding_error(bytes(self.task.result().body)) or None
 
 
 class Hop:
@@ -187,9 +182,7 @@ class HoldingReplica(Replica):
 
     loop: PausingLoop
 
-    def __init__(
-        self, name: str, server: MemberServer, sent: list[Sent], hops: list[Hop], on_post: OnPost
-    ) -> None:
+    def __init__(self, name: str, server: MemberServer, sent: list[Sent], hops: list[Hop], on_post: OnPost) -> None:
         super().__init__(name, server, sent, 0, 0)
         self.loop = PausingLoop()  # type: ignore[abstract]
         self.calls = _MemberCalls(self, sent)
@@ -223,7 +216,6 @@ class HoldingReplica(Replica):
     def serve(self, call: SchedulersCall, hop: Hop | None = None) -> ServedCall:
         """Let a call arrive."""
         served = ServedCall(self, call, hop)
-        self.served = [one for one in self.served if one.is_open]
         self.served.append(served)
         if hop is not None:
             hop.served = served
@@ -233,7 +225,9 @@ class HoldingReplica(Replica):
     async def answer(self, served: ServedCall) -> VerbReply:
         """Answer a bind call, as `Binder` does it."""
         call, seen = served.call, self.views.pod(served.call.pod.pod)
-        state = cast("MemberState", seen if seen is not None and seen.uid == call.pod.uid and not seen.node else call.pod)
+        state = cast(
+            "MemberState", seen if seen is not None and seen.uid == call.pod.uid and not seen.node else call.pod
+        )
         namespace, _, name = state.pod.partition("/")
         pod = as_mirror_has_it(state)
         pod.state = state
@@ -241,7 +235,9 @@ class HoldingReplica(Replica):
         decision = BindDecision(BindArgs(name, namespace, state.uid, call.node), {}, pod=pod, membership=member)
         poster = Poster(cast("Any", _CheckedCalls(served)), served.is_abandoned)
         when = CallClock(self.now, self.time, self.now + _ANSWER_NS, hold_deadline_ns=self.now + CALL_NS)
-        body = msgspec.json.encode(call.number) if served.hop is None else passed_calls.decode(served.hop.body).arguments
+        body = (
+            msgspec.json.encode(call.number) if served.hop is None else passed_calls.decode(served.hop.body).arguments
+        )
         address = call.address if served.hop is None else passed_calls.decode(served.hop.body).address
         incoming = IncomingCall(
             "s", cast("Any", None), bytes(body), self.now, served.is_abandoned, address, served.hop is not None
@@ -249,6 +245,7 @@ class HoldingReplica(Replica):
         reply = await self.holding.binds.bind(decision, poster, incoming, when)
         if reply is not None:
             return reply
+        served.is_single = True
         if state.request:
             return await self.granter.bind(decision, poster, when)
         outcome = await poster.post(decision.binding, lambda: 1.0)
