@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.grants.ledger import Ledger
 from support.grants.api_server import ApiServer
-from support.grants.replica import Replica, Sent
+from support.grants.replica import Sent
 from support.interleavings import PromiseBrokenError
 
 
@@ -14,7 +14,8 @@ class NetworkCase:
     """Interleaving of what replicas do, and of what becomes of their requests."""
 
     server: ApiServer
-    replicas: Sequence[Replica]
+    replicas: list[Any]
+    """Replicas of the kind that the case is about."""
 
     def __init__(self, setup: int, trace: list[str] | None = None) -> None:
         self.number, self._trace = setup, trace

@@ -33,7 +33,7 @@ class GroupsCase(NetworkCase):
     """One interleaving, as far as it has come."""
 
     server: MemberServer
-    replicas: list[HoldingReplica]  # type: ignore[assignment]
+    replicas: list[HoldingReplica]
 
     def __init__(self, setup: int, trace: list[str] | None = None) -> None:
         super().__init__(setup, trace)
@@ -103,7 +103,7 @@ class GroupsCase(NetworkCase):
         super().check_replicas()
 
     def counted(self, by: HoldingReplica, group: str, address: str) -> list[ServedCall]:
-        """Return the calls that a replica may count: each has a node that the scheduler keeps, as far as it can know."""
+        """Return the calls that a replica may count: a node is kept for each, as far as it can know."""
         found: dict[str, ServedCall] = {}
         for one in by.served:
             pod = one.call.pod

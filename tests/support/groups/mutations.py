@@ -6,13 +6,14 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from fairlead.groups.current_turn import HeldCall
 from fairlead.groups.group import Group
 from fairlead.groups.held_calls import HeldCalls
 from fairlead.groups.holder import Holder
 from fairlead.groups.member_calls import MemberCall
 from fairlead.mirror.pod_entry import Key
+from fairlead.mirror.resource_requests import ENDED
 from fairlead.webhook.binding.bind_steps import Budget, Committed
-from fairlead.webhook.holding import group_watch
 from fairlead.webhook.holding.group_binds import GroupBinds
 from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import COMMIT_NS, HeldBinds, _CommitEnded
@@ -29,7 +30,7 @@ def counted_by_call(patch: pytest.MonkeyPatch) -> None:
         found = real(self, uid)
         return found if found is not None and found.is_released else None
 
-    def drop(self: HeldCalls, call: Any) -> None:
+    def drop(self: HeldCalls, call: HeldCall) -> None:
         del self._by_id[call.call.id]
         if self._by_uid.get(call.call.uid) is call:
             del self._by_uid[call.call.uid]
@@ -63,7 +64,7 @@ def started_by_terminating_pods(patch: pytest.MonkeyPatch) -> None:
     """Take a pod that is being deleted for one that lives."""
 
     def is_placed_in(self: GroupWatch, group: Group, pod: Any) -> bool:
-        on_node = bool(pod.spec.nodeName) and str(pod.status.phase) not in group_watch.ENDED
+        on_node = bool(pod.spec.nodeName) and str(pod.status.phase) not in ENDED
         return on_node and group in self._placed.of(pod, None)
 
     def put_placed(self: GroupWatch, key: Key, entry: Any) -> None:

@@ -37,7 +37,7 @@ class SchedulersCall:
         self.number, self.pod, self.node, self.address = number, pod, node, address
         self.has_hung_up = False
         self.is_over = False
-        """Whether its scheduler has an answer, or has given up: it keeps the room for it no more, unless it is bound."""
+        """Whether its scheduler has an answer, or has given up. Unless it is bound, room is kept for it no more."""
         self.was_patched = False
         """Whether the scheduler has written down that it failed."""
 
@@ -54,7 +54,7 @@ class ServedCall:
         self.is_single = False
         """Whether it is bound as any other pod, because its group has started."""
         others = [one.since for one in replica.served if one.is_open and one.call.pod.group == call.pod.group]
-        self.since = min([replica.members.moment, *others])
+        self.since: int = min([replica.members.moment, *others])
         self.task: asyncio.Task[VerbReply] = replica.loop.create_task(replica.answer(self))
 
     @property
