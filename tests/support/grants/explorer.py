@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fairlead.grants.ledger import Ledger, create_body
+from fairlead.grants.ledger import create_body
 from fairlead.webhook.binding.bind_steps import Bound
 from support.grants.api_server import ApiServer, StuckError
-from support.grants.replica import DEVICES, RESOURCE, Call, Replica, Sent
-from support.interleavings import Explorer, PromiseBrokenError
+from support.grants.network_case import NetworkCase
+from support.grants.replica import DEVICES, RESOURCE, Call, Replica
+from support.interleavings import Explorer
 
 STEPS: Final = 90
 NODES: Final = ("node-1", "node-2")
@@ -22,15 +23,14 @@ _BITS: Final = 48
 Step = Callable[["Case"], None]
 
 
-class Case:
+class Case(NetworkCase):
     """One interleaving, as far as it has come."""
 
     def __init__(self, setup: int, trace: list[str] | None = None) -> None:
-        self.number, self._trace = setup, trace
+        super().__init__(setup, trace)
         devices = 1 + self.draw(3)
         capacity = {RESOURCE: {str(one): 10 for one in range(devices)}}
         self.server = ApiServer(dict.fromkeys(NODES, capacity), numbers=self.draw(6) > 0)
-        self.sent: list[Sent] = []
         self.requests = {pod: {RESOURCE: _AMOUNTS[self.draw(len(_AMOUNTS))]} for pod in PODS}
         if devices > 1 and self.draw(3) == 0:
             self.requests[PODS[0]][DEVICES] = 2
@@ -43,19 +43,6 @@ class Case:
         newest = len(self.server.pod_history) - 1
         self.replicas = [Replica(name, self.server, self.sent, newest, 0) for name in WRITERS]
         self.replicas[0].lies = self.draw(4) == 0
-        self.seen = Counter[str]()
-
-    def draw(self, below: int) -> int:
-        """Take a number from what is left of this step's number."""
-        self.number, found = divmod(self.number, below)
-        return found
-
-    def one_of(self, among: Sequence[Replica]) -> Replica:
-        return among[self.draw(len(among))]
-
-    def tell(self, text: Callable[[], str]) -> None:
-        if self._trace is not None:
-            self._trace.append(text())
 
     def step(self, number: int) -> None:
         self.number = number
@@ -123,45 +110,7 @@ class Case:
         self.server.gone_nodes ^= {node}
         self.tell(lambda: f"{node} {'leaves' if node in self.server.gone_nodes else 'comes'}")
 
-    # what the network does
-
-    def _on_its_way(self, *, carried_out: bool | None = None) -> Sent | None:
-        among = [one for one in self.sent if carried_out is None or one.carried_out is carried_out]
-        return among[self.draw(len(among))] if among else None
-
-    def serve(self) -> None:
-        """Carry out and answer a request, or answer one that was carried out before."""
-        if (one := self._on_its_way()) is None:
-            return
-        self.sent.remove(one)
-        if not one.carried_out:
-            self._carry_out(one, "")
-        self.tell(lambda: f"{one.owner.name} hears of its {one.verb}: {outcome_line(one.outcome)}")
-        one.answer(one.outcome)
-
-    def land(self) -> None:
-        """Carry out a request whose answer is on its way for longer, or has nobody to hear it."""
-        if (one := self._on_its_way(carried_out=False)) is None:
-            return
-        if one.answered:
-            self.sent.remove(one)
-        self._carry_out(one, ", and the answer takes its time")
-
-    def time_out(self) -> None:
-        if (one := self._on_its_way()) is None or one.answered:
-            return
-        one.give_up()
-        if one.carried_out:
-            self.sent.remove(one)
-        self.seen["timed out"] += 1
-        self.tell(lambda: f"times out: {one}")
-
-    def lose(self) -> None:
-        if (one := self._on_its_way(carried_out=False)) is None:
-            return
-        self.sent.remove(one)
-        one.give_up()
-        self.tell(lambda: f"is lost: {one}")
+    # what replicas are like
 
     def timer(self) -> None:
         replica = self.one_of(self.replicas)
@@ -170,8 +119,6 @@ class Case:
         replica.loop.fire(replica.loop.timers[self.draw(len(replica.loop.timers))])
         replica.loop.run_ready()
         self.tell(lambda: f"a timer of {replica.name} fires")
-
-    # what replicas are like
 
     def see_pods(self) -> None:
         replica = self.one_of(self.replicas)
@@ -221,19 +168,6 @@ class Case:
         texts = (json.dumps({"v": 2, **names}), '{"v": 3}', json.dumps({"v": 1, **names}), "what?", "{}")
         self.server.tamper(ledger.node, uid, texts[how - 1])
         self.tell(lambda: f"in the ledger of {ledger.node} {uid} becomes {texts[how - 1]}")
-
-    def _carry_out(self, one: Sent, how: str) -> None:
-        self.tell(lambda: f"{one}{how}")
-        one.carry_out(self.server)
-        self.seen[f"{one.verb} {type(one.outcome).__name__}"] += 1
-
-    def check_replicas(self) -> None:
-        for one in self.replicas:
-            if one.loop.errors:
-                raise PromiseBrokenError(f"{one.name}: {one.loop.errors[0]}")
-            for call in one.running:
-                if call.task.done() and not call.task.cancelled() and (error := call.task.exception()) is not None:
-                    raise error
 
 
 _WEIGHTS: Final[dict[Step, int]] = {
@@ -323,13 +257,6 @@ def _bind_in_peace(case: Case, replica: Replica, pod: str, node: str) -> None:
         case.server.change_pod(pod)
     replica.views.advance_pods(len(case.server.pod_history))
     case.seen["bound in the end" if isinstance(call.result, Bound) else "refused in the end"] += 1
-
-
-def outcome_line(outcome: object) -> str:
-    """Return an outcome in a line."""
-    if isinstance(outcome, Ledger):
-        return f"{outcome.node} at {outcome.rv}: {outcome.entries}"
-    return str(outcome)
 
 
 EXPLORER: Final = Explorer(run_case, STEPS, _BITS)

@@ -1,5 +1,6 @@
 """A replica: the real core, with views of any age, and an API server whose replies come when they are told to."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from support.grants.step_loop import StepLoop
 RESOURCE: Final = "example.org/gpu-mem"
 DEVICES: Final = "example.org/gpu-count"
 KIND: Final = "gpu"
-_READS: Final = ("read_pod", "read_ledger", "list_pods", "list_unplaced")
+_READS: Final = ("read_pod", "read_ledger", "list_pods", "list_unplaced", "read_body")
 
 
 class Sent:
@@ -162,6 +163,9 @@ class Replica:
         self.lies = False
         self.running: list[Call] = []
 
+    def tasks(self) -> list[asyncio.Task[Any]]:
+        return [one.task for one in self.running]
+
     def start_bind(self, pod: PodState, node: str) -> "Call":
         call = Call(self, pod, node)
         self.running.append(call)
@@ -242,6 +246,8 @@ class Call:
 
 def ask_of(pod: PodState) -> Ask:
     """Pods ask for one device, but for those of which each unit is to be on another one."""
+    if not pod.request:
+        return ()
     amount = pod.request[RESOURCE]
     if (devices := pod.request.get(DEVICES, 1)) == 1:
         return (DeviceAsk(KIND, 1, {RESOURCE: amount}),)

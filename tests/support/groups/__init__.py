@@ -1,0 +1,1 @@
+"""Interleavings of replicas that hold the bind calls of groups."""
