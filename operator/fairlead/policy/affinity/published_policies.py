@@ -82,6 +82,8 @@ class PolicyPublication(NamedTuple):
 
 def publication_of(policy: CompiledPolicy, vocabulary: Vocabulary) -> PolicyPublication:
     """Return what a policy publishes."""
+    if not policy.filters:
+        return PolicyPublication(None)
     try:
         match = _match_terms(policy.match)
     except _UnknownMatchError as error:
@@ -105,9 +107,9 @@ def publication_of(policy: CompiledPolicy, vocabulary: Vocabulary) -> PolicyPubl
     return PolicyPublication(written, tuple(draft.left_out))
 
 
-def affinity_of_scheduler(scheduler_name: str, policies: Iterable[PublishedPolicy]) -> AffinityOfScheduler:
+def affinity_of_scheduler(scheduler_name: str, policies: Iterable[PublishedPolicy | None]) -> AffinityOfScheduler:
     """Return what policies publish for the pods of a scheduler; of too many the last are left out."""
-    kept = list(policies)[:POLICIES_MAX]
+    kept = [one for one in policies if one is not None][:POLICIES_MAX]
     text = json.dumps([scheduler_name, kept], sort_keys=True)
     return {
         "schedulerName": scheduler_name,
