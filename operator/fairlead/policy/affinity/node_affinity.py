@@ -1,13 +1,14 @@
 """The nodeAffinity that is equivalent to a filter, or the narrowest known one that its rule implies.
 
 For each part of an expression there are two sets of nodes: those on which it is true, and those on which it is false;
-on all others it raises an error. `label_sets` is closed under `!`, `&&`, `||` and `?:`, so the result is exact.
+on all others it raises an error. `label_sets` is closed under `!`, `&&`, `||` and `?:`, so the result is exact. Only the
+set that is asked for is computed.
 
 Where labels cannot say a part, it is either refused, or the sets are bounds: it is possibly true and possibly false
 everywhere, and surely neither anywhere. `!` takes the one for the other, but what is possible stays so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -32,6 +33,10 @@ _TEXT_MAX: Final = 80
 _TOO_LARGE: Final = "the expression is too large"
 TOO_MANY: Final = "it has too many alternatives"
 _MAY_END: Final = "its evaluation may be ended, and then every node passes"
+
+
+_POSSIBLY: Final[Mapping[bool, Terms]] = {True: EVERY, False: EVERY}
+_SURELY: Final[Mapping[bool, Terms]] = {True: (), False: ()}
 
 
 class NodeBound(NamedTuple):
@@ -78,7 +83,7 @@ def node_bound(compiled: CompiledExpression, vocabulary: Vocabulary, *, rejects_
 def condition_terms(compiled: CompiledExpression) -> Terms:
     """Return for which pods a condition on pods is true. Raises NotSaidError."""
     try:
-        return _Sets("exactly", Vocabulary()).of(term_of(compiled))[0]
+        return _Sets("exactly", Vocabulary()).of(term_of(compiled), want=True)
     except TooLargeError as error:
         raise NotSaidError(_TOO_LARGE) from error
     except TooManyTermsError as error:
@@ -94,14 +99,14 @@ def as_yaml(terms: list[dict[str, object]]) -> str:
 def _passing(sets: "_Sets", compiled: CompiledExpression, *, rejects_on_error: bool) -> NodeBound:
     whole = term_of(compiled)
     if not rejects_on_error:
-        return NodeBound(sets.all_but(sets.of(whole)[1]))
+        return NodeBound(sets.all_but(sets.of(whole, want=False)))
     limits: list[NodeRequirement] = []
     passing = EVERY
     for part in _parts(whole):
         if (limit := sets.limit(part)) is not None:
             limits.append(limit)
         else:
-            passing = sets.both(passing, sets.of(part)[0])
+            passing = sets.both(passing, sets.of(part, want=True))
     return NodeBound(passing, tuple(limits))
 
 
@@ -122,34 +127,35 @@ class _Sets:
     vocabulary: Vocabulary
     left_out: list[str] = field(default_factory=list)
 
-    def of(self, term: Term) -> tuple[Terms, Terms]:
-        """Return the nodes on which a term is true, and those on which it is false.
+    def of(self, term: Term, *, want: bool) -> Terms:
+        """Return the nodes on which a term has this value.
 
         Raises TooLargeError, and if they are exact NotSaidError and TooManyTermsError.
         """
         if negated := term.args("!_"):
-            true, false = self.of(negated[0])
-            return false, true
+            return self.of(negated[0], want=not want)
         if parts := term.args("_&&_", "_||_"):
-            (true, false), (true2, false2) = map(self.of, parts)
-            term.steps.take((len(true) * len(true2) + len(false) * len(false2)) // _TERMS_A_STEP)
-            if term.function == "_&&_":
-                return self.both(true, true2), self.either(false, false2)
-            return self.either(true, true2), self.both(false, false2)
+            first, second = (self.of(one, want=want) for one in parts)
+            if (term.function == "_||_") is want:
+                return self.either(first, second)
+            term.steps.take(len(first) * len(second) // _TERMS_A_STEP)
+            return self.both(first, second)
         if chosen := term.args("_?_:_"):
-            (true, false), (yes, no), (yes2, no2) = map(self.of, chosen)
-            term.steps.take((len(true) + len(false)) * (len(yes) + len(yes2) + len(no) + len(no2)))
-            return (
-                self.either(self.both(true, yes), self.both(false, yes2)),
-                self.either(self.both(true, no), self.both(false, no2)),
-            )
+            condition, *branches = chosen
+            ways = [
+                (self.of(condition, want=way), self.of(branch, want=want))
+                for way, branch in zip((True, False), branches, strict=True)
+            ]
+            term.steps.take(sum(len(first) * len(second) for first, second in ways))
+            return self.either(*(self.both(first, second) for first, second in ways))
         value = term.constant()
         if isinstance(value, bool):
-            return (EVERY, ()) if value else ((), EVERY)
+            return EVERY if value is want else ()
         try:
-            return atom_sets(term, self.vocabulary)
+            true, false = atom_sets(term, self.vocabulary)
         except NotSaidError as error:
-            return self._unsaid(term, error)
+            return self._unsaid(term, error, want=want)
+        return true if want else false
 
     def limit(self, term: Term) -> NodeRequirement | None:
         """Return a comparison of numbers as a requirement; None if it is none. Raises NotSaidError if exact."""
@@ -194,11 +200,16 @@ class _Sets:
     def _is_upper(self) -> bool:
         return self.kind == "possibly"
 
-    def _unsaid(self, term: Term, error: NotSaidError) -> tuple[Terms, Terms]:
+    def _unsaid(self, term: Term, error: NotSaidError, *, want: bool) -> Terms:
+        """Return where a part that labels cannot say has a value: possibly everywhere, surely nowhere.
+
+        Raises NotSaidError if the sets are exact.
+        """
+        bounds = _POSSIBLY if self._is_upper else _SURELY
         written = text(term.node)
         part = f"`{written if len(written) <= _TEXT_MAX else f'{written[:_TEXT_MAX]}...'}`"
         why = f"{part}: {error}" if str(error) else part
         if self.kind == "exactly":
             raise NotSaidError(why)
         self.left_out.append(why)
-        return (EVERY, EVERY) if self._is_upper else ((), ())
+        return bounds[want]

@@ -149,7 +149,7 @@ def _requirements(term: PublishedTerm, facts: _Facts) -> MatchExpressions:
 
 def _required(spec: Manifest) -> list[Any] | None:
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
-    return None if required is None else required.setdefault("nodeSelectorTerms", [])
+    return None if required is None else required.get("nodeSelectorTerms") or []
 
 
 def _is_open(term: Manifest, added: Sequence[MatchExpressions]) -> bool:
