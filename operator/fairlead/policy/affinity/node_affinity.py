@@ -1,8 +1,8 @@
 """The nodeAffinity that is equivalent to a filter, or the narrowest known one that its rule implies.
 
 For each part of an expression there are two sets of nodes: those on which it is true, and those on which it is false;
-on all others it raises an error. `label_sets` is closed under `!`, `&&`, `||` and `?:`, so the result is exact. Only the
-set that is asked for is computed.
+on all others it raises an error. `label_sets` is closed under `!`, `&&`, `||` and `?:`, so the result is exact. Of the
+two sets only the one that is asked for is computed.
 
 Where labels cannot say a part, it is either refused, or the sets are bounds: it is possibly true and possibly false
 everywhere, and surely neither anywhere. `!` takes the one for the other, but what is possible stays so.
