@@ -86,9 +86,9 @@ crds: setup ## write what is generated: the CRD, values and roles of the chart, 
 compare: setup ## lowered expressions with the engine: CASES of them (1,000,000), on all cores
 	$(BIN)/python -m differential --cases $(CASES) --seed $(SEED)
 
-fuzz: setup ## broken requests, attacks on the server, evaluations: CASES (1,000,000), a fiftieth, a tenth
+fuzz: setup ## broken requests, attacks on the server, evaluations, affinities: CASES (1,000,000), a fiftieth, a tenth, CASES
 	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) \
-		--evaluations $$(( $(CASES) / 10 )) --seed $(SEED)
+		--evaluations $$(( $(CASES) / 10 )) --affinities $(CASES) --seed $(SEED)
 
 interleavings: setup ## interleavings of replicas that grant devices, that hold groups, and of leaders that learn: CASES of each (1,000,000)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants --cases $(CASES) --seed $(SEED)

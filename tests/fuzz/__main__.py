@@ -1,7 +1,7 @@
-"""The long run: `python -m fuzz --requests 1000000 --attacks 20000 --evaluations 100000 --seed 1`.
+"""The long run: `python -m fuzz --requests 1000000 --attacks 20000 --evaluations 100000 --affinities 1000000 --seed 1`.
 
-Requests go to the verbs, attacks to the server over the wire, evaluations to expressions by chance. It says with which
-seed what it found comes again.
+Requests go to the verbs, attacks to the server over the wire, evaluations to expressions by chance, affinities are what
+filters by chance imply. It says with which seed what it found comes again.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from fuzz.expressions import Evaluations
 from fuzz.reached import reached
 from fuzz.seeds import seeds
 from fuzz.wire import wire
+from support.policy.affinities import Affinities, Unsound
 
 PARTS = 10
 TRACED = 10_000
@@ -97,11 +98,35 @@ def evaluations(seed: str, count: int, jobs: int) -> bool:
     return stood
 
 
+def imply(seed: str, count: int) -> Counter[str]:
+    """Check what filters by chance imply. Raises Unsound."""
+    one = Affinities(Random(seed))
+    one.run(count)
+    return one.seen
+
+
+def affinities(seed: str, count: int, jobs: int) -> bool:
+    """The same on all cores, and what was seen; whether every node that passes is selected."""
+    seen, sound = Counter[str](), True
+    with ProcessPoolExecutor(jobs) as pool:
+        running = [pool.submit(imply, f"{seed}/{job}", count // jobs) for job in range(jobs)]
+        for job, one in enumerate(running):
+            try:
+                seen += one.result()
+            except Unsound as error:
+                print(f"affinity, seed {seed}/{job}: {error}")
+                sound = False
+    for what, times in sorted(seen.items()):
+        print(f"{times:9} affinity: {what}")
+    return sound
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz")
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--attacks", type=int, default=20_000)
     parser.add_argument("--evaluations", type=int, default=100_000)
+    parser.add_argument("--affinities", type=int, default=1_000_000)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -135,6 +160,8 @@ def main() -> int:
         failed = True
     if options.evaluations:
         failed = not evaluations(options.seed, options.evaluations, options.jobs) or failed
+    if options.affinities:
+        failed = not affinities(options.seed, options.affinities, options.jobs) or failed
     return 1 if failed else 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from fairlead import __version__
 from fairlead.cli.commands import (
+    affinity,
     certs,
     completion,
     crd,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _COMMANDS = (
-    *(lint, test, simulate, explain, diff, render, status, data, devices, learned, groups, crd, import_),
+    *(lint, affinity, test, simulate, explain, diff, render, status, data, devices, learned, groups, crd, import_),
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"

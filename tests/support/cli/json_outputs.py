@@ -68,6 +68,7 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
     (folder / "a.test.yaml").write_text(_FAILING)
     return {
         "lint": [_run("lint", policies, str(folder / "bad.yaml"))],
+        "affinity": [_affinity(folder)],
         "test": [_run("test", str(folder / "a.test.yaml"), policies)],
         "simulate": [_run("simulate", *simulated, "--pods", cluster), _grouped(folder, "simulate")],
         "explain": [
@@ -110,6 +111,38 @@ def _grouped(folder: Path, command: str) -> Any:
         return _run("simulate", "--policies", gangs, *there, "--pods", str(folder / "members.json"))
     node_of = ("--node", "a") if command == "explain --node" else ()
     return _run("explain", "member", "-n", "ml", "--policies", gangs, *there, *node_of)
+
+
+def _affinity(folder: Path) -> Any:
+    """Return what policies imply that read every fact about a pod, and what they leave out."""
+    facts = {
+        "label": "pod.metadata.labels[?'a'].orValue('')",
+        "annotation": "pod.metadata.annotations[?'a'].orValue('')",
+        "namespace-label": "namespaceObject.metadata.labels[?'a'].orValue('')",
+        "namespace": "pod.metadata.namespace",
+    }
+    resource = "pod.spec.containers.exists(one, 'a.b/c' in one.resources.limits)"
+    guards = [f"{fact} == 'x'" for fact in facts.values()] + [resource]
+    labels = "node.metadata.labels"
+    filters = [{"name": name, "expression": f"{labels}['{name}'] == {fact}"} for name, fact in facts.items()]
+    filters += [
+        {"name": "either", "expression": f"({' && '.join(guards)}) || {labels}['b'] == 'x'"},
+        {"name": "room", "expression": "free['cpu'] > 2.0"},
+    ]
+    conditions = [{"name": f"c{at}", "expression": guard} for at, guard in enumerate(guards)]
+    urgent = {"conditions": [{"name": "urgent", "expression": "pod.spec.priority > 5"}]}
+    pool = [{"name": "pool", "expression": f"{labels}['pool'] == 'x'"}]
+    policies = {
+        "all": policy(match={"conditions": conditions}, filters=filters),
+        "urgent": policy(match=urgent, filters=filters),
+        "pool": policy(filters=pool),
+    }
+    written = [one | {"metadata": {"name": name}} for name, one in policies.items()]
+    (folder / "affinity.yaml").write_text(yaml.safe_dump_all(written))
+    waits = pod("waits")
+    waits["spec"]["schedulerName"] = "fairlead"
+    (folder / "affinity.json").write_text(json.dumps(waits))
+    return _run("affinity", str(folder / "affinity.yaml"), "-f", str(folder / "affinity.json"))
 
 
 def _learned(folder: Path) -> Any:

@@ -12,7 +12,7 @@ from support.docs.pages import CHECKOUT
 PAGE: Final = (CHECKOUT / "docs" / "reference" / "json.md").read_text()
 Field = tuple[str, ...]
 COMMANDS: Final = (
-    *("lint", "test", "simulate", "diff", "explain", "explain --node", "explain --pending", "status"),
+    *("lint", "affinity", "test", "simulate", "diff", "explain", "explain --node", "explain --pending", "status"),
     *("data POLICY", "data", "devices", "learned", "groups", "version"),
 )
 

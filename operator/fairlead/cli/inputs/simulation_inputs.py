@@ -94,7 +94,7 @@ def pods_of(snapshot: Snapshot, where: str) -> list[Pod]:
     return _any([*pods, *_live_pods(made)], snapshot, where)
 
 
-def _templates_of(snapshot: Snapshot, where: str) -> list[Pod]:
+def templates_of(snapshot: Snapshot, where: str) -> list[Pod]:
     """Return all pods that have not ended, and one pod of each template. Raises CommandError if there are none."""
     found = _live_pods(snapshot)
     for workload in workloads(snapshot):
@@ -142,7 +142,7 @@ def pod_in_file(name: str, namespace: str, pod: str) -> Pod:
     """
     snapshot = Snapshot(namespace=namespace or "default")
     _read_into(snapshot, [name])
-    pods = _templates_of(snapshot, name)
+    pods = templates_of(snapshot, name)
     if pod:
         named = [one for one in pods if one.key[1] == pod and (not namespace or one.key[0] == namespace)]
         if not named or len(named) > 1:

@@ -84,6 +84,11 @@ class CompiledExpression:
             return "Engine"
         return "ByteCode"
 
+    @property
+    def has_budget(self) -> bool:
+        """Report whether an evaluation may be ended because it takes too much."""
+        return self.evaluation == "Engine" or self._program.is_metered
+
     def evaluation_steps(self) -> Steps[None]:
         """Compute `evaluation` in pieces."""
         if "evaluation" not in vars(self):

@@ -20,7 +20,7 @@ from fairlead.cel.functions.quantity import to_float
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Select, children
 from fairlead.cel.syntax.unparse import text
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.lint.symbolic import UNKNOWN, Key, Term, TooLargeError, read, read_optionally, term_of, tested_for
+from fairlead.policy.symbolic.terms import UNKNOWN, Key, Term, TooLargeError, read, read_optionally, term_of, tested_for
 
 Truth = bool | None
 """None: an error."""

@@ -6,7 +6,7 @@ from fairlead.api.devices import DeviceShare
 from fairlead.api.errors import FieldPath
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.lint.codes import LintCode, LintWarning
-from fairlead.policy.lint.symbolic import term_outcomes
+from fairlead.policy.symbolic.terms import term_outcomes
 from fairlead.strategies.devices.choice import CARDS_MAX
 
 

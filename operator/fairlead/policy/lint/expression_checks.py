@@ -22,7 +22,7 @@ from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.absent_keys import AMOUNTS, QUANTITIES, MapEntry, OutcomePairs, all_of, entries, outcomes
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.match_checks import required_labels
-from fairlead.policy.lint.symbolic import Term, TooLargeError, read, read_optionally, term_of
+from fairlead.policy.symbolic.terms import Term, TooLargeError, read, read_optionally, term_of
 
 _ORDERS: Final = ("_<_", "_<=_", "_>_", "_>=_")
 _NODES_PER_PAUSE: Final = 50

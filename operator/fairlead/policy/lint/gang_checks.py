@@ -5,7 +5,7 @@ from fairlead.groups.group import SIZE_MAX
 from fairlead.policy.compile.model import GangRule
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.rule_checks import check_engine
-from fairlead.policy.lint.symbolic import term_outcomes
+from fairlead.policy.symbolic.terms import term_outcomes
 
 
 def check_gang(path: FieldPath, gang: GangRule) -> LintWarnings:

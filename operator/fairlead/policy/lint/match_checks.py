@@ -7,7 +7,7 @@ from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.rule_checks import check_engine, check_identity
-from fairlead.policy.lint.symbolic import can_be
+from fairlead.policy.symbolic.terms import can_be
 
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 

@@ -8,7 +8,7 @@ from fairlead.api.errors import FieldPath
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_conflicts import conflicts, layout_conflicts, share_collisions
 from fairlead.policy.lint.match_checks import are_apart
-from fairlead.policy.lint.symbolic import can_be_together
+from fairlead.policy.symbolic.terms import can_be_together
 
 _SHARES: Final[FieldPath] = ("spec", "binding", "deviceShare")
 _GANGS: Final[FieldPath] = ("spec", "binding", "gang")

@@ -10,12 +10,12 @@ from fairlead.cel.functions.overloads import OF_TIME_ZONES
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, walk
 from fairlead.cel.values.errors import NotLoweredError
+from fairlead.policy.affinity.node_affinity import as_yaml, node_affinity
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import FilterRule, ScoreRule
 from fairlead.policy.lint.amount_checks import check_score_range
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
-from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
-from fairlead.policy.lint.symbolic import Term, TooLargeError, can_be, read, term_of, term_outcomes
+from fairlead.policy.symbolic.terms import Term, TooLargeError, can_be, read, term_of, term_outcomes
 
 _OF_NODE: Final = frozenset({"node", "free", "requested", "allocatable", "pods", "data", "victim"})
 _CHANGING: Final = ("free", "requested", "pods")

@@ -16,7 +16,7 @@ from fairlead.cel.engine.environment import PROTECTION, RULE
 from fairlead.cel.syntax.ast import Type
 from fairlead.cel.syntax.diagnostics import Diagnostic
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.lint.symbolic import can_be, term_outcomes
+from fairlead.policy.symbolic.terms import can_be, term_outcomes
 from support.cel.results import results
 
 _CORPUS = Path(__file__).parents[3] / "data" / "cel" / "mistakes.txt"

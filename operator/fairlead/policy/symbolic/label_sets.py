@@ -1,4 +1,4 @@
-"""Sets of nodes by their labels, closed under "and", "or" and "not".
+"""Sets of nodes by their labels, closed under "and", "or" and "not"; they may depend on facts about a pod.
 
 A set is a disjunction of terms. A term says for some labels which values they may have, and stands for the nodes that
 satisfy all of it.
@@ -6,7 +6,7 @@ satisfy all of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 TERMS_MAX: Final = 16
 _JOINED_MAX: Final = 4 * TERMS_MAX
@@ -57,7 +57,37 @@ class LabelValues:
         return self.absent and self.others and not self.values
 
 
-Requirements = Mapping[str, LabelValues]
+ANYTHING: Final = LabelValues(absent=True, others=True)
+PRESENT: Final = LabelValues(absent=False, others=True)
+ABSENT: Final = ~PRESENT
+
+FactSource = Literal["label", "annotation", "namespace", "namespaceLabel", "resource"]
+
+
+@dataclass(frozen=True, slots=True)
+class PodFact:
+    """Fact about a pod that is known when it is created: its namespace, or an entry of a map, which may be absent.
+
+    A resource is there if the limits of a container have it.
+    """
+
+    source: FactSource
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SameValue:
+    """Question whether a node has a label with the value of a fact about the pod: `PRESENT` is yes, `ABSENT` no."""
+
+    key: str
+    fact: PodFact
+    default: str | None
+    """Value that stands for an absent fact; None: no value is the same as an absent fact."""
+
+
+Subject = str | PodFact | SameValue
+"""What a term restricts: mostly a label of the node."""
+Requirements = Mapping[Subject, LabelValues]
 Terms = tuple[Requirements, ...]
 EVERY: Final[Terms] = ({},)
 
@@ -88,12 +118,10 @@ def simplify(terms: list[Requirements]) -> Terms:
     """Return fewer terms that select the same nodes. Raises TooManyTermsError."""
     left: list[Requirements] = []
     for term in terms:
-        here = {key: _of_name(values) if key == NAME else values for key, values in term.items()}
+        here = {key: values & PRESENT if _is_never_absent(key) else values for key, values in term.items()}
         if any(values.is_nothing for values in here.values()):
             continue
-        left.append(
-            {key: values for key, values in here.items() if not (values.is_anything or _is_any_name(key, values))}
-        )
+        left.append({key: values for key, values in here.items() if not _is_any(key, values)})
     if len(left) > _JOINED_MAX:
         raise TooManyTermsError
     while (joined := _joined(left)) is not None:
@@ -103,13 +131,23 @@ def simplify(terms: list[Requirements]) -> Terms:
     return tuple(left)
 
 
-def _of_name(values: LabelValues) -> LabelValues:
-    """Return the same values without "absent": every node has a name."""
-    return LabelValues(absent=False, values=values.values, others=values.others)
+def without_implied(terms: Terms) -> Terms:
+    """Return fewer terms that select the same nodes: a label that is the same as a fact is there."""
+    left = list[Requirements]()
+    for term in terms:
+        keys = {subject.key for subject, values in term.items() if isinstance(subject, SameValue) and values == PRESENT}
+        here = {subject: values & PRESENT if subject in keys else values for subject, values in term.items()}
+        if not any(values.is_nothing for values in here.values()):
+            left.append({subject: one for subject, one in here.items() if subject not in keys or one != PRESENT})
+    return simplify(left)
 
 
-def _is_any_name(key: str, values: LabelValues) -> bool:
-    return key == NAME and values.others and not values.values
+def _is_never_absent(subject: Subject) -> bool:
+    return subject == NAME or (isinstance(subject, PodFact) and subject.source == "namespace")
+
+
+def _is_any(subject: Subject, values: LabelValues) -> bool:
+    return values.is_anything or (_is_never_absent(subject) and values == PRESENT)
 
 
 def _joined(terms: list[Requirements]) -> list[Requirements] | None:
@@ -124,9 +162,8 @@ def _joined(terms: list[Requirements]) -> list[Requirements] | None:
             differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
             if len(differing) == 1 and (key := differing[0]) in one and key in other:
                 joined = one[key] | other[key]
-                is_any = joined.is_anything or _is_any_name(key, joined)
                 kept = {name: values for name, values in one.items() if name != key}
-                return [*rest, kept if is_any else {**kept, key: joined}]
+                return [*rest, kept if _is_any(key, joined) else {**kept, key: joined}]
     return None
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
+from fairlead.policy.affinity.node_affinity import as_yaml, node_affinity
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import filter_of
-from fairlead.policy.lint.node_affinity import as_yaml, node_affinity
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import PASS, Reject

@@ -1,0 +1,1 @@
+"""Node affinity that says what filters decide, as far as labels can say it."""

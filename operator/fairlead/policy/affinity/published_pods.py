@@ -1,0 +1,184 @@
+"""Pods as they are created with published affinity.
+
+This is what the MutatingAdmissionPolicy of the chart does, on the same data.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from itertools import product
+from typing import Any, Final, cast
+
+from fairlead.policy.affinity.node_terms import (
+    FactReading,
+    PublishedGuard,
+    PublishedTerm,
+)
+from fairlead.policy.affinity.published_policies import TERMS_MAX, AffinityOfScheduler, PublishedPolicy
+
+PUBLISHED_ANNOTATION: Final = "fairlead.dev/published-affinity"
+"""Annotation of a pod with the hash of what it got; `None`, written before, leaves a pod alone."""
+LEFT_ALONE: Final = "None"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+SEVERAL_MAX: Final = 3
+"""Policies of which each has several alternatives, for one pod."""
+TERMS_OF_POD_MAX: Final = 64
+_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?")
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+Manifest = Mapping[str, Any]
+MatchExpressions = list[dict[str, Any]]
+
+
+def why_left_alone(pod: Manifest, affinity: AffinityOfScheduler) -> str:
+    """Return why a pod gets no published affinity, whatever is published; "" if it may get some."""
+    spec, metadata = pod.get("spec") or {}, pod.get("metadata") or {}
+    if (spec.get("schedulerName") or _DEFAULT_SCHEDULER) != affinity["schedulerName"]:
+        return "it is of another scheduler"
+    if spec.get("nodeName"):
+        return "it has a node"
+    if (metadata.get("annotations") or {}).get(PUBLISHED_ANNOTATION) == LEFT_ALONE:
+        return f"its annotation {PUBLISHED_ANNOTATION} is {LEFT_ALONE}"
+    has_controller = any(one.get("controller") for one in metadata.get("ownerReferences") or ())
+    if not has_controller and _required(spec) is not None:
+        return "it has no controller and required terms of its own, so its file could not be applied twice"
+    return ""
+
+
+def published_for(
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler
+) -> list[MatchExpressions]:
+    """Return the requirements that are published for a pod, as alternatives; none if nothing is."""
+    facts = _Facts(pod, namespace_labels)
+    lists = [found for policy in affinity["policies"] if (found := _alternatives(policy, facts))]
+    common = [requirement for one in lists if len(one) == 1 for requirement in one[0]]
+    several = [one for one in lists if len(one) > 1][:SEVERAL_MAX]
+    if not lists:
+        return []
+    whole = [common + [each for part in parts for each in part] for parts in product(*several)]
+    if len(whole) <= TERMS_MAX:
+        return whole
+    return [common] if common else []
+
+
+def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler) -> dict[str, Any]:
+    """Return a pod as it is created: with what is published for it, and an annotation that says so."""
+    created = deepcopy(dict(pod))
+    if why_left_alone(pod, affinity):
+        return created
+    added = published_for(pod, namespace_labels, affinity)
+    terms: list[Any] | None = _required(created.get("spec") or {})
+    places = [at for at, term in enumerate(terms or ()) if _is_open(term, added)]
+    if not added or len(places) * len(added) > TERMS_OF_POD_MAX:
+        return created
+    annotations = _below(_below(created, "metadata"), "annotations")
+    annotations[PUBLISHED_ANNOTATION] = affinity["hash"]
+    if terms is None:
+        node_affinity = _below(_below(_below(created, "spec"), "affinity"), "nodeAffinity")
+        node_affinity[REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": one} for one in deepcopy(added)]}
+        return created
+    own = [deepcopy(terms[at]) for at in places]
+    for at, term in zip(places, own, strict=True):
+        terms[at] = _with(term, added[0])
+    terms += [_with(term, further) for further in added[1:] for term in own]
+    return created
+
+
+class _Facts:
+    """Facts about a pod that is created."""
+
+    def __init__(self, pod: Manifest, namespace_labels: Mapping[str, str]) -> None:
+        metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+        limits = [(one.get("resources") or {}).get("limits") or {} for one in spec.get("containers") or ()]
+        self.namespace: str = metadata.get("namespace") or "default"
+        self._entries: dict[str, Mapping[str, str]] = {
+            "label": metadata.get("labels") or {},
+            "annotation": metadata.get("annotations") or {},
+            "namespaceLabel": namespace_labels,
+            "resource": {name: "" for one in limits for name in one},
+        }
+
+    def value(self, reading: FactReading) -> str | None:
+        """Return the value of a fact, or its default; None if it is absent and has none."""
+        entry = self._entry(reading)
+        return reading.get("default") if entry is None else entry
+
+    def holds(self, guard: PublishedGuard) -> bool:
+        """Report whether a guard holds."""
+        match guard["operator"]:
+            case "In":
+                return self.value(guard) in guard["values"]
+            case "NotIn":
+                return self.value(guard) not in guard["values"]
+            case "Exists":
+                return self._entry(guard) is not None
+            case "DoesNotExist":
+                return self._entry(guard) is None
+
+    def _entry(self, reading: FactReading) -> str | None:
+        fields = cast("Mapping[str, str]", reading)
+        for source, entries in self._entries.items():
+            if source in fields:
+                return entries.get(fields[source])
+        return self.namespace
+
+
+def _alternatives(policy: PublishedPolicy, facts: _Facts) -> list[MatchExpressions]:
+    """Return what a policy requires for a pod; nothing if one alternative asks for nothing, or for what no label is."""
+    if not all(map(facts.holds, policy["when"])):
+        return []
+    terms = [one for one in policy["terms"] if all(map(facts.holds, one.get("when", ())))]
+    found = [_requirements(one, facts) for one in terms]
+    return [one for one in found if one] if all(found) else []
+
+
+def _requirements(term: PublishedTerm, facts: _Facts) -> MatchExpressions:
+    result: MatchExpressions = []
+    for one in term.get("matchExpressions", ()):
+        requirement: dict[str, Any] = {"key": one["key"], "operator": one["operator"]}
+        if "values" in one:
+            requirement["values"] = one["values"]
+        elif one["operator"] in ("In", "NotIn"):
+            value = facts.value(one)
+            if value is None or not _VALUE.fullmatch(value):
+                return []
+            requirement["values"] = [value]
+        result.append(requirement)
+    return result
+
+
+def _required(spec: Manifest) -> list[Any] | None:
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
+    return None if required is None else required.get("nodeSelectorTerms") or []
+
+
+def _is_open(term: Manifest, added: Sequence[MatchExpressions]) -> bool:
+    """Report whether something is added to a term: not to one that selects nothing, nor where it is there already."""
+    own = term.get("matchExpressions") or []
+    if not own and not term.get("matchFields"):
+        return False
+    return not any(all(_is_among(one, own) for one in requirements) for requirements in added)
+
+
+def _is_among(requirement: Manifest, own: Sequence[Manifest]) -> bool:
+    return any(
+        one.get("key") == requirement["key"]
+        and one.get("operator") == requirement["operator"]
+        and (one.get("values") or []) == requirement.get("values", [])
+        for one in own
+    )
+
+
+def _with(term: Manifest, requirements: MatchExpressions) -> dict[str, Any]:
+    return {
+        **deepcopy(dict(term)),
+        "matchExpressions": [*(term.get("matchExpressions") or ()), *deepcopy(requirements)],
+    }
+
+
+def _below(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a part of an object, which is made if it is not there."""
+    found = holder.get(key)
+    if not isinstance(found, dict):
+        found = holder[key] = {}
+    return found

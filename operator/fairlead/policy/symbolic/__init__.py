@@ -1,0 +1,1 @@
+"""Symbolic evaluation of expressions, and sets of nodes and pods."""
