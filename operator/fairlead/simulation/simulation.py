@@ -90,7 +90,9 @@ class Simulation:
                 self._put(held.raw)
                 self._note_grants(key, held.raw)
         self.ledgers: Final = self._read_ledgers()
-        for node, entries in (self._recorded | {one.node: [*one.all.items()] for one in self.ledgers.values()}).items():
+        for node, entries in (
+            self._recorded | {one.subject: [*one.all.items()] for one in self.ledgers.values()}
+        ).items():
             self.mirror.devices.put_ledger(node, entries)
         for key, held in each("nodes read", snapshot.nodes.items()):
             with reading("node", key, held):
@@ -182,8 +184,8 @@ class Simulation:
             with reading("configmap", key, held):
                 obj = msgspec.json.decode(held.raw)
                 ledger = decode_ledger({**obj, "metadata": {**_NO_VERSION, **obj["metadata"]}})
-                before = found.get(ledger.node)
-                found[ledger.node] = ledger if before is None else merge_ledgers(before, ledger)
+                before = found.get(ledger.subject)
+                found[ledger.subject] = ledger if before is None else merge_ledgers(before, ledger)
         return found
 
     def _read_unhealthy(self) -> None:

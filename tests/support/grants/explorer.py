@@ -214,13 +214,13 @@ class Case:
         uid, entry = [*ledger.entries.items()][self.draw(len(ledger.entries))]
         how = self.draw(6)
         if how == 0:
-            self.server.unmark_ledger(ledger.node)
-            self.tell(lambda: f"the ledger of {ledger.node} loses its label")
+            self.server.unmark_ledger(ledger.subject)
+            self.tell(lambda: f"the ledger of {ledger.subject} loses its label")
             return
         names = {"pod": entry.pod, "rv": entry.rv}
         texts = (json.dumps({"v": 2, **names}), '{"v": 3}', json.dumps({"v": 1, **names}), "what?", "{}")
-        self.server.tamper(ledger.node, uid, texts[how - 1])
-        self.tell(lambda: f"in the ledger of {ledger.node} {uid} becomes {texts[how - 1]}")
+        self.server.tamper(ledger.subject, uid, texts[how - 1])
+        self.tell(lambda: f"in the ledger of {ledger.subject} {uid} becomes {texts[how - 1]}")
 
     def _carry_out(self, one: Sent, how: str) -> None:
         self.tell(lambda: f"{one}{how}")
@@ -302,7 +302,7 @@ def _end_what_was_tampered_with(server: ApiServer) -> None:
     for ledger in server.ledgers.values():
         for pod in list(server.pods.values()):
             newer = ledger.newer.get(pod.uid)
-            is_held = newer is not None and (pod.node == ledger.node or (not newer.rv and not pod.node))
+            is_held = newer is not None and (pod.node == ledger.subject or (not newer.rv and not pod.node))
             if is_held or pod.uid in ledger.unreadable:
                 server.delete_pod(pod.pod)
 
@@ -328,7 +328,7 @@ def _bind_in_peace(case: Case, replica: Replica, pod: str, node: str) -> None:
 def outcome_line(outcome: object) -> str:
     """Return an outcome in a line."""
     if isinstance(outcome, Ledger):
-        return f"{outcome.node} at {outcome.rv}: {outcome.entries}"
+        return f"{outcome.subject} at {outcome.rv}: {outcome.entries}"
     return str(outcome)
 
 

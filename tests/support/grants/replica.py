@@ -134,7 +134,7 @@ class AgedViews:
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
         return GONE if uid in self._gone else self.pod(pod)
 
-    def node(self, node: str) -> NodeInventory:
+    def facts(self, node: str) -> NodeInventory:
         shown = self._server.pod_history[self.pods_at].values()
         return NodeInventory(self._server.capacity[node], [one for one in shown if one.node == node and not one.ended])
 
@@ -186,7 +186,7 @@ class Replica:
                 state = state if isinstance(found, Failed) else judge_read(uid, entry, node, found)
             if state.is_over:
                 over.add(uid)
-        if (body := delete_body(ledger, over, node_exists=node_exists)) is not None:
+        if (body := delete_body(ledger, over, is_needed=node_exists)) is not None:
             await self.calls.delete_ledger(node, body)
 
     def choose(self, ask: Ask, room: DeviceUsage) -> Grant | Refused:

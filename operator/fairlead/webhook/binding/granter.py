@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.grants.commit import Refused
+from fairlead.grants.commit import GrantRequest, Refused
 from fairlead.grants.device_usage import Ask, DeviceUsage
 from fairlead.grants.entry import Grant, LedgerEntry
 from fairlead.grants.entry_state import PodState
@@ -27,7 +27,9 @@ from fairlead.webhook.extender.call import CallClock, Considered, VerbReply
 class Granter:
     """Handler of binds in two steps, as policies have decided them."""
 
-    def __init__(self, mirror: Mirror, server: LedgerCalls, ledgers: LedgerWriter, views: MirrorViews) -> None:
+    def __init__(
+        self, mirror: Mirror, server: LedgerCalls, ledgers: LedgerWriter[GrantRequest], views: MirrorViews
+    ) -> None:
         self._mirror = mirror
         self.steps: Final = BindSteps(ledgers, server, views)
         self.on_bind: Callable[[bool], None] = lambda _: None

@@ -46,11 +46,11 @@ class LedgerSink(EventSink):
     def put(self, item: ListedLedger, /) -> None:
         """Add or update a ledger."""
         ledger = item.ledger
-        if item.metadata.name != ledger_name(ledger.node):
+        if item.metadata.name != ledger_name(ledger.subject):
             return  # a copy, which is no ledger
-        self._nodes[item.metadata.namespace, item.metadata.name] = ledger.node
-        self._views.ledgers[ledger.node] = ledger
-        self._devices.put_ledger(ledger.node, ledger.all.items())
+        self._nodes[item.metadata.namespace, item.metadata.name] = ledger.subject
+        self._views.ledgers[ledger.subject] = ledger
+        self._devices.put_ledger(ledger.subject, ledger.all.items())
 
     def remove(self, key: Key, /) -> None:
         """Remove a ledger."""
@@ -101,7 +101,7 @@ class LedgerFeed:
             if node in self._nodes.slots:
                 continue
             over = {uid for uid, entry in ledger.all.items() if await self._is_over(node, uid, entry)}
-            if delete_body(ledger, over, node_exists=False) is not None:
+            if delete_body(ledger, over, is_needed=False) is not None:
                 try:
                     await self._server.delete_ledger(ledger)
                 except ClusterError as error:  # it is tried again

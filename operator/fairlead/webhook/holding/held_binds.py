@@ -267,7 +267,7 @@ class HeldBinds:
         call.commit.add_done_callback(self._commits.discard)
 
     async def _commit(self, call: _Call) -> None:
-        result: Committed | BindResult = NotBound("the devices of the pod could not be committed", may_stand=True)
+        result: Committed | BindResult = NotBound("what the pod needs could not be committed", may_stand=True)
         try:
             ends = min(call.deadline_ns, self._clock() + COMMIT_NS)
             result = await self._steps.commit(call.bind, Budget.until(ends, self._clock))
@@ -291,5 +291,5 @@ class HeldBinds:
 def _may_have_entry(call: _Call) -> bool:
     """Return whether an entry may stand in a ledger for a call that is not bound."""
     if call.commit is not None:
-        return bool(call.bind.devices.ask)
-    return call.committed is not None and call.committed.entry is not None
+        return call.bind.wants_entries
+    return call.committed is not None and call.committed.has_entries

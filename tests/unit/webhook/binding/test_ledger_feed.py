@@ -37,7 +37,7 @@ class Api(LedgerClient):
         return self.pod
 
     async def delete_ledger(self, ledger: Ledger) -> None:
-        self.deleted.append(ledger.node)
+        self.deleted.append(ledger.subject)
         raise ConflictError("delete", CONFIG_MAPS, "it has another version", status=409)
 
 

@@ -293,7 +293,7 @@ async def test_a_call_is_answered_before_its_scheduler_gives_up() -> None:
 async def test_a_commit_that_fails_unforeseen_refuses_its_call_alone() -> None:
     scene = Scene(Steps(faulty=frozenset({"u-1"})))
     first = scene.call(0)
-    assert whys([await scene.call(1)]) == ["the devices of the pod could not be committed"]
+    assert whys([await scene.call(1)]) == ["what the pod needs could not be committed"]
     assert not first.done()
     scene.steps.faulty = frozenset()
     assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2
