@@ -50,7 +50,7 @@ class GroupFacts:
 
     def differs(self, request: DomainRequest, entry: LedgerEntry, /) -> Refused | None:
         """Return a refusal if the entry of this version is for another domain, in which the pod may be bound yet."""
-        return None if request.domain.items() <= entry.domain.items() else _refusal(request)
+        return None if request.domain == entry.domain else _refusal(request)
 
     def promises(self, ledger: Ledger, over: frozenset[str], /) -> "DomainPromises":
         """Return the domains that entries in force name."""

@@ -157,10 +157,17 @@ class Replica:
         self.loop = StepLoop()  # type: ignore[abstract]  # what the core uses is there
         self.views = AgedViews(server, pods_at, ledgers_at)
         self.calls = Calls(self, sent)
-        self.ledgers = LedgerWriter(self.calls, self.views, READS_MAX[ord(name) % len(READS_MAX)])
+        self.steps = self._steps(READS_MAX[ord(name) % len(READS_MAX)])
         self.pick: Pick = PICKS[ord(name) % len(PICKS)]
         self.lies = False
         self.running: list[Call] = []
+
+    def _steps(self, reads_max: int) -> BindSteps:
+        return BindSteps(LedgerWriter(self.calls, self.views, reads_max), self.calls, self.views)
+
+    def pod_bind(self, pod: PodState, node: str, poster: Poster) -> PodBind:
+        """Return what is asked for a pod."""
+        return PodBind(pod.uid, pod.pod, node, PickedDevices(self, pod), poster)
 
     def start_bind(self, pod: PodState, node: str) -> "Call":
         call = Call(self, pod, node)
@@ -174,19 +181,20 @@ class Replica:
         self.loop.run_ready()
 
     async def _end(self, node: str) -> None:
-        node_exists = node not in self.server.gone_nodes
+        is_needed = node not in self.server.gone_nodes
         ledger = await self.calls.read_ledger(node, 1)
         if not isinstance(ledger, Ledger):
             return
         over = set[str]()
+        place = ledger.kind.node(node)
         for uid, entry in ledger.all.items():
-            state = judge(uid, entry, node, self.views.seen(uid, entry.pod))
+            state = judge(uid, entry, place, self.views.seen(uid, entry.pod))
             if state is EntryState.UNCLEAR and entry.pod:
                 found = await self.calls.read_pod(entry.pod, 1)
-                state = state if isinstance(found, Failed) else judge_read(uid, entry, node, found)
+                state = state if isinstance(found, Failed) else judge_read(uid, entry, place, found)
             if state.is_over:
                 over.add(uid)
-        if (body := delete_body(ledger, over, is_needed=node_exists)) is not None:
+        if (body := delete_body(ledger, over, is_needed=is_needed)) is not None:
             await self.calls.delete_ledger(node, body)
 
     def choose(self, ask: Ask, room: DeviceUsage) -> Grant | Refused:
@@ -230,10 +238,9 @@ class Call:
         self.has_hung_up = False
         self.pod, self.node = pod, node
         poster = Poster(replica.calls, is_abandoned=lambda: self.has_hung_up)
-        call = PodBind(pod.uid, pod.pod, node, PickedDevices(replica, pod), poster)
+        call = replica.pod_bind(pod, node, poster)
         budget = Budget(lambda: 0.0, 8.0)
-        steps = BindSteps(replica.ledgers, replica.calls, replica.views)
-        self.task = replica.loop.create_task(steps.bind(call, budget))
+        self.task = replica.loop.create_task(replica.steps.bind(call, budget))
 
     @property
     def result(self) -> BindResult | None:

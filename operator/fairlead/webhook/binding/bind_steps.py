@@ -221,7 +221,8 @@ class BindSteps:
             wanted = DomainRequest(state.uid, state.pod, state.rv, one.by, one.domain)
             answer = await self.domains.commit(one.group, wanted, budget.commit_left_s)
             if not isinstance(answer, Accepted):
-                return _not_promised(answer, made)
+                # An entry of this version may stand for a domain that the scheduler has left meanwhile.
+                return _not_promised(answer, Committed(state.rv, made.entry, has_domain=True))
             made = Committed(state.rv, made.entry, has_domain=True)
         return made
 
