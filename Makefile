@@ -90,8 +90,9 @@ fuzz: setup ## broken requests, attacks on the server, evaluations: CASES (1,000
 	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) \
 		--evaluations $$(( $(CASES) / 10 )) --seed $(SEED)
 
-interleavings: setup ## interleavings of replicas that grant devices, and of leaders that learn: CASES of each (1,000,000)
+interleavings: setup ## interleavings of replicas that grant devices or keep domains, and of leaders that learn: CASES of each (1,000,000)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants --cases $(CASES) --seed $(SEED)
+	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants.domain_explorer --cases $(CASES) --seed $(SEED)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.learned --cases $(CASES) --seed $(SEED)
 
 drills: setup ## a flood of the ports, an author of hostile policies, and pods all the while: LASTS (300) seconds each

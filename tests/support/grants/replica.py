@@ -157,13 +157,11 @@ class Replica:
         self.loop = StepLoop()  # type: ignore[abstract]  # what the core uses is there
         self.views = AgedViews(server, pods_at, ledgers_at)
         self.calls = Calls(self, sent)
-        self.steps = self._steps(READS_MAX[ord(name) % len(READS_MAX)])
+        self.ledgers = LedgerWriter(self.calls, self.views, READS_MAX[ord(name) % len(READS_MAX)])
+        self.steps = BindSteps(self.ledgers, self.calls, self.views)
         self.pick: Pick = PICKS[ord(name) % len(PICKS)]
         self.lies = False
         self.running: list[Call] = []
-
-    def _steps(self, reads_max: int) -> BindSteps:
-        return BindSteps(LedgerWriter(self.calls, self.views, reads_max), self.calls, self.views)
 
     def pod_bind(self, pod: PodState, node: str, poster: Poster) -> PodBind:
         """Return what is asked for a pod."""

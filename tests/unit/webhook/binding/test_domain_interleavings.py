@@ -2,8 +2,8 @@
 
 import pytest
 
-from support.domains.explorer import EXPLORER
-from support.domains.mutations import MUTATIONS
+from support.grants.domain_explorer import EXPLORER
+from support.grants.domain_mutations import MUTATIONS
 from support.grants.mutations import Mutate
 from support.interleavings import Failure
 

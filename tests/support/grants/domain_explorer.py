@@ -1,5 +1,6 @@
 """Interleavings of replicas that bind members of one group, whose policy requires that they share a domain."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -8,14 +9,14 @@ from typing import Any, Final
 from fairlead.grants.entry import Domain, LedgerEntry
 from fairlead.grants.entry_state import GONE, EntryState, PodState, judge_read
 from fairlead.grants.group_domain import DomainRequest, GroupFacts, agrees
-from fairlead.grants.ledger import OF_GROUPS, Ledger, create_body
+from fairlead.grants.ledger import OF_GROUPS, create_body
 from fairlead.webhook.binding.api_calls import Conflicting, Missing, Posted
 from fairlead.webhook.binding.bind_steps import BindSteps, PodBind, PodDevices, RequiredDomain
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer
 from support.grants.explorer import PODS, STEPS, Case, run
-from support.grants.replica import AgedViews, Replica, Sent
+from support.grants.replica import READS_MAX, AgedViews, Replica, Sent
 from support.interleavings import Explorer, PromiseBrokenError
 
 GROUP: Final = "ns/job"
@@ -102,12 +103,10 @@ class GroupReplica(Replica):
 
     def __init__(self, name: str, server: ApiServer, sent: list[Sent], pods_at: int, ledgers_at: int) -> None:
         super().__init__(name, server, sent, pods_at, ledgers_at)
-
-    def _steps(self, reads_max: int) -> BindSteps:
-        self.views = GroupViews(self.server, self.views.pods_at, self.views.ledgers_at)
-        steps = BindSteps(LedgerWriter(self.calls, self.views), self.calls, self.views)
-        steps.domains = LedgerWriter[DomainRequest](self.calls, self.views, reads_max, kind=OF_GROUPS)
-        return steps
+        self.views = GroupViews(server, pods_at, ledgers_at)
+        reads_max = READS_MAX[ord(name) % len(READS_MAX)]
+        self.steps = BindSteps(self.ledgers, self.calls, self.views)
+        self.steps.domains = LedgerWriter[DomainRequest](self.calls, self.views, reads_max, kind=OF_GROUPS)
 
     def domain(self, node: str) -> Domain:
         """Return the domain that members on a node have to share."""
@@ -163,3 +162,6 @@ def run_case(numbers: Sequence[int], seen: Counter[str], trace: list[str] | None
 
 
 EXPLORER: Final = Explorer(run_case, STEPS, _BITS)
+
+if __name__ == "__main__":
+    sys.exit(EXPLORER.main("support.grants.domain_explorer"))
