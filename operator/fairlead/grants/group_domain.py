@@ -7,6 +7,8 @@ they have one value of it. So they name one domain together, also after the poli
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.grants.commit import LedgerRequest, Refused
 from fairlead.grants.entry import Domain, LedgerEntry
 from fairlead.grants.ledger import Ledger
@@ -21,6 +23,16 @@ class DomainRequest(LedgerRequest, frozen=True, eq=False):
     """Policy that requires it."""
     domain: Domain
     """That of the node: values by label, the widest level first."""
+
+
+class RequiredDomain(Struct, frozen=True):
+    """Domain of a node that the group of a pod has to share."""
+
+    group: str
+    """Namespace and value, with a slash between them."""
+    domain: Domain
+    by: str
+    """Policy that requires it."""
 
 
 def outside(level: str) -> str:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from fairlead.grants.entry import Domain, LedgerEntry
 from fairlead.grants.entry_state import GONE, EntryState, PodState, judge_read
-from fairlead.grants.group_domain import DomainRequest, GroupFacts, agrees
+from fairlead.grants.group_domain import DomainRequest, GroupFacts, RequiredDomain, agrees
 from fairlead.grants.ledger import OF_GROUPS, create_body
 from fairlead.webhook.binding.api_calls import Conflicting, Missing, Posted
-from fairlead.webhook.binding.bind_steps import BindSteps, PodBind, PodDevices, RequiredDomain
+from fairlead.webhook.binding.bind_steps import BindSteps, PodBind, PodDevices
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.poster import Poster
 from support.grants.api_server import ApiServer

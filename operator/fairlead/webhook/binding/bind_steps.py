@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol, TypeAlias
 from msgspec import Struct
 
 from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, Refused, StalePod
-from fairlead.grants.entry import Domain, LedgerEntry, copies
+from fairlead.grants.entry import LedgerEntry, copies
 from fairlead.grants.entry_state import Gone, PodState
-from fairlead.grants.group_domain import DomainRequest
+from fairlead.grants.group_domain import DomainRequest, RequiredDomain
 from fairlead.resource_versions import is_newer
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import (
@@ -82,16 +82,6 @@ class PodDevices(DeviceRequest, Protocol):
 
     def annotations(self, entry: LedgerEntry | None, /) -> Mapping[str, str]:
         """Return what the Binding bears beside the copies of the grant."""
-
-
-class RequiredDomain(Struct, frozen=True):
-    """Domain of a node that the group of a pod has to share."""
-
-    group: str
-    """Namespace and value, with a slash between them."""
-    domain: Domain
-    by: str
-    """Policy that requires it."""
 
 
 class PodBind(Struct, frozen=True, eq=False):

@@ -1,4 +1,4 @@
-"""Binds that grant devices, from what policies have decided to the reply."""
+"""Binds that grant devices or keep a domain, from what policies have decided to the reply."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -47,7 +47,8 @@ class Granter:
         requested = decision.devices or RequestedDevices(PodView(decision.pod, None), ())
         devices = _RequestedGrant(self._mirror, decision, requested)
         version = str(decision.pod.metadata.resourceVersion)
-        return PodBind(request.uid, f"{request.namespace}/{request.name}", request.node, devices, poster, version)
+        pod = f"{request.namespace}/{request.name}"
+        return PodBind(request.uid, pod, request.node, devices, poster, version, decision.domains)
 
     def reply(self, decision: BindDecision, result: BindResult, now: int) -> VerbReply:
         """Return the reply to a call that came at this time of day."""

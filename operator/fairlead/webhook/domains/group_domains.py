@@ -39,7 +39,7 @@ class GroupDomains(Capability):
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         """Watch if one of these policies requires domains; return once the ledgers are listed."""
-        if any(one.requires_domains for one in policies):
+        if any(one.domain_rules for one in policies):
             await self._feed.watch("domains")
 
     async def tend(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.groups.group import Group, Membership
 from fairlead.groups.member_calls import WakeCause
@@ -14,6 +14,7 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.filter_result import NO_DOMAIN, SharedDomain
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
@@ -24,6 +25,9 @@ from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import HeldBinds, HoldingListener
 from fairlead.webhook.holding.passed_calls import PassingOn
 from fairlead.webhook.holding.turns_feed import TurnsFeed, TurnsPublisher
+
+if TYPE_CHECKING:
+    from fairlead.webhook.domains.domain_views import DomainViews
 
 _LOOK_S: Final = 1.0
 """Time between two looks whether this replica leads, and between two reads of which the first has failed."""
@@ -55,6 +59,8 @@ class GroupHolding(Capability, GroupView):
         self._is_leader: Callable[[], bool] = lambda: False
         self._drains = False
         self._reading: dict[Group, asyncio.Task[None]] = {}
+        self.domains: DomainViews | None = None
+        """Domains of groups, where they are kept."""
         self.wake: Callable[[], None] = lambda: None
         """Called when pods that filter refused should be tried again."""
         self._passed_on = Counter(
@@ -82,6 +88,10 @@ class GroupHolding(Capability, GroupView):
     def is_placed(self, group: Group, /) -> bool:
         """Return whether a placed pod of a group lives, by the mirror."""
         return self.watch.index.is_placed(group)
+
+    def shared_domain(self, group: str, /) -> SharedDomain:
+        """Return the domain of a group, which is given as its namespace and value with a slash between them."""
+        return NO_DOMAIN if self.domains is None else SharedDomain(self.domains.domain_of(group))
 
     def is_member(self, uid: str, /) -> bool:
         """Return whether an unplaced pod is a member of a group."""
