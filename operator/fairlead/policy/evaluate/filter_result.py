@@ -85,6 +85,8 @@ class Filtered:
     def names_by_rule(self) -> Mapping[RuleRef, Sequence[str]]:
         """Return the known nodes that were rejected, by the rule that gives the first reason."""
         found = {(rule.policy.name, rule.name): names for rule, names, _ in self._first}
+        if self.by_domain:
+            found = {rule: [*names] for rule, names in found.items()}
         for name, one in self.by_domain.items():
             found.setdefault((one.policy, one.rule), []).append(name)
         return found
