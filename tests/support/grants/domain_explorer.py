@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
 
-from fairlead.grants.entry import Domain, LedgerEntry
+from fairlead.grants.commit import Refused
+from fairlead.grants.device_usage import Ask, DeviceUsage
+from fairlead.grants.entry import Domain, Grant, LedgerEntry
 from fairlead.grants.entry_state import GONE, EntryState, PodState, judge_read
 from fairlead.grants.group_domain import DomainRequest, GroupFacts, RequiredDomain, agrees
 from fairlead.grants.ledger import OF_GROUPS, create_body
@@ -87,7 +89,11 @@ class GroupViews(AgedViews):
 class NoDevices(PodDevices):
     """Devices of a pod that requests none."""
 
-    by, ask = "", ()
+    by = ""
+    ask: Ask = ()
+
+    def choose(self, _usage: DeviceUsage, _entries: Mapping[str, LedgerEntry], /) -> Grant | Refused:
+        raise AssertionError("it requests none")
 
     def is_for(self, _state: PodState, /) -> bool:
         return True

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from fairlead.grants import group_domain
-from fairlead.grants.entry_state import EntryState
+from fairlead.grants.entry_state import EntryState, judge
 from fairlead.webhook.binding import ledger_writer
 from support.grants import mutations
 from support.grants.mutations import Mutate
@@ -24,10 +24,9 @@ def entry_of_another_domain(patch: pytest.MonkeyPatch) -> None:
 
 def over_when_placed(patch: pytest.MonkeyPatch) -> None:
     """Take an entry for over when its pod is on a node."""
-    real = ledger_writer.judge
 
     def hasty(uid: str, entry: Any, _node: str | None, seen: Any) -> EntryState:
-        return real(uid, entry, "no node", seen)
+        return judge(uid, entry, "no node", seen)
 
     patch.setattr(ledger_writer, "judge", hasty)
 

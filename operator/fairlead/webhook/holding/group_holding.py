@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.groups.group import Group, Membership
+from fairlead.groups.group import Group, Membership, key_hash
 from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
@@ -91,7 +91,16 @@ class GroupHolding(Capability, GroupView):
 
     def shared_domain(self, group: str, /) -> SharedDomain:
         """Return the domain of a group, which is given as its namespace and value with a slash between them."""
-        return NO_DOMAIN if self.domains is None else SharedDomain(self.domains.domain_of(group))
+        if self.domains is None:
+            return NO_DOMAIN
+        if (domain := self.domains.domain_of(group)) is not None:
+            return SharedDomain(domain)
+        turns = {} if self._feed is None else {**self._feed.sink.turns}
+        turns |= {name: held.turns(self._now() / SECOND_NS) for name, held in self._held_binds.items()}
+        hashed = key_hash(group)
+        return SharedDomain(
+            avoided=next((one.avoided[hashed] for one in turns.values() if hashed in one.avoided), None)
+        )
 
     def is_member(self, uid: str, /) -> bool:
         """Return whether an unplaced pod is a member of a group."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ class Domains(GroupView):
 class Scene:
     """Nodes in two racks, pods that wait, and a replica that keeps domains."""
 
-    def __init__(self, room: int = 2, **topology: Any) -> None:
+    def __init__(self, room: int = 2, topology: Mapping[str, str] = MappingProxyType({})) -> None:
         self.fed = FedMirror()
         for name, (block, rack) in RACKS.items():
             self.put_node(name, {BLOCK: block, RACK: rack}, room)
@@ -120,7 +121,7 @@ class Scene:
         uid = self.api.pods[f"ml/{name}"].uid
         body = json.dumps({"PodName": name, "PodNamespace": "ml", "PodUID": uid, "Node": where}).encode()
         call = IncomingCall("fairlead", CALLER, body, 0)
-        reply = await Binder(self.server, self.granter).bind(call, self.state, self.when())  # type: ignore[arg-type]
+        reply = await Binder(self.server, self.granter).bind(call, self.state, self.when())
         if (ledger := self.api.ledgers.get("ml/train")) is not None:
             self.views.ledgers["ml/train"] = ledger
         return str(json.loads(reply.body)["Error"])
@@ -180,7 +181,7 @@ def test_a_rack_of_one_name_is_another_one_in_another_block() -> None:
 
 
 def test_a_sample_passes_if_the_scheduler_is_set_to_ask_for_one() -> None:
-    scene = Scene(room=1, size="300")
+    scene = Scene(room=1, topology={"size": "300"})
     names = [f"n{at}" for at in range(100)]
     for name in names:
         scene.put_node(name, {BLOCK: "1", RACK: "n"}, 1)
@@ -227,7 +228,7 @@ async def test_who_is_in_no_group_is_bound_as_ever() -> None:
 )
 @in_loop
 async def test_a_group_that_cannot_be_decided_is_refused(broken: Mapping[str, str]) -> None:
-    scene = Scene(**broken)
+    scene = Scene(topology=broken)
     pod = scene.make("w-0")
     why = "the group of the pod cannot be decided"
     assert scene.filter(pod, ["a1", "b1"]) == {"a1": why, "b1": why}
