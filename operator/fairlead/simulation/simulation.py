@@ -35,6 +35,7 @@ from fairlead.simulation.learned_states import LearnedStates
 from fairlead.simulation.pod_groups import PodGroups
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
+from fairlead.simulation.shared_domains import SharedDomains, as_judged, has_domains
 from fairlead.simulation.snapshot import UNREADABLE, Key, Raw, Snapshot, SnapshotObject, reading, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.simulation.visibility import SkippedRule
@@ -108,6 +109,7 @@ class Simulation:
             with reading("configmap", key, held):
                 self.learned.put(held.raw, key[1])
         self.groups: Final = PodGroups(policies, self.mirror, snapshot, now)
+        self._domains: Final = SharedDomains(policies, snapshot)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}
@@ -134,7 +136,8 @@ class Simulation:
             if self._compared is None or self._compared[0] is not judged:
                 left = [node.name for node in judged.left]
                 self._compared = judged, explain_compared(view, judged.matched, nodes, left, self.now)
-            return [explain(view, judged.matched, nodes, name, self.now, self._compared[1]) for name in names]
+            told = [explain(view, judged.matched, nodes, name, self.now, self._compared[1]) for name in names]
+            return [as_judged(one, judged.nodes[self._at[one.node]]) if one.node in self._at else one for one in told]
 
     def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
         """Return the parts of the scores of the nodes that fit and pass."""
@@ -205,7 +208,7 @@ class Simulation:
         self, view: PodView, matched: Sequence[Matched], filters: Sequence[SchedulerFilter], home: str
     ) -> Verdicts:
         """Return verdicts, cached by equivalence class except for a pod removed from a node: that changes the node."""
-        alike = None if home else self._evaluator.class_of(view, matched)
+        alike = None if home or has_domains(matched) else self._evaluator.class_of(view, matched)
         key = None if alike is None else (alike, *[one.key for one in filters])
         found = None if key is None else self._known.get(key)
         if found is None:
@@ -216,8 +219,10 @@ class Simulation:
 
     def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[FitFailures]) -> Verdicts:
         evaluator, names, now = self._evaluator, self.names, self.now
-        rejected = evaluator.filter(view, matched, names, now=now, clock=_stopped, deadline_ns=_NEVER).by_all
+        found = evaluator.filter(view, matched, names, now=now, clock=_stopped, deadline_ns=_NEVER)
         pairs = [*zip(names, unfit, strict=True)]
+        fitting = {name for name, why in pairs if not why}
+        rejected = self._domains.left(found, view, matched, evaluator.nodes, fitting).by_all
         left = [name for name, why in pairs if not why and name not in rejected]
         rated = evaluator.score(view, matched, left, now=now, clock=_stopped, deadline_ns=_NEVER)
         scores = dict(zip(left, rated, strict=True))
