@@ -6,12 +6,14 @@ for all of its members, because other nodes may be refused by rules that are not
 
 from collections.abc import Callable, Iterable, Sequence
 from math import floor
-from typing import Final
+from typing import Final, TypeAlias
 
 from fairlead.grants.entry import Domain
 from fairlead.grants.group_domain import agrees, outside
 from fairlead.strategies.facts import Amounts, NodeFacts
 
+Values: TypeAlias = frozenset[tuple[str, ...]]
+"""Domains, each by the values of the labels of its levels."""
 _ROUNDING: Final = 1e-9
 PODS: Final = "pods"
 
@@ -57,13 +59,17 @@ def rejected_by_domain(
     size: int,
     request: Amounts,
     avoided: Domain | None = None,
+    lately: Values = frozenset(),
     sees_all: bool = True,
     took: Callable[[], None] = lambda: None,
+    on_holding: Callable[[Values], None] = lambda _: None,
 ) -> dict[str, str]:
     """Return why nodes are rejected, by name.
 
     `domain` is that of the group; None if it has none yet. Then domains pass that hold `size` members, without the one
-    to be `avoided` if others do. If not all nodes are seen, any passes. `took` is called now and then, and may raise.
+    to be `avoided` if others do, and `on_holding` hears of them. Those that held the group `lately` are not asked
+    again, as the scheduler may have placed members there since. If not all nodes are seen, any passes. `took` is called
+    now and then, and may raise.
     """
     level = labels[-1]
     rejected, holds = dict[str, str](), dict[tuple[str, ...], float]()
@@ -82,8 +88,11 @@ def rejected_by_domain(
             seen.append((node.name, key))
             holds[key] = holds.get(key, 0.0) + members_that_fit(node, request)
     if domain is None and sees_all:
-        passing = {key for key, room in holds.items() if room >= size}
-        others = {key for key in passing if avoided is None or not agrees(dict(zip(labels, key, strict=True)), avoided)}
-        passing = others or passing
+        passing = lately or frozenset(key for key, room in holds.items() if room >= size)
+        if avoided is not None:
+            others = {key for key in passing if not agrees(dict(zip(labels, key, strict=True)), avoided)}
+            passing = frozenset(others) or passing
+        if passing and not lately:
+            on_holding(passing)
         rejected |= {name: none_holds(level) for name, key in seen if key not in passing}
     return rejected

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import filterfalse
 from typing import Final, NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from fairlead.policy.evaluate.group_membership import UNDECIDED, RequiredGroup
 from fairlead.policy.evaluate.verdict_cache import VerdictCache
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.domains import rejected_by_domain
+from fairlead.strategies.domains import Values, rejected_by_domain
 
 RuleRef = tuple[str, str]
 """The names of a policy and of one of its rules."""
@@ -25,6 +25,8 @@ class SharedDomain(NamedTuple):
     """None: no member is placed, or about to be."""
     avoided: Domain | None = None
     """Domain in which the last attempt to place the group failed."""
+    lately: Values = frozenset()
+    """Domains that held the group a moment ago, or the one in which a member is being bound."""
 
 
 NO_DOMAIN: Final = SharedDomain()
@@ -128,10 +130,12 @@ def within_domains(
     *,
     sees_all: bool,
     took: Callable[[], None] = lambda: None,
+    on_holding: Callable[[str, Values], None] = lambda *_: None,
 ) -> Filtered:
     """Return the result of a call without the nodes outside the domains that a pod's groups share.
 
     `sees_all`: the call has all nodes that other filters leave. `took` is called now and then, and may raise.
+    `on_holding` hears which domains hold a group that has none yet.
     """
     for one in required:
         names, rule = found.passed, one.rule.name
@@ -147,8 +151,10 @@ def within_domains(
                 size=one.size,
                 request=pod.request,
                 avoided=known.avoided,
+                lately=known.lately,
                 sees_all=sees_all,
                 took=took,
+                on_holding=partial(on_holding, one.key),
             )
         if reasons:
             rejected = {name: Rejection(one.policy, rule, why, resolvable=False) for name, why in reasons.items()}

@@ -10,7 +10,39 @@ from fairlead.grants.entry import Domain
 from fairlead.grants.entry_state import EntryState, Gone, PodState, judge
 from fairlead.grants.group_domain import GroupFacts, common_domain
 from fairlead.grants.ledger import Ledger
+from fairlead.strategies.domains import Values
+from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import PodViews
+
+LATELY_NS: Final = 2 * SECOND_NS
+"""Time in which the ledger shows the domain that the first member of a group is bound in."""
+_LATELY_MAX: Final = 1000
+_NO_VALUES: Final[Values] = frozenset()
+
+
+class DomainsLately:
+    """Domains that held groups a moment ago.
+
+    Between the call of the first member and the moment when its entry is seen, the scheduler has members on nodes that
+    no view shows. They are missing in the next call, and so would the domain be that the group is about to fill.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[int, Values]] = {}
+
+    def put(self, group: str, domains: Values, at: int) -> None:
+        """Keep the domains of a group for a while, from this moment on; the first single one, if there is one."""
+        if len(self.of(group, at)) == 1:
+            return
+        self._of.pop(group, None)
+        if len(self._of) >= _LATELY_MAX:
+            del self._of[next(iter(self._of))]
+        self._of[group] = at + LATELY_NS, domains
+
+    def of(self, group: str, at: int) -> Values:
+        """Return the domains of a group at a moment; none if there were none lately."""
+        until, domains = self._of.get(group, (0, _NO_VALUES))
+        return domains if at < until else _NO_VALUES
 
 
 class DomainViews:

@@ -140,6 +140,8 @@ def _computed(request: BindArgs, pod: Any, state: ServingState, when: CallClock)
     made = annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
     membership = membership_of(view, matched, tally=evaluator.tally, clock=clock, deadline_ns=deadline_ns, spent=spent)
     domains = _required_domains(evaluator, view, matched, request.node)
+    for one in domains if isinstance(domains, tuple) else ():
+        state.groups.holds_lately(one.group, frozenset({tuple(one.domain.values())}), before)
     return _Computed(made, requested_devices(view, matched), membership, domains)
 
 

@@ -190,7 +190,7 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     )
     is_part = outcome.simulated or len(names) == 1 or (call.caller.asks_a_sample and _is_sample(call, candidates))
     pod, matched, groups = matched_pod.pod, matched_pod.matched, call.state.groups
-    found = left_by_domains(found, pod, matched, call.evaluator, groups, when, sees_all=not is_part, counts_errors=True)
+    found = left_by_domains(found, pod, matched, call.evaluator, groups, when, sees_all=not is_part, is_call=True)
     considered = Considered(matched_pod.pod, names, found.passed, found)
     if len(found.passed) == len(names):
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)

@@ -15,9 +15,11 @@ from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.filter_result import NO_DOMAIN, SharedDomain
+from fairlead.strategies.domains import Values
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
+from fairlead.webhook.domains.domain_views import DomainsLately
 from fairlead.webhook.extender.group_view import GroupView
 from fairlead.webhook.holding.group_binds import READ_S, GroupBinds
 from fairlead.webhook.holding.group_metrics import GroupMetrics
@@ -61,6 +63,7 @@ class GroupHolding(Capability, GroupView):
         self._reading: dict[Group, asyncio.Task[None]] = {}
         self.domains: DomainViews | None = None
         """Domains of groups, where they are kept."""
+        self._lately = DomainsLately()
         self.wake: Callable[[], None] = lambda: None
         """Called when pods that filter refused should be tried again."""
         self._passed_on = Counter(
@@ -89,7 +92,7 @@ class GroupHolding(Capability, GroupView):
         """Return whether a placed pod of a group lives, by the mirror."""
         return self.watch.index.is_placed(group)
 
-    def shared_domain(self, group: str, /) -> SharedDomain:
+    def shared_domain(self, group: str, at: int, /) -> SharedDomain:
         """Return the domain of a group, which is given as its namespace and value with a slash between them."""
         if self.domains is None:
             return NO_DOMAIN
@@ -98,9 +101,12 @@ class GroupHolding(Capability, GroupView):
         turns = {} if self._feed is None else {**self._feed.sink.turns}
         turns |= {name: held.turns(self._now() / SECOND_NS) for name, held in self._held_binds.items()}
         hashed = key_hash(group)
-        return SharedDomain(
-            avoided=next((one.avoided[hashed] for one in turns.values() if hashed in one.avoided), None)
-        )
+        avoided = next((one.avoided[hashed] for one in turns.values() if hashed in one.avoided), None)
+        return SharedDomain(avoided=avoided, lately=self._lately.of(group, at))
+
+    def holds_lately(self, group: str, domains: Values, at: int, /) -> None:
+        """Hear which domains hold a group that has none yet, or in which of them a member is to be bound."""
+        self._lately.put(group, domains, at)
 
     def is_member(self, uid: str, /) -> bool:
         """Return whether an unplaced pod is a member of a group."""

@@ -12,11 +12,12 @@ from fairlead.mirror import decode
 from fairlead.policy.evaluate.filter_result import SharedDomain
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.strategies.domains import Values
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.binding.granter import Granter
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.mirror_views import MirrorViews
-from fairlead.webhook.domains.domain_views import DomainViews
+from fairlead.webhook.domains.domain_views import LATELY_NS, DomainsLately, DomainViews
 from fairlead.webhook.extender import preempt, verbs
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall
@@ -48,16 +49,20 @@ class Domains(GroupView):
     def __init__(self, views: DomainViews) -> None:
         self.views = views
         self.avoided: Mapping[str, str] | None = None
+        self.lately = DomainsLately()
 
-    def shared_domain(self, group: str, /) -> SharedDomain:
-        return SharedDomain(self.views.domain_of(group), self.avoided)
+    def shared_domain(self, group: str, at: int, /) -> SharedDomain:
+        return SharedDomain(self.views.domain_of(group), self.avoided, self.lately.of(group, at))
+
+    def holds_lately(self, group: str, domains: Values, at: int, /) -> None:
+        self.lately.put(group, domains, at)
 
 
 class Scene:
     """Nodes in two racks, pods that wait, and a replica that keeps domains."""
 
     def __init__(self, room: int = 2, topology: Mapping[str, str] = MappingProxyType({})) -> None:
-        self.fed = FedMirror()
+        self.fed, self.at = FedMirror(), 0
         for name, (block, rack) in RACKS.items():
             self.put_node(name, {BLOCK: block, RACK: rack}, room)
         self.put_node("bare", {BLOCK: "1"}, room)
@@ -98,7 +103,7 @@ class Scene:
         }
 
     def when(self) -> CallClock:
-        return CallClock(FOUND, lambda: 0, SECOND)
+        return CallClock(FOUND, lambda: self.at, self.at + SECOND)
 
     def filter(self, pod: Any, names: list[str], caller: Caller = CALLER) -> dict[str, str]:
         """Filter nodes; the reasons by rejected node."""
@@ -173,6 +178,26 @@ def test_without_a_domain_those_pass_that_hold_the_group() -> None:
     assert scene.filter(pod, ["b1"]) == {}, "one node does not tell"
 
 
+def test_members_that_only_the_scheduler_has_placed_take_no_room_for_a_moment() -> None:
+    scene = Scene(room=1, topology={"size": "2"})
+    pods = [scene.make(f"w-{at}") for at in range(3)]
+    assert scene.filter(pods[0], ["a1", "a2", "b1"]) == {"b1": f"no {RACK} holds the group"}
+    assert scene.filter(pods[1], ["a2", "b1"]) == {"b1": f"no {RACK} holds the group"}, "a1 is taken by a member"
+    scene.at = LATELY_NS
+    assert scene.filter(pods[2], ["a2", "b1"]) == dict.fromkeys(["a2", "b1"], f"no {RACK} holds the group")
+
+
+@in_loop
+async def test_the_next_member_follows_one_whose_entry_is_not_seen_yet() -> None:
+    scene = Scene()
+    scene.make("w-0")
+    pod = scene.make("w-1")
+    assert scene.filter(pod, ["a1", "a2", "b1", "b2"]) == {}
+    assert await scene.bind("w-0", "b1") == ""
+    scene.views.ledgers.clear()
+    assert scene.filter(pod, ["a1", "a2", "b2"]) == dict.fromkeys(["a1", "a2"], f"no {RACK} holds the group")
+
+
 def test_a_rack_of_one_name_is_another_one_in_another_block() -> None:
     scene = Scene()
     scene.put_node("c1", {BLOCK: "2", RACK: "a"}, 2)
@@ -196,6 +221,7 @@ def test_the_domain_of_the_last_attempt_is_avoided_if_another_holds_the_group() 
     scene.domains.avoided = {BLOCK: "1", RACK: "a"}
     none = f"no {RACK} holds the group"
     assert scene.filter(pod, ["a1", "a2", "b1", "b2"]) == {"a1": none, "a2": none}
+    scene.at = LATELY_NS
     assert scene.filter(pod, ["a1", "a2", "b1"]) == {"b1": none}
 
 
@@ -207,6 +233,7 @@ async def test_when_no_member_is_left_the_next_one_chooses() -> None:
     scene.land("w-0")
     scene.api.delete_pod("ml/w-0")
     scene.fed.pod_gone("w-0")
+    scene.at = LATELY_NS
     pod = scene.make("w-1")
     assert scene.filter(pod, ALL) == {"bare": f"no label {RACK}"}, "an entry whose state is unclear is no domain"
     assert await scene.bind("w-1", "a1") == ""
