@@ -23,7 +23,7 @@ from fairlead.api.rules import (
     Variable,
 )
 from fairlead.api.status import Status
-from fairlead.api.topology import TOPOLOGY
+from fairlead.api.topologies import TOPOLOGY
 from fairlead.api.values import Name, ObjectName
 
 RULES_MAX = 32
@@ -117,7 +117,7 @@ class Spec(Params):
 
     @property
     def requires_domains(self) -> bool:
-        """Whether a filter requires that members of a group share a domain, which is written before they are bound."""
+        """True if a filter requires that members of a group share a domain, which is written before they are bound."""
         return any(one.strategy is not None and one.strategy[0] == TOPOLOGY for one in self.filters)
 
     @classmethod

@@ -77,7 +77,7 @@ R_contra = TypeVar("R_contra", bound=LedgerRequest, contravariant=True)
 
 
 class Promises(Protocol[R_contra]):
-    """What the entries in force promise together, while a plan is made."""
+    """Promises of all entries in force, while a plan is made."""
 
     def take_back(self, uid: str, entry: LedgerEntry, /) -> None:
         """Take away an entry that turned out to be over."""
@@ -90,7 +90,7 @@ class Promises(Protocol[R_contra]):
 
 
 class LedgerFacts(Protocol[R_contra]):
-    """What a process knows of the subject of a ledger."""
+    """Facts about the subject of a ledger, as a process knows them."""
 
     def placed_uids(self) -> Iterable[str]:
         """Return the UIDs of pods that hold whatever their entries promise."""

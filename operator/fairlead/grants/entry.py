@@ -162,8 +162,8 @@ def _with_domain(text: str) -> LedgerEntry:
     return LedgerEntry(wire.pod, wire.rv, wire.by, order=_order(wire.n), domain=wire.d)
 
 
-def _order(told: int) -> int:
-    return told if 0 <= told <= ORDER_MAX else 0
+def _order(number: int) -> int:
+    return number if 0 <= number <= ORDER_MAX else 0
 
 
 def _pod_in(text: str) -> str:

@@ -54,7 +54,7 @@ def common_domain(domains: Iterable[Domain]) -> Domain | None:
 
 
 class GroupFacts:
-    """What is known of any group: nothing but its ledger."""
+    """Facts about any group: none but its ledger."""
 
     def placed_uids(self) -> Iterable[str]:
         """Return none: what an entry promises is not told by where its pod is."""

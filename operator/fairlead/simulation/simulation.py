@@ -32,10 +32,9 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.learned_states import LearnedStates
-from fairlead.simulation.pod_groups import PodGroups
+from fairlead.simulation.pod_groups import PodGroups, SharedDomains, as_judged, has_domains
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
-from fairlead.simulation.shared_domains import SharedDomains, as_judged, has_domains
 from fairlead.simulation.snapshot import UNREADABLE, Key, Raw, Snapshot, SnapshotObject, reading, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.simulation.visibility import SkippedRule

@@ -10,7 +10,7 @@ from fairlead.api.data import DataEntry
 from fairlead.api.devices import DeviceShare
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.selectors import LabelSelector, compile_selector
-from fairlead.api.topology import TopologyFilter
+from fairlead.api.topologies import TopologyFilter
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope

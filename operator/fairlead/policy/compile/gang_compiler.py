@@ -6,7 +6,7 @@ from typing import Final
 from fairlead.api.errors import FieldPath
 from fairlead.api.gangs import Gang
 from fairlead.api.rules import FilterSpec
-from fairlead.api.topology import TopologyFilter
+from fairlead.api.topologies import TopologyFilter
 from fairlead.cel.check import INT, STRING
 from fairlead.cel.engine.environment import GROUP_SIZE, GROUP_VALUE
 from fairlead.cel.values.schema import POD

@@ -122,7 +122,7 @@ class Filtered:
 
 
 def within_domains(
-    found: Filtered,
+    filtered: Filtered,
     required: Sequence[RequiredGroup],
     pod: PodView,
     view_of: Callable[[str], NodeView | None],
@@ -138,7 +138,7 @@ def within_domains(
     `on_holding` hears which domains hold a group that has none yet.
     """
     for one in required:
-        names, rule = found.passed, one.rule.name
+        names, rule = filtered.passed, one.rule.name
         if one.error is not None:
             reasons = dict.fromkeys(names, UNDECIDED)
         else:
@@ -159,5 +159,5 @@ def within_domains(
         if reasons:
             rejected = {name: Rejection(one.policy, rule, why, resolvable=False) for name, why in reasons.items()}
             passed = [name for name in names if name not in rejected]
-            found = replace(found, passed=passed, by_domain={**found.by_domain, **rejected})
-    return found
+            filtered = replace(filtered, passed=passed, by_domain={**filtered.by_domain, **rejected})
+    return filtered

@@ -4,7 +4,7 @@ As a filter it judges two things: here, that a node has the labels which tell it
 by all nodes of a call and the domain that the group has, whether it is the right one.
 """
 
-from fairlead.api.topology import TOPOLOGY, TopologyFilter
+from fairlead.api.topologies import TOPOLOGY, TopologyFilter
 from fairlead.strategies.contract import (
     LABELS,
     PASS,

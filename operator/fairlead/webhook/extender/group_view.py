@@ -44,7 +44,7 @@ NO_GROUPS: Final = GroupView()
 
 
 def left_by_domains(
-    found: Filtered,
+    filtered: Filtered,
     pod: PodView,
     matched: Sequence[Matched],
     evaluator: Evaluator,
@@ -58,8 +58,8 @@ def left_by_domains(
 
     `sees_all`: the call has all nodes that other filters leave. `is_call`: it is one, and not a look at a pod again.
     """
-    if not found.passed or not any(each.policy.domain_rules for each in matched):
-        return found
+    if not filtered.passed or not any(each.policy.domain_rules for each in matched):
+        return filtered
     required = required_groups(pod, matched)
     began = when.clock()
     for one in required:
@@ -78,4 +78,4 @@ def left_by_domains(
         return groups.shared_domain(group, began)
 
     view_of = evaluator.nodes.view_of
-    return within_domains(found, required, pod, view_of, domain_of, sees_all=sees_all, took=took, on_holding=hear)
+    return within_domains(filtered, required, pod, view_of, domain_of, sees_all=sees_all, took=took, on_holding=hear)
