@@ -94,9 +94,10 @@ class SharedDomains:
         called = replace(filtered, passed=[name for name in filtered.passed if name in fitting])
         # A placed pod is judged as if it were not, and so as if it kept no domain.
         but = pod.uid if pod.pod.spec.nodeName else ""
-        return within_domains(called, required, pod, nodes.view_of, lambda group: self._of(group, but), sees_all=True)
+        return within_domains(called, required, pod, nodes.view_of, lambda group: self.of(group, but), sees_all=True)
 
-    def _of(self, group: str, but: str) -> SharedDomain:
+    def of(self, group: str, but: str = "") -> SharedDomain:
+        """Return the domain of a group, as it is without the entry of one UID."""
         ledger = self._ledgers.get(group)
         if ledger is None:
             return NO_DOMAIN
