@@ -213,7 +213,7 @@ def _in_domains(
     state: ServingState, evaluator: Evaluator, view: PodView, active: list[Matched], passing: int, when: CallClock
 ) -> int:
     """Return which of the nodes that pass are in the domains that the pod's groups share, or may."""
-    slots, size = evaluator.nodes.slots, len(evaluator.nodes.views)
+    slots, size = evaluator.nodes.slots, max(len(evaluator.nodes.views), (passing.bit_length() + 7) // 8)
     mask = passing.to_bytes(size, "little")
     found = Filtered([name for name, slot in slots.items() if mask[slot]])
     left, kept = left_by_domains(found, view, active, evaluator, state.groups, when, sees_all=True), bytearray(size)
