@@ -22,7 +22,7 @@ GANG = gang(group="pod.metadata.labels['job']", size="4")
 
 
 def racks(gangs: list[dict[str, Any]] | None = None, **more: Any) -> CompiledPolicy:
-    binding = {"binding": {"gang": gangs}} if gangs else {}
+    binding: Any = {"binding": {"gang": gangs}} if gangs else {}
     return policy("racks", filters=[{"name": "one-rack", "topology": LEVELS | more}], **binding)
 
 
