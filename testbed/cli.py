@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--node", action=argparse.BooleanOptionalAction, help="with a real node (default: where there can be one)"
     )
+    up.add_argument("--gates", action="store_true", help="with Kubernetes' own groups of pods (PodGroup): 1.37, local")
     up.set_defaults(run=_up)
 
     commands.add_parser("down", help="delete the cluster and everything that belongs to it").set_defaults(run=_down)
@@ -123,7 +124,9 @@ def _provider(options: argparse.Namespace) -> providers.Provider:
 
 
 def _up(options: argparse.Namespace) -> None:
-    providers.choose(options.name, options.provider, kubernetes=options.kubernetes, node=options.node).up()
+    providers.choose(
+        options.name, options.provider, kubernetes=options.kubernetes, node=options.node, gates=options.gates
+    ).up()
     say(f'ready; to use it: eval "$({_this_command(options)} env)"')
 
 

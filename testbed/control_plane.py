@@ -16,6 +16,8 @@ _PROXY = "front-proxy-client"
 _AUDIT_POLICY = Path(__file__).parent / "manifests" / "audit.yaml"
 _COLLECTS_LESS = MappingProxyType({"GOGC": "400", "GOMEMLIMIT": "2GiB"})
 """For what is busy all the time: by default, the collector takes a tenth of its processor to keep it small."""
+GATES = ("--feature-gates=GenericWorkload=true",)
+_GATED_API = "--runtime-config=scheduling.k8s.io/v1beta1=true"
 # Thousands of nodes appear at once here; with the ordinary limits their taints would be lifted 20 a second.
 _FAST = ("--kube-api-qps=2000", "--kube-api-burst=4000")
 
@@ -137,6 +139,7 @@ def apiserver(layout: Layout, programs: Mapping[str, Path], keys: Keys) -> Compo
             "--audit-log-maxsize=100",
             "--audit-log-maxbackup=3",
             "--profiling=false",
+            *((*GATES, _GATED_API) if layout.gates else ()),
         ],
         _COLLECTS_LESS,
     )
@@ -164,6 +167,7 @@ def controller_manager(layout: Layout, programs: Mapping[str, Path], keys: Keys)
             # the one left out annotates every node, again and again while their number grows, for kubelets of old
             "--controllers=*,-ttl-controller",
             "--profiling=false",
+            *(GATES if layout.gates else ()),
             *_FAST,
         ],
         _COLLECTS_LESS,
@@ -180,6 +184,7 @@ def scheduler(layout: Layout, programs: Mapping[str, Path]) -> Component:
             "--secure-port=0",
             "--leader-elect=false",
             "--profiling=false",
+            *(GATES if layout.gates else ()),
             *_FAST,
         ],
     )

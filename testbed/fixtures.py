@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from testbed import build, cache, node_template, nodes, process, prometheus, sandbox
+from testbed import control_plane as control_plane_of
 from testbed.api import Api, Object
 from testbed.cert_manager import CertManager
 from testbed.device_plugin import DevicePlugin
@@ -290,6 +291,7 @@ def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Sch
         f"--secure-port={port}",
         f"--cert-dir={ground.folder}/pki/{name}",
         "-v=4",
+        *(control_plane_of.GATES if (layout := load(ground.provider.cluster)) is not None and layout.gates else ()),
     ]
     supervisor = Supervisor(ground.folder, list)
     started.callback(file.unlink)

@@ -29,6 +29,8 @@ class Layout:
     etcd_port: int = 2379
     etcd_peer_port: int = 2380
     manager_port: int = 10257
+    gates: bool = False
+    """Whether it has Kubernetes' own groups of pods, which are off by default."""
 
     @property
     def folder(self) -> Path:

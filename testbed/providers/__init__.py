@@ -16,7 +16,12 @@ __all__ = ("NAMES", "Existing", "Kind", "Local", "Part", "Provider", "choose")
 
 
 def choose(
-    name: str, provider: str | None = None, *, kubernetes: str | None = None, node: bool | None = None
+    name: str,
+    provider: str | None = None,
+    *,
+    kubernetes: str | None = None,
+    node: bool | None = None,
+    gates: bool = False,
 ) -> Provider:
     """The provider of that cluster: the one asked for, the one that raised it, or the best for this machine."""
     if provider:
@@ -28,4 +33,8 @@ def choose(
         say(f"provider: {chosen}{f', which needs no Docker (kind would: {why})' if why else ''}")
     if chosen not in _CLASSES:
         raise ClusterError(f"there is no provider {chosen}", cure=f"choose one of: {', '.join(NAMES)}")
+    if gates:
+        if chosen != Local.NAME:
+            raise ClusterError(f"{chosen} has no gates", cure=f"add --provider {Local.NAME}")
+        return Local(name, kubernetes=kubernetes, node=node, gates=True)
     return _CLASSES[chosen](name, kubernetes=kubernetes, node=node)

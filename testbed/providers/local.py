@@ -23,12 +23,18 @@ class Local:
 
     NAME = "local"
 
-    def __init__(self, cluster: str, *, kubernetes: str | None = None, node: bool | None = None) -> None:
-        """`kubernetes` and `node` are what is asked for; None takes what is up, else the newest and what can be had."""
+    def __init__(
+        self, cluster: str, *, kubernetes: str | None = None, node: bool | None = None, gates: bool = False
+    ) -> None:
+        """`kubernetes` and `node` are what is asked for; None takes what is up, else the newest and what can be had.
+
+        `gates`: with Kubernetes' own groups of pods, which are off by default.
+        """
         self.cluster = cluster
         self.phases = Phases()
         self._wanted_version = kubernetes
         self._wanted_node = node
+        self._gates = gates
         self._folder = layouts.folder_of(cluster)
 
     def up(self) -> None:
@@ -120,7 +126,7 @@ class Local:
             node = sandbox.is_possible() if self._wanted_node is None else self._wanted_node
             if node:
                 packages.ensure(packages.NODE)
-            layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0])
+            layout = Layout(self.cluster, self._wanted_version or KUBERNETES[0], gates=self._gates)
             return (
                 dataclasses.replace(layout, network=str(sandbox.free_network()))
                 if node
@@ -136,6 +142,8 @@ class Local:
             there = f"runs Kubernetes {layout.kubernetes}, not {self._wanted_version}"
         elif self._wanted_node not in (None, layout.has_node):
             there = "has a real node" if layout.has_node else "has no real node"
+        elif self._gates and not layout.gates:
+            there = "has no groups of Kubernetes' own"
         if there:
             raise ClusterError(
                 f"the cluster {self.cluster} {there}",

@@ -47,6 +47,10 @@ class SchedulerStatus(StatusPart):
     """Hash of the desired configuration."""
     last_good_config_hash: _Word | None = None
     """Hash of the configuration that was last verified while it ran."""
+    groups: Literal["Native", "Off"] | None = None
+    """Native: it places Kubernetes' own groups of pods (PodGroup). Off: it does not."""
+    groups_message: _Text | None = None
+    """Why it does, or what is missing."""
 
 
 class RuleErrors(StatusPart):

@@ -100,5 +100,15 @@ class _OpenApi(ObjectRef):
         return f"/openapi/v3/apis/{self.resource.group}/{self.resource.version}"
 
 
+class _Discovery(ObjectRef):
+    """The kinds of an API group version, which every client may read."""
+
+    @property
+    def path(self) -> str:
+        """Return the URL path."""
+        return f"/apis/{self.resource.group}/{self.resource.version}"
+
+
 OPENAPI: Final = _OpenApi(Resource(names.GROUP, names.VERSION, "openapi"))
 VERSION: Final = _Version(Resource("", "", "version"))
+POD_GROUPS_DISCOVERY: Final = _Discovery(Resource("scheduling.k8s.io", "v1beta1", "podgroups"))

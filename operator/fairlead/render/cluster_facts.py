@@ -49,6 +49,8 @@ class ClusterFacts:
     """Authorities of its certificate, in PEM. A scheduler reads them once, when it starts."""
     server_versions: tuple[str, ...]
     """The `gitVersion` of each API server."""
+    pod_groups: bool = False
+    """Whether every API server that has answered lately serves Kubernetes' own groups."""
     nodes: int | None
     """Number of nodes; None while they are being listed: then it decides nothing."""
     asked_all: bool | None = None
@@ -65,6 +67,15 @@ def image_tag(git_versions: Iterable[str]) -> str:
     Suffixes of vendors are cut off. A build between two pre-releases counts as the earlier one, which has an image.
     """
     return "v" + min(map(_parsed, git_versions))[-1]
+
+
+def minor_version(version: str) -> tuple[int, int] | None:
+    """Return the major and the minor version; None if it cannot be read."""
+    try:
+        major, minor, *_ = _parsed(version)
+    except ValueError:
+        return None
+    return major, minor
 
 
 def _parsed(version: str) -> tuple[int, int, int, int, int, str]:

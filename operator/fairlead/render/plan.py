@@ -8,6 +8,7 @@ from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.render.cluster_facts import ClusterFacts, image_tag, percentage
 from fairlead.render.container_resources import ContainerResources
 from fairlead.render.extenders import Wiring
+from fairlead.render.native_groups import GATE, NativeGroups, groups_of_pods, native_groups
 from fairlead.render.object_names import CA_HASH, CONFIG_HASH, HASH_VERSION, Object, ObjectNames, digest
 from fairlead.render.scheduler_settings import SchedulerSettings
 from fairlead.render.templates import TemplateEngine, read, written
@@ -39,6 +40,7 @@ class Plan:
     config_hash: str
     """Hash of everything that decides its pods: configuration, authorities, image and placement."""
     ca_hash: str
+    groups: NativeGroups
     objects: tuple[Object, ...]
     """Objects in the order of application. They have no owner: they outlive policies, and are pruned by label."""
 
@@ -76,6 +78,7 @@ class Plan:
             self,
             config_hash=config_hash,
             ca_hash=pod["metadata"]["annotations"][CA_HASH],
+            groups=groups_of_pods(pod, self.groups),
             objects=tuple(map(roll_back, self.objects)),
         )
 
@@ -147,6 +150,7 @@ def plan(
     names = ObjectNames(settings.name, facts.namespace)
     config = configuration(engine, settings, wiring, facts)
     config_text, ca_hash = written([config]), digest(facts.ca_bundle)
+    groups = native_groups(settings, facts)
     values: dict[str, Any] = {
         "names": names,
         "settings": settings,
@@ -163,7 +167,7 @@ def plan(
             "scheduler/pod.yaml",
             **values,
             image=_image(settings, facts),
-            arguments=_arguments(settings),
+            arguments=_arguments(settings, groups),
             resources=_resources(settings.resources),
             locked=_SECURITY_CONTEXT,
             config_folder=CONFIG_FOLDER,
@@ -185,6 +189,7 @@ def plan(
         names=names,
         config_hash=config_hash,
         ca_hash=ca_hash,
+        groups=groups,
         objects=tuple(objects),
     )
 
@@ -216,10 +221,11 @@ def _image(settings: SchedulerSettings, facts: ClusterFacts) -> str:
         ) from None
 
 
-def _arguments(settings: SchedulerSettings) -> list[str]:
+def _arguments(settings: SchedulerSettings, groups: NativeGroups) -> list[str]:
     """Return the arguments that settings add; the check of the configuration has them too, because gates change it."""
     verbosity = [f"--v={settings.verbosity}"] if settings.verbosity else []
-    gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(settings.feature_gates.items()))
+    chosen = settings.feature_gates | ({GATE: True} if groups.is_rendered else {})
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(chosen.items()))
     return [*verbosity, *([f"--feature-gates={gates}"] if gates else []), *settings.extra_args]
 
 

@@ -56,6 +56,7 @@ EVERYTHING: dict[str, Any] = {
     "verbosity": 4,
     "extraArgs": ["--logging-format=json"],
     "featureGates": {"OpportunisticBatching": False},
+    "groups": "Auto",
     "parallelism": 32,
     "qps": 200,
     "burst": 300,

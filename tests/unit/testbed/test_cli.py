@@ -39,6 +39,7 @@ _UPS = {
     "a version": (["up", "--kubernetes", "1.36.3"], "1.36.3", None),
     "with a node": (["up", "--node"], None, True),
     "without a node": (["up", "--no-node"], None, False),
+    "with groups": (["up", "--gates"], None, None),
 }
 
 
@@ -55,7 +56,7 @@ def test_up_passes_on_only_what_is_asked_for(
     monkeypatch.setattr(providers, "choose", choose)
     monkeypatch.setattr(Local, "up", lambda _: None)
     assert cli.main(["--name", "other", "--provider", "local", *arguments]) == 0
-    assert asked == [("other", "local", {"kubernetes": kubernetes, "node": node})]
+    assert asked == [("other", "local", {"kubernetes": kubernetes, "node": node, "gates": "--gates" in arguments})]
 
 
 def test_a_failure_is_told_with_what_to_do_next(

@@ -16,6 +16,7 @@ from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.housekeeper import Housekeeper
 from fairlead.control.loop.informer import PolicyInformer
 from fairlead.control.loop.leader_metrics import LeaderMetrics
+from fairlead.control.loop.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.replica_poller import ReplicaPoller
 from fairlead.control.loop.uninstall_hook import UninstallHook
@@ -141,6 +142,7 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderCont
         parts = _LeaderParts(operator, client)
         await parts.uninstall_hook.arm()  # before there is anything to uninstall
         await parts.certificates.begin()
+        await parts.pod_groups.look()
         controller = parts.controller()
         with operator.metrics.export_gauges(parts.registry, controller.queue.depth, parts.crd_fields, parts.unreviewed):
             await controller.housekeeper.begin()
@@ -187,6 +189,7 @@ class _LeaderParts:
             settings=operator.settings,
             now=now,
         )
+        self.pod_groups = PodGroupsDiscovery(client=client, now=now)
         self.foreign = ForeignSchedulers(
             objects=self.objects,
             namespace=service.namespace,
@@ -232,13 +235,20 @@ class _LeaderParts:
             await informer.resync()  # removed fields are no event
             queue.enqueue_statuses()
 
+        self.pod_groups.on_change = queue.enqueue_all
         crd_check = CrdCheck(client=self.client, fields=self.crd_fields, on_change=show_crd_fields)
         return LeaderController(
             informer=informer,
             queue=queue,
             poller=poller,
             housekeeper=housekeeper,
-            background=(binding_watch.run, self.foreign.run, crd_check.run, self.uninstall_hook.run),
+            background=(
+                binding_watch.run,
+                self.foreign.run,
+                crd_check.run,
+                self.uninstall_hook.run,
+                self.pod_groups.run,
+            ),
         )
 
     def _queue(self) -> SchedulerQueue:
@@ -272,6 +282,7 @@ class _LeaderParts:
             certificates=self.certificates,
             replicas=self.replicas,
             nodes=self.operator.nodes,
+            pod_groups=lambda: self.pod_groups.are_served,
             now=now,
         )
         return Reconciler(

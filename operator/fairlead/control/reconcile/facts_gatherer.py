@@ -35,6 +35,8 @@ class FactsGatherer:
     certificates: LeaderCertificates
     replicas: ReplicaClient
     nodes: Callable[[], int | None]
+    pod_groups: Callable[[], bool]
+    """Returns whether Kubernetes' own groups are served."""
     now: Callable[[], datetime]
     _versions: dict[str, datetime] = field(default_factory=dict)
 
@@ -52,5 +54,6 @@ class FactsGatherer:
             url=self.url,
             ca_bundle=ca_bundle,
             server_versions=tuple(sorted(one for one, seen in self._versions.items() if now - seen < _VERSIONS_FOR)),
+            pod_groups=self.pod_groups(),
             nodes=self.nodes(),
         )

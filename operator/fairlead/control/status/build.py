@@ -80,7 +80,7 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
     made: dict[str, Any] = {
         "observedGeneration": generation,
         "conditions": conditions(known, before.get("conditions", ()), now.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        "scheduler": {"name": scheduler_of(policy), **_hashes(inputs)},
+        "scheduler": {"name": scheduler_of(policy), **_of_plan(inputs)},
         "rules": [*_rules(found)],
         "warnings": [*_warnings(inputs, found)],
     }
@@ -122,11 +122,17 @@ def _replica(pod: str, state: PolicyState | str, missing: str) -> ReplicaSummary
     )
 
 
-def _hashes(inputs: StatusInputs) -> dict[str, str]:
+def _of_plan(inputs: StatusInputs) -> dict[str, str]:
     decision = inputs.result.decision
     if decision is None or decision.plan is None:
         return {}
-    found = {"configHash": decision.plan.config_hash, "lastGoodConfigHash": decision.persisted.rollout.last_good}
+    groups = decision.plan.groups
+    found = {
+        "configHash": decision.plan.config_hash,
+        "lastGoodConfigHash": decision.persisted.rollout.last_good,
+        "groups": "Native" if groups.is_on else "Off",
+        "groupsMessage": groups.message,
+    }
     return {key: value for key, value in found.items() if value}
 
 
@@ -180,6 +186,14 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
     if decision is not None and decision.asked_nodes is not None and any(one.asks_all for one in states):
         reason, message = decision.asked_nodes
         yield {"reason": reason, "count": 1, "message": message}
+    if _has_gang(inputs.policy) and _has_native_groups(inputs.result):
+        yield {
+            "reason": "NativeGroups",
+            "count": 1,
+            "message": "pods with a PodGroup are left to the scheduler, which places Kubernetes' own groups: gang "
+            "holds none of them, and preemption for such a group may evict members that gang holds. Give each kind of "
+            "group a scheduler of its own",
+        }
     if slow := dict.fromkeys(text for one in states for text in one.slow_for):
         yield {
             "reason": "TooSlowForSome",
@@ -202,6 +216,15 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
             "message": "calls in which it rejected every node of the sample although another node would have passed: "
             "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
         }
+
+
+def _has_gang(policy: Obj) -> bool:
+    return bool((policy["spec"].get("binding") or {}).get("gang"))
+
+
+def _has_native_groups(result: ReconcileResult) -> bool:
+    plan = None if result.decision is None else result.decision.plan
+    return plan is not None and plan.groups.is_on
 
 
 def _accepted(inputs: StatusInputs) -> Iterator[dict[str, Any]]:
