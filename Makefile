@@ -90,8 +90,9 @@ fuzz: setup ## broken requests, attacks on the server, evaluations, affinities: 
 	$(BIN)/python -m fuzz --requests $(CASES) --attacks $$(( $(CASES) / 50 )) \
 		--evaluations $$(( $(CASES) / 10 )) --affinities $(CASES) --seed $(SEED)
 
-interleavings: setup ## interleavings of replicas that grant devices, that hold groups, and of leaders that learn: CASES of each (1,000,000)
+interleavings: setup ## interleavings of replicas that grant devices, keep domains, hold groups, and of leaders that learn: CASES of each (1,000,000)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants --cases $(CASES) --seed $(SEED)
+	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.grants.domain_explorer --cases $(CASES) --seed $(SEED)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.groups --cases $(CASES) --seed $(SEED)
 	cd tests && PYTHONPATH=../operator:. ../$(BIN)/python -m support.learned --cases $(CASES) --seed $(SEED)
 

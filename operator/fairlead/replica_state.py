@@ -101,6 +101,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Wiring that the serving generation needs: filter entries by failure policy, scores, bind."""
     hold_s: int = 0
     """Longest time for which it holds binds of members of a group; 0: it holds none."""
+    asks_all: bool = False
+    """Whether it needs calls with all nodes."""
     rules: tuple[RuleState, ...] = ()
     conflicts: tuple[str, ...] = ()
     """Annotation conflicts with other policies, as text."""

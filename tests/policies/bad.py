@@ -447,6 +447,19 @@ BAD: dict[str, Bad] = {
         'unknown field "spec.scores[0].nodeReadiness"',
         "there is no such field",
     ),
+    "a topology without the level that it requires": Bad(
+        policy(filters=[{"name": "a", "topology": {"levels": ["example.org/rack"], "require": "example.org/row"}}]),
+        "spec.filters[0].topology.require",
+        "require is one of the levels: add it to levels, or name another one",
+    ),
+    "a topology that cannot bind": Bad(
+        policy(
+            filters=[{"name": "a", "topology": {"levels": ["example.org/rack"], "require": "example.org/rack"}}],
+            failurePolicy="Ignore",
+        ),
+        "spec.failurePolicy",
+        "a filter topology needs failurePolicy Fail, as it binds pods: set it to Fail or remove the filter",
+    ),
     "a strategy with nothing to wait for": Bad(
         policy(filters=[{"name": "a", "nodeReadiness": {}}]),
         "spec.filters[0].nodeReadiness",

@@ -152,6 +152,19 @@ GOOD: dict[str, Object] = {
         scores=[{"expression": "1.0", "name": "b"}], filters=[{"expression": "true", "name": "a"}]
     ),
     "a strategy with all its parameters": policy(filters=[{"name": "daemons-ready", "nodeReadiness": READINESS}]),
+    "a group in one rack": policy(
+        filters=[
+            {
+                "name": "one-rack",
+                "topology": {
+                    "levels": ["example.org/block", "example.org/rack"],
+                    "require": "example.org/rack",
+                    "group": "pod.metadata.labels[?'job-name'].orValue('')",
+                    "size": "int(pod.metadata.annotations[?'example.org/size'].orValue('1'))",
+                },
+            }
+        ]
+    ),
     "strategies that score, with as little as they need": policy(
         data=[{"name": "heat", "nodeLabel": {"key": "heat"}}],
         scores=[

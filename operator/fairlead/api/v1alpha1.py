@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import ConfigDict, Field, create_model
 
@@ -23,6 +23,7 @@ from fairlead.api.rules import (
     Variable,
 )
 from fairlead.api.status import Status
+from fairlead.api.topologies import TOPOLOGY
 from fairlead.api.values import Name, ObjectName
 
 RULES_MAX = 32
@@ -105,8 +106,19 @@ class Spec(Params):
                 message="binding needs failurePolicy Fail: set it to Fail or remove binding",
                 field="failurePolicy",
             ),
+            *([_DOMAINS_ARE_KEPT] if TOPOLOGY in cls._filter_strategies() else []),
             *(_names_differ(one, other) for one, other in combinations(_KINDS, 2)),
         )
+
+    @classmethod
+    def _filter_strategies(cls) -> tuple[str, ...]:
+        rule: type[Rule] = get_args(cls.model_fields["filters"].annotation)[0]
+        return rule.strategies
+
+    @property
+    def requires_domains(self) -> bool:
+        """True if a filter requires that members of a group share a domain, which is written before they are bound."""
+        return any(one.strategy is not None and one.strategy[0] == TOPOLOGY for one in self.filters)
 
     @classmethod
     def transitions(cls) -> tuple[Transition, ...]:
@@ -119,6 +131,15 @@ class Spec(Params):
                 field="schedulerName",
             ),
         )
+
+
+_DOMAINS_ARE_KEPT: Final = FieldCheck(
+    rule="!has(self.failurePolicy) || self.failurePolicy == 'Fail'"
+    f" || !has(self.filters) || !self.filters.exists(one, has(one.{TOPOLOGY}))",
+    holds=lambda self: self.failure_policy == "Fail" or not self.requires_domains,
+    message="a filter topology needs failurePolicy Fail, as it binds pods: set it to Fail or remove the filter",
+    field="failurePolicy",
+)
 
 
 def _names_differ(left: str, right: str) -> FieldCheck:

@@ -18,6 +18,7 @@ from fairlead.control.decide.drift import APPLIED, to_apply
 from fairlead.control.decide.unlisted_schedulers import denial_reason, in_order_of_request
 from fairlead.kube.watch.secrets import TLS, Secret, SecretMetadata, body
 from fairlead.render.cluster_facts import ALL_UP_TO, ClusterFacts
+from fairlead.render.extenders import wire
 from fairlead.render.native_groups import GATE
 from fairlead.render.object_names import Object
 from fairlead.render.operator_settings import OperatorSettings
@@ -186,7 +187,7 @@ def _authority(settings: OperatorSettings) -> str:
 
 
 def _notes(name: str, desired: DesiredScheduler, policies: Sequence[Obj]) -> Iterator[str]:
-    if desired.settings.node_sample == "Auto":
+    if desired.settings.node_sample == "Auto" and not wire(desired.policies).asks_all:
         yield f"{name}: in a cluster with more than {ALL_UP_TO} nodes, percentageOfNodesToScore is not set"
     if desired.settings.groups == "Auto":
         yield f"{name}: where the API server serves Kubernetes' own groups, it has the feature gate {GATE}, too"

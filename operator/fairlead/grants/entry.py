@@ -1,10 +1,10 @@
-"""Entries of a ledger: what one pod is granted on one node, as text and as values.
+"""Entries of a ledger: what one pod is granted on one node, or the domain that its group keeps, as text and as values.
 
 An entry names amounts by the full name of their resource, and devices by their id. Policies may call one kind of device
 by different names; a resource has one layout of devices, so that (resource, id) means the same device in all of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -31,6 +31,8 @@ class GrantedDevice(Struct, frozen=True):
 
 Grant: TypeAlias = Mapping[str, tuple[GrantedDevice, ...]]
 """Devices by the name that the policy gives their kind."""
+Domain: TypeAlias = Mapping[str, str]
+"""Values of the labels that tell one domain of nodes from others."""
 
 
 def all_devices(grant: Grant) -> tuple[GrantedDevice, ...]:
@@ -43,16 +45,17 @@ def all_devices(grant: Grant) -> tuple[GrantedDevice, ...]:
 
 
 class LedgerEntry(Struct, frozen=True):
-    """Grant of a pod, and the version of the pod that its Binding names."""
+    """Grant of a pod or domain of its group, and the version of the pod that its Binding names."""
 
     pod: str
     """Namespace and name, with a slash between them."""
     rv: str
     by: str
     """Policy by which it was chosen."""
-    grant: Grant
+    grant: Grant = {}
     order: int = 0
     """Greater than that of every entry that stood when it was added, for plugins that take pods in their order."""
+    domain: Domain = {}
 
 
 class UnreadableEntry(Struct, frozen=True):
@@ -103,6 +106,15 @@ class _Wire(Struct):
     n: int = 0
 
 
+class _DomainWire(Struct):
+    v: int
+    pod: _Pod
+    rv: Annotated[str, Meta(min_length=1)]
+    by: str
+    d: Annotated[dict[str, str], Meta(min_length=1)]
+    n: int = 0
+
+
 class _WirePod(Struct):
     pod: _Pod
 
@@ -115,21 +127,43 @@ _versions: Final = msgspec.json.Decoder(_Version)
 _pods: Final = msgspec.json.Decoder(_WirePod)
 _pod_versions: Final = msgspec.json.Decoder(_WireVersion)
 _entries: Final = msgspec.json.Decoder(_Wire)
+_domains: Final = msgspec.json.Decoder(_DomainWire)
 _copies: Final = msgspec.json.Decoder(dict[str, Any])
 _write: Final = msgspec.json.Encoder().encode
 _Unreadable = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
 
 def decode_entry(text: str) -> AnyEntry:
-    """Read the value of a key of a ledger."""
+    """Read the value of a key of a node's ledger."""
+    return _decoded(text, _with_grant)
+
+
+def decode_domain_entry(text: str) -> AnyEntry:
+    """Read the value of a key of a group's ledger."""
+    return _decoded(text, _with_domain)
+
+
+def _decoded(text: str, decode: Callable[[str], LedgerEntry]) -> AnyEntry:
     try:
         if (version := _versions.decode(text).v) > VERSION:
             return NewerEntry(version, _pod_in(text), _pod_version_in(text))
-        wire = _entries.decode(text)
-        order = wire.n if 0 <= wire.n <= ORDER_MAX else 0
-        return LedgerEntry(wire.pod, wire.rv, wire.by, _grant(wire.g), order)
+        return decode(text)
     except _Unreadable as error:
         return UnreadableEntry(str(error), _pod_in(text))
+
+
+def _with_grant(text: str) -> LedgerEntry:
+    wire = _entries.decode(text)
+    return LedgerEntry(wire.pod, wire.rv, wire.by, _grant(wire.g), _order(wire.n))
+
+
+def _with_domain(text: str) -> LedgerEntry:
+    wire = _domains.decode(text)
+    return LedgerEntry(wire.pod, wire.rv, wire.by, order=_order(wire.n), domain=wire.d)
+
+
+def _order(number: int) -> int:
+    return number if 0 <= number <= ORDER_MAX else 0
 
 
 def _pod_in(text: str) -> str:
@@ -147,8 +181,17 @@ def _pod_version_in(text: str) -> str:
 
 
 def encode_entry(entry: LedgerEntry) -> str:
-    """Write the value of a key of a ledger."""
-    wire = {"pod": entry.pod, "rv": entry.rv, "by": entry.by, "g": _devices(entry.grant), "n": entry.order}
+    """Write the value of a key of a node's ledger."""
+    return _encoded(entry, "g", _devices(entry.grant))
+
+
+def encode_domain_entry(entry: LedgerEntry) -> str:
+    """Write the value of a key of a group's ledger."""
+    return _encoded(entry, "d", entry.domain)
+
+
+def _encoded(entry: LedgerEntry, key: str, promised: object) -> str:
+    wire = {"pod": entry.pod, "rv": entry.rv, "by": entry.by, key: promised, "n": entry.order}
     return _write({_V: VERSION, **wire}).decode()
 
 

@@ -63,8 +63,11 @@ class EntryState(Enum):
         return self not in (EntryState.HOLDS, EntryState.UNCLEAR)
 
 
-def judge(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
-    """Return the state of an entry by a view of any age: what it shows of this UID, else under the pod's name."""
+def judge(uid: str, entry: AnyEntry, node: str | None, seen: PodState | Gone | None) -> EntryState:
+    """Return the state of an entry by a view of any age: what it shows of this UID, else under the pod's name.
+
+    The node is that of the ledger; None if its entries hold on whatever node their pods are.
+    """
     if seen is None:
         return EntryState.UNCLEAR
     if isinstance(seen, Gone):
@@ -83,7 +86,7 @@ def judge(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) ->
     return EntryState.POD_CHANGED if newer else EntryState.HOLDS
 
 
-def judge_read(uid: str, entry: AnyEntry, node: str, read: PodState | Gone) -> EntryState:
+def judge_read(uid: str, entry: AnyEntry, node: str | None, read: PodState | Gone) -> EntryState:
     """Return the state of an entry by a consistent read of its pod's name that began after the entry was seen."""
     if isinstance(read, Gone) or read.uid != uid:
         return EntryState.POD_GONE
@@ -93,22 +96,22 @@ def judge_read(uid: str, entry: AnyEntry, node: str, read: PodState | Gone) -> E
 
 
 def judge_listed(
-    uid: str, entry: AnyEntry, node: str, unplaced: Mapping[str, PodState], here: Mapping[str, PodState]
+    uid: str, entry: AnyEntry, node: str | None, unplaced: Mapping[str, PodState], here: Mapping[str, PodState]
 ) -> EntryState:
     """Return the state of an entry by two consistent lists, by UID, that began after the entry was seen.
 
-    `unplaced` has all unplaced pods, `here` those on the node. The latter has to be the later one: a pod that is bound
-    between the two is then in both, and in the other order it might be in neither.
+    `unplaced` has all unplaced pods, `here` those on the node, or on any if there is none. The latter has to be the
+    later one: a pod that is bound between the two is then in both, and in the other order it might be in neither.
     """
     if (found := here.get(uid) or unplaced.get(uid)) is None:
         return EntryState.POD_GONE  # or it is placed elsewhere, which is as good
     return judge_read(uid, entry, node, found)
 
 
-def _lasting(node: str, seen: PodState) -> EntryState | None:
+def _lasting(node: str | None, seen: PodState) -> EntryState | None:
     """Return what holds whatever version the entry names; None if the pod is unplaced."""
     if seen.ended:
         return EntryState.POD_ENDED
     if seen.node:
-        return EntryState.HOLDS if seen.node == node else EntryState.POD_ELSEWHERE
+        return EntryState.HOLDS if node in (None, seen.node) else EntryState.POD_ELSEWHERE
     return None

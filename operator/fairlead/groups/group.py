@@ -42,4 +42,9 @@ class UndecidedGroup(Struct, frozen=True):
 
 def group_hash(group: Group) -> str:
     """Return the hash of a group's namespace and value, by which objects name it."""
-    return hashlib.sha256(f"{group.namespace}/{group.value}".encode()).hexdigest()[:32]
+    return key_hash(f"{group.namespace}/{group.value}")
+
+
+def key_hash(key: str) -> str:
+    """Return the same hash of namespace and value with a slash between them."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -67,6 +67,8 @@ class Turns(Struct, frozen=True):
     turn: PublishedTurn | None = None
     rests: Mapping[str, PublishedRest] = {}
     preferred: PreferredGroup | None = None
+    avoided: Mapping[str, Mapping[str, str]] = {}
+    """Domains, as values by label, in which the last attempt to place a group failed, by the hash of the group."""
 
 
 NO_TURNS: Final = Turns()

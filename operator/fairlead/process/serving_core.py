@@ -17,6 +17,7 @@ from fairlead.render.operator_settings import OperatorSettings
 from fairlead.strategies.registry import load_strategies
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
+from fairlead.webhook.domains.group_domains import GroupDomains
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.holding.group_holding import GroupHolding
 from fairlead.webhook.https.refusals import Refusals
@@ -99,8 +100,10 @@ class ServingCore:
         self.groups: Final = GroupHolding(client, self.mirror, published_in, self.now, perf_counter_ns, grants)
         self.binder.groups = self.groups.binds
         self.reloader.groups = self.groups
+        domains = GroupDomains(client, settings.namespace, grants)
+        self.groups.domains = domains.views
         learning = Learning(client, self.mirror, published_in, self.now, self._is_synced)
-        for capability in (data, grants, learning, self.groups):
+        for capability in (data, grants, domains, learning, self.groups):
             self.add(capability)
 
     def add(self, capability: Capability) -> None:

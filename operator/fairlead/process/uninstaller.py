@@ -20,6 +20,8 @@ from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.status.events import EventRecorder, ready_event
 from fairlead.control.status.uninstalled import uninstalled_status
+from fairlead.grants.ledger import OF_GROUPS, OF_NODES
+from fairlead.groups.turns import LABEL as TURNS
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
@@ -51,7 +53,6 @@ _UNLABELLED: Final = (
 )
 _KINDS: Final[Mapping[Resource, str]] = {REVISIONS: "ControllerRevision", CAPACITIES: "CSIStorageCapacity"}
 _NAME: Final = "fairlead-uninstall"
-
 _POLL_S: Final = 1.0
 _LEADER_ACTS_S: Final = LeaseTimings().act_s
 """How long a leader may still act after its last confirmed renewal."""
@@ -160,8 +161,8 @@ class Uninstaller:
             for one in await self.objects.all(at, fieldSelector=f"metadata.name={name}"):
                 yield {**one, "kind": kind}
         # those of `fairlead serve` do not belong to the operator
-        of_policies = (REVISIONS, f"{LAST_GOOD},{LAST_GOOD}!=files"), (resource("ConfigMap"), LEARNED)
-        for kind_of, selector in (*of_policies, (CAPACITIES, _OURS)):
+        kept = [(resource("ConfigMap"), label) for label in (LEARNED, OF_NODES.label, OF_GROUPS.label, TURNS)]
+        for kind_of, selector in ((REVISIONS, f"{LAST_GOOD},{LAST_GOOD}!=files"), *kept, (CAPACITIES, _OURS)):
             for one in await self.objects.all(ObjectRef(kind_of, self.namespace), labelSelector=selector):
                 yield {**one, "kind": _KINDS.get(kind_of, "ConfigMap")}
         for claim in await self.objects.all(LEASES, **CLAIMS):

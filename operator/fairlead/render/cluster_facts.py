@@ -10,13 +10,21 @@ ALL_AGAIN_UP_TO: Final = 800
 """Hysteresis: a change rolls the scheduler, so a cluster that varies around a thousand nodes must not cause one."""
 
 
-def percentage(wanted: str, nodes: int | None, before: bool | None) -> int | None:  # noqa: FBT001 - a state, not a switch
+def percentage(
+    wanted: str,
+    nodes: int | None,
+    before: bool | None,  # noqa: FBT001 - a state, not a switch
+    *,
+    asks_all: bool = False,
+) -> int | None:
     """Return the percentageOfNodesToScore for a setting, or None for the scheduler's own choice.
 
-    `before` is what `samples_all_nodes` returned last.
+    `before` is what `samples_all_nodes` returned last. `asks_all`: a policy needs to see all nodes.
     """
     if wanted != "Auto":
         return int(wanted.removesuffix("%"))
+    if asks_all:
+        return 100
     if nodes is None:
         return None if before is False else 100
     return 100 if nodes <= (ALL_AGAIN_UP_TO if before is False else ALL_UP_TO) else None

@@ -61,6 +61,8 @@ class Wiring:
     binds: bool = False
     hold_s: int = 0
     """Longest time for which binds of members of a group are held; 0: none are."""
+    asks_all: bool = False
+    """True if a policy requires that the members of a group share a domain: a sample of nodes may lack it."""
 
     def __or__(self, other: "Wiring") -> "Wiring":
         return Wiring(
@@ -69,6 +71,7 @@ class Wiring:
             self.scores or other.scores,
             self.binds or other.binds,
             max(self.hold_s, other.hold_s),
+            self.asks_all or other.asks_all,
         )
 
     @property
@@ -94,12 +97,13 @@ def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
     wiring = Wiring()
     for spec in (one.spec for one in policies if one.spec.mode == "Enforce"):
         fails = spec.failure_policy == "Fail"
-        binding = spec.binding or Binding()
+        binding, requires = spec.binding or Binding(), spec.requires_domains
         wiring |= Wiring(
             fails=fails,
             ignores=not fails and bool(spec.filters or spec.preemption.protect),
             scores=bool(spec.scores),
-            binds=bool(binding.annotations or binding.device_share or binding.gang),
+            binds=requires or bool(binding.annotations or binding.device_share or binding.gang),
             hold_s=max((one.hold_for.seconds for one in binding.gang), default=0),
+            asks_all=requires,
         )
     return wiring

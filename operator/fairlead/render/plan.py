@@ -240,7 +240,7 @@ def configuration(engine: TemplateEngine, settings: SchedulerSettings, wiring: W
         names=ObjectNames(settings.name, facts.namespace),
         settings=settings,
         managed=settings.management == "Managed",
-        percentage=percentage(settings.node_sample, facts.nodes, facts.asked_all),
+        percentage=percentage(settings.node_sample, facts.nodes, facts.asked_all, asks_all=wiring.asks_all),
         profile=_profile(settings),
         url=facts.url.rstrip("/"),
         entries=wiring.entries,

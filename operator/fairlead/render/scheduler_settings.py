@@ -166,7 +166,8 @@ class SchedulerDefaults(Params):
     """Number of pods; one of them leads."""
     node_sample: Annotated[str, _SAMPLE] = "Auto"
     """Share of the nodes that it asks about before it chooses (percentageOfNodesToScore). Auto: all nodes in clusters
-    of up to 1000 nodes, the scheduler's own choice in larger ones."""
+    of up to 1000 nodes, the scheduler's own choice in larger ones; always all nodes if a policy has a filter
+    topology."""
     timeout: Annotated[Duration, within("1s", "30s")] = Duration("1s")
     """Time that it waits for an answer of the operator."""
     managed_resources: Annotated[Listed[ManagedResource], Field(max_length=64)] = ()

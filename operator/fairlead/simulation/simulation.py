@@ -32,7 +32,7 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.learned_states import LearnedStates
-from fairlead.simulation.pod_groups import PodGroups
+from fairlead.simulation.pod_groups import PodGroups, SharedDomains, as_judged, has_domains
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
 from fairlead.simulation.snapshot import UNREADABLE, Key, Raw, Snapshot, SnapshotObject, reading, spelt
@@ -90,7 +90,9 @@ class Simulation:
                 self._put(held.raw)
                 self._note_grants(key, held.raw)
         self.ledgers: Final = self._read_ledgers()
-        for node, entries in (self._recorded | {one.node: [*one.all.items()] for one in self.ledgers.values()}).items():
+        for node, entries in (
+            self._recorded | {one.subject: [*one.all.items()] for one in self.ledgers.values()}
+        ).items():
             self.mirror.devices.put_ledger(node, entries)
         for key, held in each("nodes read", snapshot.nodes.items()):
             with reading("node", key, held):
@@ -106,6 +108,7 @@ class Simulation:
             with reading("configmap", key, held):
                 self.learned.put(held.raw, key[1])
         self.groups: Final = PodGroups(policies, self.mirror, snapshot, now)
+        self._domains: Final = SharedDomains(policies, snapshot)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
         self._columns: dict[Hashable, Sequence[FitFailures]] = {}
@@ -132,7 +135,8 @@ class Simulation:
             if self._compared is None or self._compared[0] is not judged:
                 left = [node.name for node in judged.left]
                 self._compared = judged, explain_compared(view, judged.matched, nodes, left, self.now)
-            return [explain(view, judged.matched, nodes, name, self.now, self._compared[1]) for name in names]
+            told = [explain(view, judged.matched, nodes, name, self.now, self._compared[1]) for name in names]
+            return [as_judged(one, judged.nodes[self._at[one.node]]) if one.node in self._at else one for one in told]
 
     def explain_scores(self, raw: Raw, judged: PodResult) -> list[NodeScored]:
         """Return the parts of the scores of the nodes that fit and pass."""
@@ -182,8 +186,8 @@ class Simulation:
             with reading("configmap", key, held):
                 obj = msgspec.json.decode(held.raw)
                 ledger = decode_ledger({**obj, "metadata": {**_NO_VERSION, **obj["metadata"]}})
-                before = found.get(ledger.node)
-                found[ledger.node] = ledger if before is None else merge_ledgers(before, ledger)
+                before = found.get(ledger.subject)
+                found[ledger.subject] = ledger if before is None else merge_ledgers(before, ledger)
         return found
 
     def _read_unhealthy(self) -> None:
@@ -203,7 +207,7 @@ class Simulation:
         self, view: PodView, matched: Sequence[Matched], filters: Sequence[SchedulerFilter], home: str
     ) -> Verdicts:
         """Return verdicts, cached by equivalence class except for a pod removed from a node: that changes the node."""
-        alike = None if home else self._evaluator.class_of(view, matched)
+        alike = None if home or has_domains(matched) else self._evaluator.class_of(view, matched)
         key = None if alike is None else (alike, *[one.key for one in filters])
         found = None if key is None else self._known.get(key)
         if found is None:
@@ -214,8 +218,10 @@ class Simulation:
 
     def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[FitFailures]) -> Verdicts:
         evaluator, names, now = self._evaluator, self.names, self.now
-        rejected = evaluator.filter(view, matched, names, now=now, clock=_stopped, deadline_ns=_NEVER).by_all
+        found = evaluator.filter(view, matched, names, now=now, clock=_stopped, deadline_ns=_NEVER)
         pairs = [*zip(names, unfit, strict=True)]
+        fitting = {name for name, why in pairs if not why}
+        rejected = self._domains.left(found, view, matched, evaluator.nodes, fitting).by_all
         left = [name for name, why in pairs if not why and name not in rejected]
         rated = evaluator.score(view, matched, left, now=now, clock=_stopped, deadline_ns=_NEVER)
         scores = dict(zip(left, rated, strict=True))

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import yaml
 
-from fairlead.grants.ledger import LABEL
+from fairlead.grants.ledger import GROUPS_LABEL, LABEL
 from fairlead.groups.turns import LABEL as TURNS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.plain_data import DEPTH_MAX, Loader, expanded_size, is_deep
@@ -83,6 +83,8 @@ class Snapshot:
     """ConfigMaps with what rules have learned."""
     turns: dict[Key, SnapshotObject] = field(default_factory=dict)
     """ConfigMaps with the turns of groups."""
+    domains: dict[Key, SnapshotObject] = field(default_factory=dict)
+    """ConfigMaps with the domains of groups."""
     config_maps: dict[Key, SnapshotObject] = field(default_factory=dict)
     """All other ConfigMaps."""
     workloads: dict[str, dict[Key, SnapshotObject]] = field(default_factory=dict)
@@ -154,7 +156,7 @@ class Snapshot:
             return None
         if kind == "ConfigMap":
             known = labels if isinstance(labels, Mapping) else {}
-            by_label = {LABEL: self.ledgers, LEARNED: self.learned, TURNS: self.turns}
+            by_label = {LABEL: self.ledgers, LEARNED: self.learned, TURNS: self.turns, GROUPS_LABEL: self.domains}
             return next((kept for label, kept in by_label.items() if label in known), self.config_maps)
         return {"Node": self.nodes, "Pod": self.pods, "Namespace": self.namespaces}.get(kind)
 

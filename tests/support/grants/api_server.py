@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fairlead.grants.device_usage import Capacity, DeviceUsage
 from fairlead.grants.entry import COPY, Grant, NewerEntry, UnreadableEntry, decode_copy
 from fairlead.grants.entry_state import GONE, Gone, PodState
-from fairlead.grants.ledger import Ledger, decode_ledger
+from fairlead.grants.ledger import OF_NODES, Ledger, LedgerKind, decode_ledger
 from fairlead.webhook.binding.api_calls import Conflicting, Missing, Posted
 from support.interleavings import PromiseBrokenError
 
@@ -23,6 +23,8 @@ class StuckError(AssertionError):
 
 class ApiServer:
     """The cluster's state, all earlier ones, and the promise, which is checked at every change."""
+
+    kind: LedgerKind = OF_NODES
 
     def __init__(self, capacity: Mapping[str, Capacity], *, numbers: bool) -> None:
         self.capacity = capacity
@@ -92,7 +94,7 @@ class ApiServer:
         return self.ledgers.get(node, GONE_)
 
     def create_ledger(self, body: Mapping[str, Any]) -> Ledger | Conflicting:
-        node = body["metadata"]["annotations"]["fairlead.dev/node"]
+        node = body["metadata"]["annotations"][self.kind.annotation]
         if node in self.ledgers:
             return Conflicting("AlreadyExists")
         rv = self._next()
@@ -139,7 +141,7 @@ class ApiServer:
     def _put(self, node: str, config_map: dict[str, Any], rv: str) -> Ledger:
         config_map["metadata"] = {**config_map["metadata"], "resourceVersion": rv}
         self._config_maps[node] = config_map
-        made = decode_ledger(config_map)
+        made = decode_ledger(config_map, self.kind)
         self.ledgers = {**self.ledgers, node: made}
         self.ledger_history.append(self.ledgers)
         self.check()

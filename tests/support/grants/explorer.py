@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from fairlead.grants.entry_state import PodState
 from fairlead.grants.ledger import create_body
 from fairlead.webhook.binding.bind_steps import Bound
 from support.grants.api_server import ApiServer, StuckError
@@ -28,6 +29,14 @@ class Case(NetworkCase):
 
     def __init__(self, setup: int, trace: list[str] | None = None) -> None:
         super().__init__(setup, trace)
+        self.nodes: Sequence[str] = NODES
+        self.prepare()
+        newest = len(self.server.pod_history) - 1
+        self.replicas = [self.replica(name, newest, 0) for name in WRITERS]
+        self.replicas[0].lies = self.draw(4) == 0
+
+    def prepare(self) -> None:
+        """Draw the cluster that the case begins with."""
         devices = 1 + self.draw(3)
         capacity = {RESOURCE: {str(one): 10 for one in range(devices)}}
         self.server = ApiServer(dict.fromkeys(NODES, capacity), numbers=self.draw(6) > 0)
@@ -40,13 +49,20 @@ class Case(NetworkCase):
             self.server.create_ledger(create_body(node, {}))
         self.forgets = self.draw(4) == 0
         self.tampers = self.draw(4) == 0
-        newest = len(self.server.pod_history) - 1
-        self.replicas = [Replica(name, self.server, self.sent, newest, 0) for name in WRITERS]
-        self.replicas[0].lies = self.draw(4) == 0
+
+    def replica(self, name: str, pods_at: int, ledgers_at: int) -> Replica:
+        """Start a replica."""
+        return Replica(name, self.server, self.sent, pods_at, ledgers_at)
 
     def step(self, number: int) -> None:
         self.number = number
         _STEPS[self.draw(len(_STEPS))](self)
+
+    def has_room(self, _replica: Replica, pod: PodState, node: str) -> bool:
+        """Return whether a pod that is on no node can be bound to this one."""
+        amount, devices = pod.request[RESOURCE], pod.request.get(DEVICES, 1)
+        room = self.server.room(node)
+        return sum(room.free(RESOURCE, one) >= amount // devices for one in room.capacity[RESOURCE]) >= devices
 
     # what schedulers do
 
@@ -60,7 +76,7 @@ class Case(NetworkCase):
         if (found := known.get(pod)) is None or calls >= _CALLS_MAX:
             return
         # Calls for one node meet more often than they would by chance.
-        node = NODES[max(0, self.draw(3) - 1)]
+        node = self.nodes[max(0, self.draw(len(self.nodes) + 1) - 1)]
         replica.start_bind(found, node)
         self.tell(lambda: f"{replica.name} is asked to bind {found.uid} to {node}")
 
@@ -106,7 +122,7 @@ class Case(NetworkCase):
         self.tell(lambda: f"{found.uid} is deleted")
 
     def node_leaves_or_comes(self) -> None:
-        node = NODES[self.draw(len(NODES))]
+        node = self.nodes[self.draw(len(self.nodes))]
         self.server.gone_nodes ^= {node}
         self.tell(lambda: f"{node} {'leaves' if node in self.server.gone_nodes else 'comes'}")
 
@@ -141,7 +157,7 @@ class Case(NetworkCase):
         self.sent[:] = [one for one in self.sent if not (one.owner is killed and one.carried_out)]
         pods_at = self.draw(len(self.server.pod_history))
         ledgers_at = self.draw(len(self.server.ledger_history))
-        self.replicas[at] = Replica(killed.name, self.server, self.sent, pods_at, ledgers_at)
+        self.replicas[at] = self.replica(killed.name, pods_at, ledgers_at)
         self.replicas[at].lies = killed.lies
         self.tell(lambda: f"{killed.name} is killed, and starts with pods at {pods_at}, ledgers at {ledgers_at}")
 
@@ -161,13 +177,13 @@ class Case(NetworkCase):
         uid, entry = [*ledger.entries.items()][self.draw(len(ledger.entries))]
         how = self.draw(6)
         if how == 0:
-            self.server.unmark_ledger(ledger.node)
-            self.tell(lambda: f"the ledger of {ledger.node} loses its label")
+            self.server.unmark_ledger(ledger.subject)
+            self.tell(lambda: f"the ledger of {ledger.subject} loses its label")
             return
         names = {"pod": entry.pod, "rv": entry.rv}
         texts = (json.dumps({"v": 2, **names}), '{"v": 3}', json.dumps({"v": 1, **names}), "what?", "{}")
-        self.server.tamper(ledger.node, uid, texts[how - 1])
-        self.tell(lambda: f"in the ledger of {ledger.node} {uid} becomes {texts[how - 1]}")
+        self.server.tamper(ledger.subject, uid, texts[how - 1])
+        self.tell(lambda: f"in the ledger of {ledger.subject} {uid} becomes {texts[how - 1]}")
 
 
 _WEIGHTS: Final[dict[Step, int]] = {
@@ -193,7 +209,11 @@ _STEPS: Final[list[Step]] = [step for step, weight in _WEIGHTS.items() for _ in 
 
 def run_case(numbers: Sequence[int], seen: Counter[str], trace: list[str] | None = None) -> None:
     """Run a case and then, without faults, see that what is free can be granted."""
-    case = Case(numbers[0], trace)
+    run(Case(numbers[0], trace), numbers, seen)
+
+
+def run(case: Case, numbers: Sequence[int], seen: Counter[str]) -> None:
+    """Run a case of any kind."""
     for number in numbers[1:]:
         case.step(number)
     case.check_replicas()
@@ -226,7 +246,7 @@ def quieten(case: Case) -> None:
             case.tell(lambda node=node: f"the ledger of {node} is deleted by hand")  # type: ignore[misc]
     replica.views.advance_pods(len(server.pod_history))
     for pod in list(server.pods.values()):
-        for node in NODES:
+        for node in case.nodes:
             if not server.pods[pod.pod].node:
                 _bind_in_peace(case, replica, pod.pod, node)
 
@@ -235,24 +255,22 @@ def _end_what_was_tampered_with(server: ApiServer) -> None:
     """Delete the pods that their entries would hold for ever: what is left of them has to be seen as over."""
     for ledger in server.ledgers.values():
         for pod in list(server.pods.values()):
-            newer = ledger.newer.get(pod.uid)
-            is_held = newer is not None and (pod.node == ledger.node or (not newer.rv and not pod.node))
+            newer, node = ledger.newer.get(pod.uid), ledger.kind.node(ledger.subject)
+            is_held = newer is not None and ((pod.node and node in (None, pod.node)) or not (newer.rv or pod.node))
             if is_held or pod.uid in ledger.unreadable:
                 server.delete_pod(pod.pod)
 
 
 def _bind_in_peace(case: Case, replica: Replica, pod: str, node: str) -> None:
     state = case.server.pods[pod]
-    amount, devices = state.request[RESOURCE], state.request.get(DEVICES, 1)
-    room = case.server.room(node)
-    free = [one for one in room.capacity[RESOURCE] if room.free(RESOURCE, one) >= amount // devices]
+    want = case.has_room(replica, state, node)
     call: Call = replica.start_bind(state, node)
     for _ in range(100):
         if call.task.done():
             break
         case.serve()
-    if isinstance(call.result, Bound) != (len(free) >= devices):
-        raise StuckError(f"{state.uid} on {node}: {call.result}, though devices {free} are free")
+    if isinstance(call.result, Bound) != want:
+        raise StuckError(f"{state.uid} on {node}: {call.result}, though it has {'' if want else 'no '}room there")
     if not isinstance(call.result, Bound):
         case.server.change_pod(pod)
     replica.views.advance_pods(len(case.server.pod_history))

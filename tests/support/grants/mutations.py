@@ -31,20 +31,20 @@ def no_resource_version(patch: pytest.MonkeyPatch) -> None:
 
 def entry_dropped_on_time_out(patch: pytest.MonkeyPatch) -> None:
     """Take a Binding for failed once its time is over, at the replica that gave it up."""
-    real = ledger_writer._NodeWriter._state_of
+    real = ledger_writer._OneLedger._state_of
 
     def impatient(self: Any, uid: str, entry: AnyEntry) -> EntryState:
         if isinstance(entry, LedgerEntry) and (uid, entry.rv) in self._views.timed_out:
             return EntryState.POD_CHANGED
         return real(self, uid, entry)
 
-    patch.setattr(ledger_writer._NodeWriter, "_state_of", impatient)
+    patch.setattr(ledger_writer._OneLedger, "_state_of", impatient)
 
 
 def gone_by_the_mirror(patch: pytest.MonkeyPatch) -> None:
     """Take a pod for gone that the mirror does not show."""
 
-    def hasty(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+    def hasty(uid: str, entry: AnyEntry, node: str | None, seen: PodState | Gone | None) -> EntryState:
         return EntryState.POD_GONE if seen is None else judge(uid, entry, node, seen)
 
     patch.setattr(ledger_writer, "judge", hasty)
@@ -58,7 +58,7 @@ def over_by_inequality(patch: pytest.MonkeyPatch) -> None:
 def checked_before_the_newest(patch: pytest.MonkeyPatch) -> None:
     """Choose devices by the version known before, and name the newest one in the write."""
     before = WeakKeyDictionary[object, Ledger]()
-    real, running = ledger_writer._NodeWriter._round, list[Any]()
+    real, running = ledger_writer._OneLedger._round, list[Any]()
 
     async def noted(self: Any) -> None:
         running[:] = [self]  # it plans before it waits for anything
@@ -73,14 +73,14 @@ def checked_before_the_newest(patch: pytest.MonkeyPatch) -> None:
         states = {uid: writer._state_of(uid, entry) for uid, entry in checked.all.items()}
         return replace(plan(checked, requests, facts, states), ledger=ledger)
 
-    patch.setattr(ledger_writer._NodeWriter, "_round", noted)
+    patch.setattr(ledger_writer._OneLedger, "_round", noted)
     patch.setattr(ledger_writer, "plan", early)
 
 
 def another_uid_of_any_age(patch: pytest.MonkeyPatch) -> None:
     """Take a pod for gone as soon as a view shows another one under its name, which may be the one before it."""
 
-    def hasty(uid: str, entry: AnyEntry, node: str, seen: PodState | Gone | None) -> EntryState:
+    def hasty(uid: str, entry: AnyEntry, node: str | None, seen: PodState | Gone | None) -> EntryState:
         another = isinstance(seen, PodState) and seen.uid != uid
         return EntryState.POD_GONE if another else judge(uid, entry, node, seen)
 
@@ -108,24 +108,24 @@ def lists_in_the_other_order(patch: pytest.MonkeyPatch) -> None:
     """List the pods on the node before the unplaced ones: one that is bound in between is in neither list."""
 
     async def swapped(self: Any, unread: Mapping[str, AnyEntry], left_s: float) -> Mapping[str, EntryState]:
-        here = await self._server.list_pods(self._node, left_s)
+        here = await self._server.list_pods(self._subject, left_s)
         unplaced = await self._server.list_unplaced(left_s)
         if isinstance(unplaced, Failed) or isinstance(here, Failed):
             return {}
         lists = [{one.uid: one for one in pods} for pods in (unplaced, here)]
         return {uid: judge_listed(uid, entry, self._node, *lists) for uid, entry in unread.items()}
 
-    patch.setattr(ledger_writer._NodeWriter, "_list_all", swapped)
+    patch.setattr(ledger_writer._OneLedger, "_list_all", swapped)
 
 
 def newer_entries_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """Grant beside what a newer version has promised."""
-    real = ledger_writer._NodeWriter._state_of
+    real = ledger_writer._OneLedger._state_of
 
     def careless(self: Any, uid: str, entry: AnyEntry) -> EntryState:
         return EntryState.POD_GONE if isinstance(entry, NewerEntry) else real(self, uid, entry)
 
-    patch.setattr(ledger_writer._NodeWriter, "_state_of", careless)
+    patch.setattr(ledger_writer._OneLedger, "_state_of", careless)
 
 
 MUTATIONS: Final[Sequence[Mutate]] = (

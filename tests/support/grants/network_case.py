@@ -89,5 +89,5 @@ class NetworkCase:
 def outcome_line(outcome: object) -> str:
     """Return an outcome in a line."""
     if isinstance(outcome, Ledger):
-        return f"{outcome.node} at {outcome.rv}: {outcome.entries}"
+        return f"{outcome.subject} at {outcome.rv}: {outcome.entries}"
     return str(outcome)

@@ -135,7 +135,7 @@ class AgedViews:
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
         return GONE if uid in self._gone else self.pod(pod)
 
-    def node(self, node: str) -> NodeInventory:
+    def facts(self, node: str) -> NodeInventory:
         shown = self._server.pod_history[self.pods_at].values()
         return NodeInventory(self._server.capacity[node], [one for one in shown if one.node == node and not one.ended])
 
@@ -159,12 +159,17 @@ class Replica:
         self.views = AgedViews(server, pods_at, ledgers_at)
         self.calls = Calls(self, sent)
         self.ledgers = LedgerWriter(self.calls, self.views, READS_MAX[ord(name) % len(READS_MAX)])
+        self.steps = BindSteps(self.ledgers, self.calls, self.views)
         self.pick: Pick = PICKS[ord(name) % len(PICKS)]
         self.lies = False
         self.running: list[Call] = []
 
     def tasks(self) -> list[asyncio.Task[Any]]:
         return [one.task for one in self.running]
+
+    def pod_bind(self, pod: PodState, node: str, poster: Poster) -> PodBind:
+        """Return what is asked for a pod."""
+        return PodBind(pod.uid, pod.pod, node, PickedDevices(self, pod), poster)
 
     def start_bind(self, pod: PodState, node: str) -> "Call":
         call = Call(self, pod, node)
@@ -178,19 +183,20 @@ class Replica:
         self.loop.run_ready()
 
     async def _end(self, node: str) -> None:
-        node_exists = node not in self.server.gone_nodes
+        is_needed = node not in self.server.gone_nodes
         ledger = await self.calls.read_ledger(node, 1)
         if not isinstance(ledger, Ledger):
             return
         over = set[str]()
+        place = ledger.kind.node(node)
         for uid, entry in ledger.all.items():
-            state = judge(uid, entry, node, self.views.seen(uid, entry.pod))
+            state = judge(uid, entry, place, self.views.seen(uid, entry.pod))
             if state is EntryState.UNCLEAR and entry.pod:
                 found = await self.calls.read_pod(entry.pod, 1)
-                state = state if isinstance(found, Failed) else judge_read(uid, entry, node, found)
+                state = state if isinstance(found, Failed) else judge_read(uid, entry, place, found)
             if state.is_over:
                 over.add(uid)
-        if (body := delete_body(ledger, over, node_exists=node_exists)) is not None:
+        if (body := delete_body(ledger, over, is_needed=is_needed)) is not None:
             await self.calls.delete_ledger(node, body)
 
     def choose(self, ask: Ask, room: DeviceUsage) -> Grant | Refused:
@@ -234,10 +240,9 @@ class Call:
         self.has_hung_up = False
         self.pod, self.node = pod, node
         poster = Poster(replica.calls, is_abandoned=lambda: self.has_hung_up)
-        call = PodBind(pod.uid, pod.pod, node, PickedDevices(replica, pod), poster)
+        call = replica.pod_bind(pod, node, poster)
         budget = Budget(lambda: 0.0, 8.0)
-        steps = BindSteps(replica.ledgers, replica.calls, replica.views)
-        self.task = replica.loop.create_task(steps.bind(call, budget))
+        self.task = replica.loop.create_task(replica.steps.bind(call, budget))
 
     @property
     def result(self) -> BindResult | None:

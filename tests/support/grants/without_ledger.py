@@ -13,7 +13,9 @@ from fairlead.webhook.binding.ledger_writer import LedgerWriter
 _memory: dict[str, dict[str, LedgerEntry]] = {}
 
 
-async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: TimeLeft) -> Answer | Failed:
+async def _commit(
+    self: LedgerWriter[GrantRequest], node: str, request: GrantRequest, left_s: TimeLeft
+) -> Answer | Failed:
     views = self._views
     entries = _memory.setdefault(node, {})
 
@@ -22,7 +24,7 @@ async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: 
         return EntryState.HOLDS if state is EntryState.UNCLEAR else state
 
     states = {uid: state_of(uid, entry) for uid, entry in entries.items()}
-    made = plan(Ledger(node, "", "1", dict(entries)), [request], views.node(node), states)
+    made = plan(Ledger(node, "", "1", dict(entries)), [request], views.facts(node), states)
     for uid in made.drop:
         entries.pop(uid, None)
     entries.update(made.put)
@@ -31,5 +33,5 @@ async def _commit(self: LedgerWriter, node: str, request: GrantRequest, left_s: 
 
 
 if __name__ == "__main__":
-    LedgerWriter.commit = _commit  # type: ignore[method-assign]
+    LedgerWriter.commit = _commit  # type: ignore[assignment, method-assign]
     sys.exit(main())

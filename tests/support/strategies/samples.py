@@ -248,6 +248,16 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
             "windows": 60,
         },
     ],
+    "topology filter": [
+        {
+            "levels": ["example.org/block", "example.org/rack"],
+            "require": "example.org/block",
+            "group": "pod.metadata.labels['job-name']",
+            "size": "4",
+        },
+        {"levels": ["retired", "tier"], "require": "tier"},
+        {"levels": ["retired", "tier"], "require": "retired"},
+    ],
 }
 
 _MEM, _CORE, _COUNT = "example.org/gpu-mem", "example.org/gpu-core", "example.org/gpus"

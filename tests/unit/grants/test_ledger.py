@@ -39,12 +39,12 @@ def test_a_long_name_is_cut_and_still_the_nodes_own(longer: int) -> None:
 def test_the_node_of_a_long_name_is_in_the_annotation() -> None:
     made = create_body(LONG, {})
     made["metadata"] |= {"uid": "u", "resourceVersion": "1"}
-    assert decode_ledger(made).node == LONG
+    assert decode_ledger(made).subject == LONG
 
 
 def test_each_key_is_read_for_itself() -> None:
     ledger = decode_ledger(config_map({"a": encode_entry(ENTRY), "b": "{", "c": NEWER}))
-    assert (ledger.node, ledger.uid, ledger.rv) == ("node-1", "u", "9")
+    assert (ledger.subject, ledger.uid, ledger.rv) == ("node-1", "u", "9")
     assert ledger.entries == {"a": ENTRY}
     assert ledger.unreadable.keys() == {"b"}
     assert ledger.newer == {"c": NewerEntry(2)}
@@ -58,7 +58,7 @@ def test_a_ledger_may_be_empty(data: dict[str, str] | None) -> None:
 def test_a_ledger_without_annotation_is_of_the_node_in_its_name() -> None:
     body = config_map({})
     del body["metadata"]["annotations"]  # type: ignore[attr-defined]
-    assert decode_ledger(body).node == "node-1"
+    assert decode_ledger(body).subject == "node-1"
 
 
 def test_a_patch_names_the_version_and_only_what_changes() -> None:
@@ -110,7 +110,7 @@ def test_a_new_ledger_can_be_found_by_its_label() -> None:
 def test_a_ledger_ends_when_its_node_is_gone_and_all_is_over(
     data: dict[str, str], over: str, node_exists: bool, deleted: bool
 ) -> None:
-    body = delete_body(decode_ledger(config_map(data)), {*over}, node_exists=node_exists)
+    body = delete_body(decode_ledger(config_map(data)), {*over}, is_needed=node_exists)
     assert (body is not None) == deleted
     if body is not None:
         assert body["preconditions"] == {"uid": "u", "resourceVersion": "9"}

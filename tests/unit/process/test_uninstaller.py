@@ -103,10 +103,11 @@ def test_a_status_is_taken_back_unless_another_operator_writes_it(others: dict[A
     assert said[-1] == "done; 1 policy and the CustomResourceDefinition remain"
 
 
-def test_what_rules_have_learned_goes_and_other_config_maps_stay() -> None:
+@pytest.mark.parametrize("label", ["learned", "grants", "groups", "turns"])
+def test_what_replicas_keep_in_config_maps_goes_and_others_stay(label: str) -> None:
     cluster = FakeCluster()
-    learned, other = (("", "configmaps", NAMESPACE, name) for name in ("fairlead-learned-p-works-3", "of-a-user"))
-    cluster.api.put(learned, {"metadata": {"labels": {"fairlead.dev/learned": ""}}, "data": {}})
+    kept, other = (("", "configmaps", NAMESPACE, name) for name in (f"fairlead-{label}-one", "of-a-user"))
+    cluster.api.put(kept, {"metadata": {"labels": {f"fairlead.dev/{label}": ""}}, "data": {}})
     cluster.api.put(other, {"metadata": {"labels": {"app": "x"}}, "data": {}})
 
     async def end() -> None:
@@ -116,5 +117,5 @@ def test_what_rules_have_learned_goes_and_other_config_maps_stay() -> None:
             ).run()
 
     virtual.run(end())
-    assert learned not in cluster.api.objects
+    assert kept not in cluster.api.objects
     assert other in cluster.api.objects

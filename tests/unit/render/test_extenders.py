@@ -31,6 +31,7 @@ def holds(*times: str) -> dict[str, Any]:
     return {"binding": {"gang": [{"name": f"g{at}", "holdFor": one, **each} for at, one in enumerate(times)]}}
 
 
+RACKS = {"filters": [{"name": "r", "topology": {"levels": ["rack"], "require": "rack"}}]}
 NO_CEL = {"filters": [{"name": "a", "expression": "not an expression ("}]}
 
 GATE = ExtenderEntry(filters=True)
@@ -57,6 +58,8 @@ TABLE: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[ExtenderEntry]]]
     ),
     "a group beside annotations": ([BINDS, holds("5s")], [GATE, HOLDS]),
     "a group of a policy that is off": ([BINDS, holds("5s") | {"mode": "Disabled"}], [BINDER]),
+    "a group that has to share a domain": ([RACKS], [BINDER]),
+    "a group that has to share a domain, and is held": ([RACKS | holds("5s")], [GATE, HOLDS]),
     "a protection": ([PROTECTS], [GATE]),
     "a filter that may be ignored": ([FILTERS | IGNORE], [LOOSE, IGNORED]),
     "a protection that may be ignored": ([PROTECTS | IGNORE], [LOOSE, IGNORED]),
@@ -80,6 +83,17 @@ def policy(spec: Mapping[str, Any]) -> SchedulerExtenderPolicy:
 def test_the_entries_follow_from_the_policies(case: str) -> None:
     specs, want = TABLE[case]
     assert [*wire(map(policy, specs)).entries] == [*want]
+
+
+def test_a_group_that_has_to_share_a_domain_needs_calls_with_all_nodes() -> None:
+    assert not wire([policy(FILTERS | BINDS), policy(RACKS | {"mode": "Disabled"})]).asks_all
+    assert wire([policy(FILTERS), policy(RACKS)]).asks_all
+    some, others = Wiring(asks_all=True), Wiring()
+    assert [(one | other).asks_all for one, other in ((some, others), (others, some), (others, others))] == [
+        True,
+        True,
+        False,
+    ]
 
 
 _parts = st.sampled_from([FILTERS, SCORES, PROTECTS, BINDS, holds("5s"), holds("90s"), {}])

@@ -3,6 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from fairlead.render.cluster_facts import percentage, samples_all_nodes
+from fairlead.render.extenders import Wiring
 from fairlead.render.templates import read
 from support.render.schedulers import config_of, facts, planned
 
@@ -28,6 +29,12 @@ SHARES: Mapping[tuple[str, int | None, bool | None], int | None] = {
 @pytest.mark.parametrize("case", SHARES)
 def test_how_many_nodes_are_asked(case: tuple[str, int | None, bool | None]) -> None:
     assert percentage(*case) == SHARES[case]
+
+
+@pytest.mark.parametrize(("wanted", "share"), [("Auto", 100), ("30%", 30)])
+def test_a_policy_that_needs_all_nodes_has_auto_ask_about_all(wanted: str, share: int) -> None:
+    assert percentage(wanted, 5000, False, asks_all=True) == share
+    assert read(config_of(planned(Wiring(asks_all=True), facts(nodes=5000))))["percentageOfNodesToScore"] == 100
 
 
 def test_a_cluster_that_breathes_around_a_thousand_nodes_changes_its_scheduler_once() -> None:

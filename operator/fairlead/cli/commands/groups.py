@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.group!r} is no group: write its namespace and value, as ml/train")
     option = PolicyOption("--policies", options.policies)
     access = cluster_access(options, [option])
-    from fairlead.cli.inputs.snapshot_groups import groups_in, has_groups, published_turns
+    from fairlead.cli.inputs.snapshot_groups import groups_in, has_groups, published_turns, with_domains
     from fairlead.cli.reports.groups_report import groups_report
     from fairlead.cli.reports.groups_text import groups_text
 
@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
     policies = cluster.versions[0].policies
     published = published_turns(cluster.snapshot)
     overview = groups_in(cluster.snapshot, policies, published.turns, cluster.now)
+    overview = with_domains(overview, cluster.snapshot, policies)
     if options.group:
         overview = _named(overview, namespace, options.group)
     if has_groups(policies):
@@ -112,6 +113,8 @@ def _notes(cluster: "SimulatedCluster") -> "Iterator[str]":
     live = cluster.live
     if live.unread_turns or not (cluster.is_live or cluster.snapshot.turns):
         yield f"turns and rests are unknown: {live.unread_turns or 'the snapshot has no such ConfigMaps'}"
+    if live.unread_domains:
+        yield f"the domains of groups are unknown: {live.unread_domains}"
     if "pods" in live.unread:
         yield f"groups of other namespaces are unknown: {live.unread['pods']}"
     if "namespace" in live.unread:

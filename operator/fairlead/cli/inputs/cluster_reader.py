@@ -14,7 +14,7 @@ from fairlead.cli.inputs.live_policies import LivePolicy, StoredPolicy, compile_
 from fairlead.cli.inputs.operator_survey import operator_namespaces
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.grants.ledger import LABEL
+from fairlead.grants.ledger import GROUPS_LABEL, LABEL
 from fairlead.groups.turns import LABEL as TURNS
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
@@ -48,6 +48,8 @@ class LiveObjects:
     """Reason why what rules have learned may not be read."""
     unread_turns: str = ""
     """Reason why the turns of groups may not be read."""
+    unread_domains: str = ""
+    """Reason why the domains of groups may not be read."""
     given_learned: Collection[tuple[str, str]] = ()
     """Policies and their rules of which files say what they have learned."""
 
@@ -186,6 +188,9 @@ async def read_unhealthy(client: Client, snapshot: Snapshot, policies: Iterable[
 
 
 async def read_turns(client: Client, live: LiveObjects, policies: Iterable[CompiledPolicy]) -> None:
-    """Read the ConfigMaps with the turns of groups, if a policy has groups."""
+    """Read the ConfigMaps with the turns and domains of groups, if a policy has groups or requires domains."""
+    policies = [*policies]
     if any(one.gangs for one in policies):
         live.unread_turns = await _labelled(client, live.snapshot, TURNS)
+    if any(one.domain_rules for one in policies):
+        live.unread_domains = await _labelled(client, live.snapshot, GROUPS_LABEL)

@@ -125,6 +125,8 @@ class SimulatedCluster:
         yield from self.notes_on_ledgers()
         if self.live.unread_turns:
             yield f"the turns of groups are unknown: {self.live.unread_turns}"
+        if self.live.unread_domains:
+            yield f"the domains of groups are unknown: {self.live.unread_domains}"
         if "namespace" not in self.live.unread:
             keys = [one.key for one in self.pods]
             yield from caveats.notes_on_policies(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -13,6 +13,7 @@ from fairlead.pki.identities import NAMESPACE
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.explain.group_overview import GroupOverview, group_overview
 from fairlead.policy.views.pod_view import PodView
+from fairlead.simulation.pod_groups import SharedDomains
 from fairlead.simulation.snapshot import Key, Snapshot, SnapshotObject, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
 
@@ -62,6 +63,12 @@ def groups_in(snapshot: Snapshot, policies: PolicySet, turns: Mapping[str, Turns
     if not has_groups(policies):
         return GroupOverview((), ())
     return group_overview(_pods(snapshot), policies, turns, now)
+
+
+def with_domains(overview: GroupOverview, snapshot: Snapshot, policies: PolicySet) -> GroupOverview:
+    """Return the groups with the domains that they share. Raises SnapshotError for a ledger that cannot be read."""
+    domains = SharedDomains(policies, snapshot)
+    return overview._replace(groups=[replace(one, domain=domains.of(one.name).domain) for one in overview.groups])
 
 
 def has_groups(policies: PolicySet) -> bool:

@@ -34,6 +34,7 @@ def _group(group: GroupSummary, *, with_members: bool) -> GroupsReport:
         "since": _time(group.since),
         "until": _time(group.until),
         "waitsFor": group.waits_for,
+        "domain": None if group.domain is None else dict(group.domain),
         **({"members": _members(group.members)} if with_members else {}),
     }
 

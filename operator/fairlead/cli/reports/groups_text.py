@@ -1,24 +1,26 @@
 """Text of `fairlead groups`. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from fairlead.cli.console.output import clean, columns
 from fairlead.policy.explain.group_overview import GroupMember, GroupOverview, GroupSummary
 from fairlead.time_units import age_text
 
 _MEMBERS: Final = ("POD", "STATE", "NODE", "SINCE", "REFUSED WITH")
-_COLUMNS: Final[Sequence[tuple[str, Callable[[GroupSummary, int], str]]]] = (
+_Column: TypeAlias = tuple[str, Callable[[GroupSummary, int], str]]
+_COLUMNS: Final[Sequence[_Column]] = (
     ("SCHEDULER", lambda group, _: group.group.scheduler),
     ("GROUP", lambda group, _: group.name),
     ("STATE", lambda group, _: group.state),
     ("HELD", lambda group, _: str(group.held_members)),
     ("SIZE", lambda group, _: str(group.size or "")),
     ("KNOWN", lambda group, _: str(group.known)),
-    # The domain of topology.require has its place here.
     ("SINCE", lambda group, now: _age(group.since, now)),
     ("WAITS FOR", lambda group, _: group.waits_for),
 )
+_BEFORE_DOMAIN: Final = 6
+_DOMAIN: Final[_Column] = "DOMAIN", lambda group, _: "/".join((group.domain or {}).values())
 
 
 def groups_text(overview: GroupOverview, now: int, *, has_groups: bool, with_members: bool) -> Iterator[str]:
@@ -27,8 +29,11 @@ def groups_text(overview: GroupOverview, now: int, *, has_groups: bool, with_mem
     if not groups:
         yield "no pod is in a group" if has_groups else "no policy has groups"
     else:
-        rows = [[shown(one, now) for _, shown in _COLUMNS] for one in groups]
-        yield from columns([[head for head, _ in _COLUMNS], *rows])
+        shown = [*_COLUMNS[:_BEFORE_DOMAIN], _DOMAIN, *_COLUMNS[_BEFORE_DOMAIN:]]
+        if all(one.domain is None for one in groups):
+            shown.remove(_DOMAIN)
+        rows = [[text(one, now) for _, text in shown] for one in groups]
+        yield from columns([[head for head, _ in shown], *rows])
     for one in groups if with_members else ():
         yield ""
         yield from columns([_MEMBERS, *(_member(member, now) for member in one.members)])

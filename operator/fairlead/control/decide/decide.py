@@ -10,7 +10,7 @@ from fairlead.control.decide.persisted_state import PersistedState
 from fairlead.control.decide.retention import retained_wiring, retention_decision
 from fairlead.control.decide.rollout import RolloutPhase, next_step
 from fairlead.control.decide.rollout_observation import RolloutObservation
-from fairlead.render.cluster_facts import ClusterFacts, samples_all_nodes
+from fairlead.render.cluster_facts import ALL_UP_TO, ClusterFacts, samples_all_nodes
 from fairlead.render.extenders import Wiring, wire
 from fairlead.render.object_names import Object, ObjectNames, digest
 from fairlead.render.plan import Plan, plan, renewed
@@ -79,6 +79,8 @@ class ReconcileDecision:
     message: str = ""
     requeue_after_s: float | None = None
     """Time until the next reconcile if no event comes."""
+    asked_nodes: tuple[str, str] | None = None
+    """Warning, as reason and message, for policies that need calls with all nodes."""
 
 
 def decide_lifecycle(desired: DesiredScheduler, observed: ObservedScheduler, now: float) -> ReconcileDecision:
@@ -110,6 +112,7 @@ def decide(
     facts = replace(
         facts, asked_all=samples_all_nodes(None if running is None else read(running["data"]["config.yaml"]))
     )
+    start = replace(start, asked_nodes=_asked_nodes(desired.settings.node_sample, facts.nodes))
     wanted = plan(engine, desired.settings, retention.wiring or _NO_WIRING, facts, desired.metrics_from)
     if desired.settings.management == "ConfigOnly":
         if desired.paused and observed.published is not None:
@@ -139,6 +142,23 @@ def decide(
         if step.phase == "Rejected" and not observed.rollout.failure
         else start.requeue_after_s,
     )
+
+
+def _asked_nodes(node_sample: str, nodes: int | None) -> tuple[str, str] | None:
+    """Return what a policy that needs calls with all nodes costs, or does not get."""
+    if node_sample not in ("Auto", "100%"):
+        why = (
+            f"its scheduler is set to ask about {node_sample} of the nodes (nodeSample), which may have none of the "
+            "domain that a group has to share: set it to Auto"
+        )
+        return "SampledTopology", why
+    if nodes is not None and nodes > ALL_UP_TO:
+        why = (
+            "its scheduler asks about all nodes for each pod, though there are many, because members of groups have to "
+            "share a domain: give these pods a scheduler of their own"
+        )
+        return "AsksAllNodes", why
+    return None
 
 
 def objects_to_prune(

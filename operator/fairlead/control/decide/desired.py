@@ -73,7 +73,9 @@ class PolicyIndex:
         serving = Wiring(fails=True) if unreadable else Wiring()
         for policy in _serving(answers):
             if policy.scheduler == scheduler and living:
-                serving |= Wiring(policy.fails, policy.ignores, policy.scores, policy.binds, policy.hold_s)
+                serving |= Wiring(
+                    policy.fails, policy.ignores, policy.scores, policy.binds, policy.hold_s, policy.asks_all
+                )
         return DesiredScheduler(
             settings=settings.scheduler(scheduler),
             listed=settings.lists(scheduler),

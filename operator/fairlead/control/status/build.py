@@ -182,6 +182,10 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
             "operator's pods, or set the chart's ports.admission to a port that it reaches, or its hostNetwork: true; "
             "then apply the policy again",
         }
+    decision = inputs.result.decision
+    if decision is not None and decision.asked_nodes is not None and any(one.asks_all for one in states):
+        reason, message = decision.asked_nodes
+        yield {"reason": reason, "count": 1, "message": message}
     if _has_gang(inputs.policy) and _has_native_groups(inputs.result):
         yield {
             "reason": "NativeGroups",

@@ -10,6 +10,7 @@ from fairlead.api.data import DataEntry
 from fairlead.api.devices import DeviceShare
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.api.selectors import LabelSelector, compile_selector
+from fairlead.api.topologies import TopologyFilter
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
@@ -17,12 +18,13 @@ from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, drop_refer
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
-from fairlead.policy.compile.gang_compiler import gang_rules
+from fairlead.policy.compile.gang_compiler import domain_rule, gang_rules
 from fairlead.policy.compile.model import (
     AnnotationRule,
     CompiledMatch,
     CompiledPolicy,
     DeviceShareRule,
+    DomainRule,
     ExpressionRule,
     FilterRule,
     GangRule,
@@ -125,6 +127,7 @@ class _Compiler:
         self.annotations: list[AnnotationRule] = []
         self.device_shares: list[DeviceShareRule] = []
         self.gangs: list[GangRule] = []
+        self.domain_rules: list[DomainRule] = []
 
     def run(self) -> Steps[None]:
         spec = self.policy.spec
@@ -175,6 +178,7 @@ class _Compiler:
             annotations=tuple(self.annotations),
             device_shares=tuple(self.device_shares),
             gangs=tuple(self.gangs),
+            domain_rules=tuple(self.domain_rules),
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports.listed),
         )
@@ -196,6 +200,12 @@ class _Compiler:
             if by_strategy is None:
                 return
             made: Filter = by_strategy
+            if rule.strategy is not None and isinstance(params := rule.strategy[1], TopologyFilter):
+                gangs = self.policy.spec.binding.gang if self.policy.spec.binding else ()
+                domain = yield from domain_rule((*path, rule.strategy[0]), rule, params, gangs, self.expressions)
+                if domain is None:
+                    return
+                self.domain_rules.append(domain)
         else:
             compiled = yield from self.expressions.compile((*path, "expression"), rule.expression, RULE, BOOL)
             if compiled is None:

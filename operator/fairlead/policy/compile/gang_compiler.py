@@ -5,6 +5,8 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.gangs import Gang
+from fairlead.api.rules import FilterSpec
+from fairlead.api.topologies import TopologyFilter
 from fairlead.cel.check import INT, STRING
 from fairlead.cel.engine.environment import GROUP_SIZE, GROUP_VALUE
 from fairlead.cel.values.schema import POD
@@ -14,7 +16,7 @@ from fairlead.groups.group import SIZE_MAX, VALUE_MAX
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCompiler
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import GangRule, is_kept_of_placed
+from fairlead.policy.compile.model import DomainRule, GangRule, is_kept_of_placed
 from fairlead.policy.compile.policy_errors import Fault, in_field
 from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.pod_view import PodView
@@ -41,6 +43,37 @@ def gang_rules(entries: Sequence[Gang], expressions: ExpressionCompiler) -> Step
         if group is not None and size is not None and not faults:
             made.append(GangRule(entry.name, group, size, entry.hold_for.seconds))
     return made
+
+
+def domain_rule(
+    path: FieldPath,
+    rule: FilterSpec,
+    params: TopologyFilter,
+    gangs: Sequence[Gang],
+    expressions: ExpressionCompiler,
+) -> Steps[DomainRule | None]:
+    """Compile the group of a filter `topology` at a path; faults are added to those of the expressions.
+
+    What it leaves out is that of the policy's only gang, else the pod's controller, and 1.
+    """
+    group, size, made_group, made_size = params.group, params.size, None, None
+    written_group, written_size = (gangs[0].group, gangs[0].size) if len(gangs) == 1 else (None, None)
+    written_group, written_size = group or written_group, size or written_size
+    faults = list[Fault]()
+    if written_group is not None:
+        made_group = yield from expressions.compile((*path, "group"), written_group, GROUP_VALUE, STRING)
+        yield
+        if made_group is not None and group is not None:
+            faults += _group_faults((*path, "group"), made_group)
+    if written_size is not None:
+        made_size = yield from expressions.compile((*path, "size"), written_size, GROUP_SIZE, INT)
+        yield
+        if made_size is not None and size is not None:
+            faults += _size_faults((*path, "size"), made_size)
+    expressions.faults += faults
+    if faults or (written_group and made_group is None) or (written_size and made_size is None):
+        return None
+    return DomainRule(rule.name, params.shared, rule.on_error == "Reject", made_group, made_size)
 
 
 def _group_faults(path: FieldPath, group: CompiledExpression) -> Iterator[Fault]:

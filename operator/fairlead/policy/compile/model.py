@@ -124,6 +124,20 @@ class GangRule:
         return self.group.paths | (self.size.paths if self.knows_size_of_placed else frozenset())
 
 
+@dataclass(frozen=True, slots=True)
+class DomainRule:
+    """A filter `topology`: the members of a group share a domain."""
+
+    name: str
+    labels: tuple[str, ...]
+    """Labels that tell the domain, the widest level first."""
+    rejects_on_error: bool
+    group: CompiledExpression | None
+    """Value of the group; None: the UID of the pod's controller."""
+    size: CompiledExpression | None
+    """None: 1."""
+
+
 _KEPT: Final = frozenset({("metadata", name) for name in ("name", "namespace", "uid", "labels", "ownerReferences")})
 
 
@@ -181,6 +195,7 @@ class CompiledPolicy:
     annotations: tuple[AnnotationRule, ...] = ()
     device_shares: tuple[DeviceShareRule, ...] = ()
     gangs: tuple[GangRule, ...] = ()
+    domain_rules: tuple[DomainRule, ...] = ()
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
     reads: Reads = field(init=False)
@@ -207,6 +222,11 @@ class CompiledPolicy:
         return max((one.hold_s for one in self.gangs), default=0)
 
     @property
+    def binds(self) -> bool:
+        """Return whether it has a say when pods are bound."""
+        return bool(self.annotations or self.device_shares or self.gangs or self.domain_rules)
+
+    @property
     def enforced(self) -> bool:
         """Return whether its rules decide."""
         return self.mode == "Enforce"
@@ -227,6 +247,7 @@ class CompiledPolicy:
         of_rules += [rule.expression for rule in self.annotations]
         of_rules += [rule.expression for rule in self.device_shares]
         of_rules += [one for rule in self.gangs for one in (rule.group, rule.size)]
+        of_rules += [one for rule in self.domain_rules for one in (rule.group, rule.size)]
         found = [one for one in of_rules if one is not None]
         return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
 

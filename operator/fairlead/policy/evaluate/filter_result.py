@@ -1,15 +1,37 @@
-"""Result of a filter call."""
+"""Result of a filter call: by each node, and by the domain that a group shares, of those that are left."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import filterfalse
+from typing import Final, NamedTuple, TypeAlias
 
+from fairlead.grants.entry import Domain
 from fairlead.policy.evaluate.columns import PASSED, FilterColumn, Rejection
+from fairlead.policy.evaluate.group_membership import UNDECIDED, RequiredGroup
 from fairlead.policy.evaluate.verdict_cache import VerdictCache
+from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.domains import Values, rejected_by_domain
 
 RuleRef = tuple[str, str]
 """The names of a policy and of one of its rules."""
+
+
+class SharedDomain(NamedTuple):
+    """Domain of a group, as far as it is known."""
+
+    domain: Domain | None = None
+    """None: no member is placed, or about to be."""
+    avoided: Domain | None = None
+    """Domain in which the last attempt to place the group failed."""
+    lately: Values = frozenset()
+    """Domains that held the group a moment ago, or the one in which a member is being bound."""
+
+
+NO_DOMAIN: Final = SharedDomain()
+DomainOf: TypeAlias = Callable[[str], SharedDomain]
+"""Returns the domain of a group, which is given as its namespace and value with a slash between them."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +41,8 @@ class Filtered:
     passed: Sequence[str]
     _names: Sequence[str] = ()
     _cache: VerdictCache | None = None
+    by_domain: Mapping[str, Rejection] = field(default_factory=dict)
+    """Why nodes are rejected by the domains that groups share, though they pass all else."""
 
     @cached_property
     def unknown(self) -> Sequence[str]:
@@ -34,13 +58,14 @@ class Filtered:
         for rule, names, codes in self._first:
             outcomes = rule.outcomes
             found.update(zip(names, [outcomes[code] for code in codes], strict=True))
-        return found
+        return {**found, **self.by_domain}
 
     @cached_property
     def by_all(self) -> Mapping[str, Sequence[Rejection]]:
         """Return all reasons of each rejected known node, in order; the scheduler gets the first."""
+        of_domains = {name: (one,) for name, one in self.by_domain.items()}
         if self._cache is None:
-            return {}
+            return of_domains
         slots, rules = self._cache.nodes.slots, self._cache.rules
         known = [name for name in self._others if name in slots]
         columns = [bytes([rule.codes[slots[name]] for name in known]) for rule in rules]
@@ -51,17 +76,22 @@ class Filtered:
                 pairs = zip(rules, codes, strict=True)
                 reasons[codes] = tuple([rule.outcomes[code] for rule, code in pairs if code != PASSED])
             found[name] = reasons[codes]
-        return found
+        return found | of_domains
 
     @property
     def by_rule(self) -> Mapping[RuleRef, int]:
         """Return how many known nodes were rejected, by the rule that gives the first reason."""
-        return {(rule.policy.name, rule.name): len(names) for rule, names, _ in self._first}
+        return {rule: len(names) for rule, names in self.names_by_rule.items()}
 
     @property
     def names_by_rule(self) -> Mapping[RuleRef, Sequence[str]]:
         """Return the known nodes that were rejected, by the rule that gives the first reason."""
-        return {(rule.policy.name, rule.name): names for rule, names, _ in self._first}
+        found = {(rule.policy.name, rule.name): names for rule, names, _ in self._first}
+        if self.by_domain:
+            found = {rule: [*names] for rule, names in found.items()}
+        for name, one in self.by_domain.items():
+            found.setdefault((one.policy, one.rule), []).append(name)
+        return found
 
     @property
     def any_node_passes(self) -> bool:
@@ -89,3 +119,45 @@ class Filtered:
             return None if self._cache is None else [*map(self._cache.nodes.slots.__getitem__, self._others)]
         except KeyError:
             return None
+
+
+def within_domains(
+    filtered: Filtered,
+    required: Sequence[RequiredGroup],
+    pod: PodView,
+    view_of: Callable[[str], NodeView | None],
+    domain_of: DomainOf,
+    *,
+    sees_all: bool,
+    took: Callable[[], None] = lambda: None,
+    on_holding: Callable[[str, Values], None] = lambda *_: None,
+) -> Filtered:
+    """Return the result of a call without the nodes outside the domains that a pod's groups share.
+
+    `sees_all`: the call has all nodes that other filters leave. `took` is called now and then, and may raise.
+    `on_holding` hears which domains hold a group that has none yet.
+    """
+    for one in required:
+        names, rule = filtered.passed, one.rule.name
+        if one.error is not None:
+            reasons = dict.fromkeys(names, UNDECIDED)
+        else:
+            views = [view for name in names if (view := view_of(name)) is not None]
+            known = domain_of(one.key)
+            reasons = rejected_by_domain(
+                views,
+                one.rule.labels,
+                known.domain,
+                size=one.size,
+                request=pod.request,
+                avoided=known.avoided,
+                lately=known.lately,
+                sees_all=sees_all,
+                took=took,
+                on_holding=partial(on_holding, one.key),
+            )
+        if reasons:
+            rejected = {name: Rejection(one.policy, rule, why, resolvable=False) for name, why in reasons.items()}
+            passed = [name for name in names if name not in rejected]
+            filtered = replace(filtered, passed=passed, by_domain={**filtered.by_domain, **rejected})
+    return filtered

@@ -11,7 +11,7 @@ from fairlead.cel.values.structs import empty
 from fairlead.groups.group import SIZE_MAX, VALUE_MAX, Group, Membership, UndecidedGroup
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import error_verdict
-from fairlead.policy.compile.model import CompiledPolicy, GangRule
+from fairlead.policy.compile.model import CompiledPolicy, DomainRule, GangRule
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Matched, selects, watch
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -37,21 +37,25 @@ class GangValues(NamedTuple):
 
 def gang_values(rule: GangRule, pod: PodView, *, with_size: bool = True) -> GangValues:
     """Return the values of an entry for a pod; the size only if the pod is in a group."""
-    group = f"the group of {rule.name}"
-    value = _evaluated(rule.group, pod, group)
+    value = _evaluated(rule.group, pod, f"the group of {rule.name}")
+    return _with_size(value, rule.size if with_size else None, pod, rule.name)
+
+
+def _with_size(value: Any, expression: CompiledExpression | None, pod: PodView, name: str) -> GangValues:
+    """Return what was evaluated, and the size by an expression; a group that cannot be, or is none, has no size."""
     if isinstance(value, RuleError):
         return GangValues(error=value)
     value = str(value)
     if len(value) > VALUE_MAX:
-        return GangValues(value, error=RuleError(group, f"has more than {VALUE_MAX} characters"))
-    if not value or not with_size:
+        return GangValues(value, error=RuleError(f"the group of {name}", f"has more than {VALUE_MAX} characters"))
+    if not value or expression is None:
         return GangValues(value)
-    size = _evaluated(rule.size, pod, f"the size of {rule.name}")
+    size = _evaluated(expression, pod, f"the size of {name}")
     if isinstance(size, RuleError):
         return GangValues(value, error=size)
     size = int(size)
     if not 1 <= size <= SIZE_MAX:
-        return GangValues(value, size, RuleError(f"the size of {rule.name}", f"is not from 1 to {SIZE_MAX}"))
+        return GangValues(value, size, RuleError(f"the size of {name}", f"is not from 1 to {SIZE_MAX}"))
     return GangValues(value, size)
 
 
@@ -94,6 +98,44 @@ def membership_of(
                 group = Group(policy.scheduler_name, pod.namespace, value)
                 return Membership(group, size, rule.hold_s, policy.name, rule.name)
     return None
+
+
+class RequiredGroup(NamedTuple):
+    """Group whose members share a domain, as a filter requires it of a pod."""
+
+    policy: str
+    rule: DomainRule
+    key: str = ""
+    """Namespace and value of the group, with a slash between them."""
+    size: int = 1
+    error: RuleError | None = None
+    """Error that keeps the group from being decided."""
+
+
+def required_groups(pod: PodView, matched: Sequence[Matched]) -> list[RequiredGroup]:
+    """Return the groups of an unplaced pod that have to share a domain, by the policies that apply to it."""
+    found = list[RequiredGroup]()
+    for each in matched:
+        for rule in each.policy.domain_rules:
+            if each.undecided is not None or each.switched:
+                why = "is too slow" if each.switched else "cannot be decided"
+                found.append(RequiredGroup(each.policy.name, rule, error=RuleError("the policy", why)))
+                continue
+            value, size, error = _domain_values(rule, pod)
+            if error is None and value:
+                found.append(RequiredGroup(each.policy.name, rule, f"{pod.namespace}/{value}", size or 1))
+            elif error is not None and rule.rejects_on_error:
+                found.append(RequiredGroup(each.policy.name, rule, error=error))
+    return found
+
+
+def _domain_values(rule: DomainRule, pod: PodView) -> GangValues:
+    if rule.group is None:
+        owners = pod.pod.metadata.ownerReferences
+        value: Any = next((str(one.uid) for one in owners if one.controller), "")
+    else:
+        value = _evaluated(rule.group, pod, f"the group of {rule.name}")
+    return _with_size(value, rule.size, pod, rule.name)
 
 
 _GangsOfPolicy = tuple[CompiledPolicy, Sequence[tuple[GangRule, bool]]]

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.cel.functions.time_text import timestamp_to_string
+from fairlead.grants.entry import Domain
 from fairlead.groups.group import Group, Membership, UndecidedGroup, group_hash
 from fairlead.groups.group_state import GroupState, state_of
 from fairlead.groups.turns import NO_TURNS, PublishedTurn, Turns
@@ -73,6 +74,8 @@ class GroupSummary:
     """Number of its attempt, or while it rests of the one that failed; else 0."""
     waits_for: str = ""
     """What it waits for, in words; "" if it has started."""
+    domain: Domain | None = None
+    """Domain that its members share, if a policy requires that; None while no member is placed, or about to be."""
 
     def count(self, state: MemberState) -> int:
         """Return the number of members in a state."""

@@ -53,7 +53,7 @@ def conflicts_with(policy: CompiledPolicy, others: Iterable[CompiledPolicy]) -> 
 
 def can_conflict(policy: CompiledPolicy) -> bool:
     """Return whether a policy has anything that another one may have, too."""
-    return bool(policy.annotations or policy.device_shares or policy.gangs)
+    return policy.binds
 
 
 def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterator[PolicyConflict | None]:

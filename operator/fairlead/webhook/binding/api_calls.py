@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.commit import NodeInventory
+from fairlead.grants.commit import LedgerFacts, R_contra
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
 
@@ -58,11 +58,14 @@ class LedgerCalls(Protocol):
     async def read_pod(self, pod: str, timeout_s: float) -> PodState | Gone | Failed:
         """Read what is under this name, with all writes before the call in it."""
 
-    async def read_ledger(self, node: str, timeout_s: float) -> Ledger | Missing | Failed:
+    async def read_ledger(self, subject: str, timeout_s: float) -> Ledger | Missing | Failed:
         """Read a ledger, with all writes before the call in it."""
 
-    async def list_pods(self, node: str, timeout_s: float) -> Sequence[PodState] | Failed:
-        """List the pods on a node, with all writes before the call in it."""
+    async def list_pods(self, subject: str, timeout_s: float) -> Sequence[PodState] | Failed:
+        """List the placed pods that entries may be of, with all writes before the call in it.
+
+        For a node those on it, for a group those of its namespace.
+        """
 
     async def list_unplaced(self, timeout_s: float) -> Sequence[PodState] | Failed:
         """List the pods that are on no node, with all writes before the call in it."""
@@ -70,15 +73,12 @@ class LedgerCalls(Protocol):
     async def create_ledger(self, body: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Create a ledger."""
 
-    async def patch_ledger(self, node: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
+    async def patch_ledger(self, subject: str, patch: Mapping[str, Any], timeout_s: float) -> Ledger | WriteFailure:
         """Apply a merge patch to a ledger."""
 
 
-class Views(Protocol):
-    """Views of what watches have shown to this process, of any age."""
-
-    def ledger(self, node: str) -> Ledger | None:
-        """Return a version of the ledger of a node; None if no watch has shown one."""
+class PodViews(Protocol):
+    """Views of pods as watches have shown them to this process, of any age."""
 
     def pod(self, pod: str) -> PodState | None:
         """Return what is shown under this name."""
@@ -90,5 +90,12 @@ class Views(Protocol):
         pod and is newer than what was seen of it. That a pod was never seen is None.
         """
 
-    def node(self, node: str) -> NodeInventory:
-        """Return the devices of a node, and the pods on it."""
+
+class Views(PodViews, Protocol[R_contra]):
+    """Views of ledgers of one kind, and of what they are about."""
+
+    def ledger(self, subject: str) -> Ledger | None:
+        """Return a version of the ledger of a subject; None if no watch has shown one."""
+
+    def facts(self, subject: str) -> LedgerFacts[R_contra]:
+        """Return what is known of a subject: of a node its devices, and the pods on it."""

@@ -1,18 +1,20 @@
-"""Binds in two steps: what is granted is committed first, then a Binding is posted that names the version of the pod.
+"""Binds in two steps: what is promised is committed first, then a Binding is posted that names the version of the pod.
 
-Between the steps may be minutes. A pod that is granted nothing may take them as well: then only its version is noted.
-Whatever happens after an entry was written, the entry stays until it is over: a Binding whose outcome is not known may
-arrive later, and then finds its devices reserved.
+Promised are devices of the node, and that it is in the domain of the pod's group. Between the steps may be minutes. A
+pod that is promised nothing may take them as well: then only its version is noted. Whatever happens after an entry was
+written, the entry stays until it is over: a Binding whose outcome is not known may arrive later, and then finds its
+devices reserved, and its group in this domain.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, StalePod
+from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, Refused, StalePod
 from fairlead.grants.entry import LedgerEntry, copies
 from fairlead.grants.entry_state import Gone, PodState
+from fairlead.grants.group_domain import DomainRequest, RequiredDomain
 from fairlead.resource_versions import is_newer
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import (
@@ -20,10 +22,10 @@ from fairlead.webhook.binding.api_calls import (
     Failed,
     LedgerCalls,
     Missing,
+    PodViews,
     Posted,
     TimeLeft,
     Uncertain,
-    Views,
 )
 from fairlead.webhook.binding.ledger_writer import LedgerWriter
 from fairlead.webhook.binding.poster import Poster
@@ -31,6 +33,7 @@ from fairlead.webhook.extender.bind import NAME_TAKEN, POD_GONE, binding_of, bou
 
 TRIES: Final = 4
 """The first one, and three after a change of the pod."""
+NO_DOMAINS: Final = "this process keeps no domains of groups"
 CHANGED: Final = "labels or annotations of the pod have changed since it was filtered"
 
 
@@ -40,6 +43,13 @@ class Committed(Struct, frozen=True):
     rv: str
     entry: LedgerEntry | None = None
     """None if it requests no devices."""
+    has_domain: bool = False
+    """Whether an entry keeps the domain of its group."""
+
+    @property
+    def has_entries(self) -> bool:
+        """Return whether anything was promised."""
+        return self.entry is not None or self.has_domain
 
 
 class Bound(Struct, frozen=True):
@@ -84,6 +94,13 @@ class PodBind(Struct, frozen=True, eq=False):
     poster: Poster
     decided_at: str = ""
     """Version of the pod that policies have decided about: only views that show it are believed. Empty: all are."""
+    domains: Sequence[RequiredDomain] = ()
+    """At most one of each group."""
+
+    @property
+    def wants_entries(self) -> bool:
+        """Return whether anything is to be promised."""
+        return bool(self.devices.ask or self.domains)
 
 
 class Budget:
@@ -110,8 +127,10 @@ class Budget:
 class BindSteps:
     """Steps of binds: commit a version of the pod, and post its Binding; both once more if the pod has changed."""
 
-    def __init__(self, ledgers: LedgerWriter, server: LedgerCalls, views: Views) -> None:
+    def __init__(self, ledgers: LedgerWriter[GrantRequest], server: LedgerCalls, views: PodViews) -> None:
         self._ledgers, self._server, self._views = ledgers, server, views
+        self.domains: LedgerWriter[DomainRequest] | None = None
+        """Writer of the ledgers of groups, in a process that keeps their domains."""
 
     async def bind(self, call: PodBind, budget: Budget, committed: Committed | None = None) -> BindResult:
         """Take both steps; only the second one for what was committed before, unless the pod has changed."""
@@ -149,7 +168,7 @@ class BindSteps:
             return NotBound(POD_GONE)
         if isinstance(outcome, Conflicting):
             return StalePod()
-        return NotBound(outcome.why, may_stand=committed.entry is not None or isinstance(outcome, Uncertain))
+        return NotBound(outcome.why, may_stand=committed.has_entries or isinstance(outcome, Uncertain))
 
     def _shown(self, call: PodBind) -> PodState | None:
         """Return the pod as views show it; None if it has to be read."""
@@ -175,13 +194,34 @@ class BindSteps:
             return NotBound("the pod has ended")
         if not call.devices.is_for(state):
             return NotBound(CHANGED)
-        if not call.devices.ask:
-            return Committed(state.rv)
-        request = GrantRequest(state.uid, state.pod, state.rv, call.devices)
-        answer = await self._ledgers.commit(call.node, request, budget.commit_left_s)
-        if isinstance(answer, Accepted):
-            return Committed(answer.entry.rv, answer.entry)
-        return answer if isinstance(answer, StalePod) else NotBound(answer.why, may_stand=isinstance(answer, Failed))
+        return await self._promise(call, state, budget)
+
+    async def _promise(self, call: PodBind, state: PodState, budget: Budget) -> Committed | NotBound | StalePod:
+        """Have entries written for this version of the pod: devices first, so that none pins a domain without them."""
+        made = Committed(state.rv)
+        if call.devices.ask:
+            request = GrantRequest(state.uid, state.pod, state.rv, call.devices)
+            answer = await self._ledgers.commit(call.node, request, budget.commit_left_s)
+            if not isinstance(answer, Accepted):
+                return _not_promised(answer, made)
+            made = Committed(state.rv, answer.entry)
+        for one in call.domains:
+            if self.domains is None:
+                return NotBound(NO_DOMAINS, may_stand=made.has_entries)
+            wanted = DomainRequest(state.uid, state.pod, state.rv, one.by, one.domain)
+            answer = await self.domains.commit(one.group, wanted, budget.commit_left_s)
+            if not isinstance(answer, Accepted):
+                # An entry of this version may stand for a domain that the scheduler has left meanwhile.
+                return _not_promised(answer, Committed(state.rv, made.entry, has_domain=True))
+            made = Committed(state.rv, made.entry, has_domain=True)
+        return made
+
+
+def _not_promised(answer: Refused | StalePod | Failed, before: Committed) -> NotBound | StalePod:
+    """Return why there is no entry; those that were written before stand until the pod changes."""
+    if isinstance(answer, StalePod):
+        return answer
+    return NotBound(answer.why, may_stand=before.has_entries or isinstance(answer, Failed))
 
 
 def committed_binding(call: PodBind, committed: Committed) -> dict[str, Any]:

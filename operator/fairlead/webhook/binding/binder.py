@@ -76,10 +76,10 @@ class Binder:
                 return reply
         elif call.is_passed_on:  # the other replica has newer policies, or older ones
             return bind.refuse(decision.request.uid, NO_MEMBER)
-        if decision.devices is None:
+        if decision.devices is None and not decision.domains:
             return await self._post(decision, poster, when)
         if self._granter is None:
-            return bind.refuse(decision.request.uid, "this process grants no devices")
+            return bind.refuse(decision.request.uid, "this process grants no devices, and keeps no domains")
         return await self._granter.bind(decision, poster, when)
 
     async def _read_and_decide(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from fairlead.grants.ledger import OF_NODES, LedgerKind
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Metrics
@@ -36,21 +37,30 @@ class DeviceGrants(Capability):
         serving: Callable[[], Sequence[CompiledPolicy]],
     ) -> None:
         """`namespace` has the ledgers; `serving` returns the policies that serve."""
-        pods = PodDecoder(serving, mirror.namespace)
-        views = MirrorViews(mirror, serving)
+        self._pods = PodDecoder(serving, mirror.namespace)
+        self.views: Final = MirrorViews(mirror, serving)
+        views = self.views
         self.bindings: Final = BindingClient(client)
-        self._ledger_client = LedgerClient(self.bindings, namespace, pods.read)
-        self._ledgers = LedgerFeed(client, self._ledger_client, namespace, views, mirror)
+        self._counters = GrantCounters()
+        self._ledger_client = self.ledger_client(namespace)
+        self._ledgers = LedgerFeed(
+            client,
+            self._ledger_client,
+            namespace,
+            views.ledgers,
+            views,
+            on_put=lambda one: mirror.devices.put_ledger(one.subject, one.all.items()),
+        )
+        self._nodes, self._devices = mirror.nodes, mirror.devices
         self._unhealthy = UnhealthyFeed(client, mirror)
         self._serving = serving
         self._survey = DeviceSurvey(mirror, views, serving)
-        self._counters = GrantCounters()
         writer = LedgerWriter(self._ledger_client, views)
         self.granter: Final = Granter(mirror, self._ledger_client, writer, views)
         self.granter.on_bind = self._counters.count_bind
         self.binder: Final = Binder(self.bindings, self.granter)
-        self._ledger_client.on_write = self._counters.wrote
-        self._ledgers.sink.on_removed = writer.forget
+        self._writer = writer
+        self._ledgers.sink.on_removed = self._forget
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
@@ -62,6 +72,12 @@ class DeviceGrants(Capability):
         """Watches of the namespaces that have lists of unhealthy devices."""
         return self._unhealthy.reflectors
 
+    def ledger_client(self, namespace: str, kind: LedgerKind = OF_NODES) -> LedgerClient:
+        """Return a client for ledgers of a kind, whose writes are counted."""
+        made = LedgerClient(self.bindings, namespace, self._pods.read, kind)
+        made.on_write = self._counters.wrote
+        return made
+
     async def run(self) -> None:
         """Watch, and survey the devices now and then, until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -70,11 +86,23 @@ class DeviceGrants(Capability):
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         """Watch what these policies need; return once it is listed."""
-        await asyncio.gather(self._ledgers.follow(policies), self._unhealthy.follow(policies))
+        await asyncio.gather(self._follow_ledgers(policies), self._unhealthy.follow(policies))
+
+    async def _follow_ledgers(self, policies: Sequence[CompiledPolicy]) -> None:
+        """Watch the ledgers if one of these policies grants devices; return once they are listed."""
+        shares = [rule.share.entry for one in policies for rule in one.device_shares]
+        self._devices.set_shares(shares)
+        if shares:
+            await self._ledgers.watch("ledgers")
 
     async def tend(self) -> None:
         """Delete the ledgers of nodes that are gone."""
-        await self._ledgers.delete_unused()
+        await self._ledgers.delete_unused(lambda node: node in self._nodes.slots)
+
+    def _forget(self, node: str) -> None:
+        """Forget a ledger that was deleted."""
+        self._devices.remove_ledger(node)
+        self._writer.forget(node)
 
     def missing_permissions(self) -> Iterator[str]:
         """Yield the permission that a bind was refused for want of: for the Binding, the ledger or the pod."""

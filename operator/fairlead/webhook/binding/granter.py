@@ -1,10 +1,10 @@
-"""Binds that grant devices, from what policies have decided to the reply."""
+"""Binds that grant devices or keep a domain, from what policies have decided to the reply."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.grants.commit import Refused
+from fairlead.grants.commit import GrantRequest, Refused
 from fairlead.grants.device_usage import Ask, DeviceUsage
 from fairlead.grants.entry import Grant, LedgerEntry
 from fairlead.grants.entry_state import PodState
@@ -27,7 +27,9 @@ from fairlead.webhook.extender.call import CallClock, Considered, VerbReply
 class Granter:
     """Handler of binds in two steps, as policies have decided them."""
 
-    def __init__(self, mirror: Mirror, server: LedgerCalls, ledgers: LedgerWriter, views: MirrorViews) -> None:
+    def __init__(
+        self, mirror: Mirror, server: LedgerCalls, ledgers: LedgerWriter[GrantRequest], views: MirrorViews
+    ) -> None:
         self._mirror = mirror
         self.steps: Final = BindSteps(ledgers, server, views)
         self.on_bind: Callable[[bool], None] = lambda _: None
@@ -45,7 +47,8 @@ class Granter:
         requested = decision.devices or RequestedDevices(PodView(decision.pod, None), ())
         devices = _RequestedGrant(self._mirror, decision, requested)
         version = str(decision.pod.metadata.resourceVersion)
-        return PodBind(request.uid, f"{request.namespace}/{request.name}", request.node, devices, poster, version)
+        pod = f"{request.namespace}/{request.name}"
+        return PodBind(request.uid, pod, request.node, devices, poster, version, decision.domains)
 
     def reply(self, decision: BindDecision, result: BindResult, now: int) -> VerbReply:
         """Return the reply to a call that came at this time of day."""

@@ -1,19 +1,19 @@
-"""Batches: requests for grants on one node that come together share a write.
+"""Batches: requests for entries in one ledger that come together share a write.
 
-One task for each node with requests takes all that wait, plans, writes, and answers them. A request that is given up,
+One task for each ledger with requests takes all that wait, plans, writes, and answers them. A request that is given up,
 because its time is over or its caller has gone, is left out of what is planned later; an entry that was already written
 for it stays until it is over, like any other.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Generic
 
 from fairlead.grants.adoption import first_entries
-from fairlead.grants.commit import Accepted, Answer, GrantRequest, LedgerPlan, Refused, plan
-from fairlead.grants.entry import AnyEntry
+from fairlead.grants.commit import Accepted, Answer, LedgerPlan, LedgerRequest, R, Refused, plan
+from fairlead.grants.entry import AnyEntry, LedgerEntry
 from fairlead.grants.entry_state import EntryState, PodState, judge, judge_listed, judge_read
-from fairlead.grants.ledger import Ledger, create_body
+from fairlead.grants.ledger import OF_NODES, Ledger, LedgerKind, create_body
 from fairlead.resource_versions import is_newer
 from fairlead.webhook.binding.api_calls import Failed, LedgerCalls, Missing, TimeLeft, Views
 
@@ -26,10 +26,10 @@ BACKGROUND_S: Final = 5.0
 NO_TIME: Final = Failed("no time was left to write the ledger")
 
 
-class _Waiting:
+class _Waiting(Generic[R]):
     __slots__ = ("answer", "left_s", "request")
 
-    def __init__(self, request: GrantRequest, left_s: TimeLeft) -> None:
+    def __init__(self, request: R, left_s: TimeLeft) -> None:
         self.request, self.left_s = request, left_s
         self.answer: asyncio.Future[Answer | Failed] = asyncio.get_running_loop().create_future()
 
@@ -38,18 +38,21 @@ class _Waiting:
             self.answer.set_result(answer)
 
 
-class LedgerWriter:
-    """Writer of the ledgers of all nodes: each has one task while requests for its devices wait."""
+class LedgerWriter(Generic[R]):
+    """Writer of all ledgers of one kind: each has one task while requests wait for it."""
 
-    def __init__(self, server: LedgerCalls, views: Views, reads_max: int = READS_MAX) -> None:
-        self._server, self._views, self._reads_max = server, views, reads_max
-        self._nodes: dict[str, _NodeWriter] = {}
+    def __init__(
+        self, server: LedgerCalls, views: Views[R], reads_max: int = READS_MAX, *, kind: LedgerKind = OF_NODES
+    ) -> None:
+        self._server, self._views, self._reads_max, self._kind = server, views, reads_max, kind
+        self._writers: dict[str, _OneLedger[R]] = {}
 
-    async def commit(self, node: str, request: GrantRequest, left_s: TimeLeft) -> Answer | Failed:
+    async def commit(self, subject: str, request: R, left_s: TimeLeft) -> Answer | Failed:
         """Return the answer to a request, once the ledger says so."""
-        found = self._nodes.get(node)
+        found = self._writers.get(subject)
         if found is None:
-            found = self._nodes[node] = _NodeWriter(node, self._server, self._views, self._reads_max)
+            found = _OneLedger(subject, self._server, self._views, self._reads_max, self._kind)
+            self._writers[subject] = found
         waiting = _Waiting(request, left_s)
         found.add(waiting)
         try:
@@ -58,20 +61,21 @@ class LedgerWriter:
         finally:
             waiting.answer.cancel()
 
-    def forget(self, node: str) -> None:
-        """Drop what is kept of a node that was deleted."""
-        if (found := self._nodes.get(node)) is not None and found.idle:
-            del self._nodes[node]
+    def forget(self, subject: str) -> None:
+        """Drop what is kept of a ledger that was deleted."""
+        if (found := self._writers.get(subject)) is not None and found.idle:
+            del self._writers[subject]
 
 
-class _NodeWriter:
-    """Ledger of one node: the newest version that this process knows, and who waits for a newer one."""
+class _OneLedger(Generic[R]):
+    """One ledger: the newest version that this process knows, and who waits for a newer one."""
 
-    def __init__(self, node: str, server: LedgerCalls, views: Views, reads_max: int) -> None:
-        self._node, self._server, self._views = node, server, views
-        self._reads_max = reads_max
+    def __init__(self, subject: str, server: LedgerCalls, views: Views[R], reads_max: int, kind: LedgerKind) -> None:
+        self._subject, self._server, self._views = subject, server, views
+        self._reads_max, self._kind = reads_max, kind
+        self._node = kind.node(subject)
         self._known: Ledger | None = None
-        self._queue: list[_Waiting] = []
+        self._queue: list[_Waiting[R]] = []
         self._over: dict[tuple[str, str], EntryState] = {}
         """What reads have told of entries, by UID and version; a fact about an entry stays true."""
         self._checked = set[tuple[str, str]]()
@@ -91,7 +95,7 @@ class _NodeWriter:
     def idle(self) -> bool:
         return self._task is None
 
-    def add(self, waiting: _Waiting) -> None:
+    def add(self, waiting: _Waiting[R]) -> None:
         self._queue.append(waiting)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
@@ -102,7 +106,7 @@ class _NodeWriter:
                 await self._round()
             self._read_stale_entries()
         except Exception as error:
-            self._settle_all(Failed(f"no devices were chosen because of an error: {error!r}"))
+            self._settle_all(Failed(f"the ledger was not written because of an error: {error!r}"))
             raise
         finally:
             self._task, self._confirmed = None, False
@@ -110,7 +114,7 @@ class _NodeWriter:
             self._settle_all(NO_TIME)
             self._queue.clear()
 
-    def _drop_expired(self) -> list[_Waiting]:
+    def _drop_expired(self) -> list[_Waiting[R]]:
         """Answer those whose time is over; return those that still wait."""
         for one in self._queue:
             if one.left_s() <= 0:
@@ -128,7 +132,7 @@ class _NodeWriter:
             return
         batch = self._queue[:BATCH_MAX]
         states = {uid: self._state_of(uid, entry) for uid, entry in ledger.all.items()}
-        made = plan(ledger, [one.request for one in batch], self._views.node(self._node), states)
+        made = plan(ledger, [one.request for one in batch], self._views.facts(self._subject), states)
         self._unclear = made.unclear
         if made.put or not ledger.marked:  # no watch shows one without its marks
             await self._write(made, batch)
@@ -143,8 +147,8 @@ class _NodeWriter:
             for one, answer in zip(batch, made.answers, strict=True):
                 one.settle(answer)
 
-    async def _write(self, planned: LedgerPlan, batch: list[_Waiting]) -> None:
-        outcome = await self._server.patch_ledger(self._node, planned.patch, self._left_s())
+    async def _write(self, planned: LedgerPlan, batch: list[_Waiting[R]]) -> None:
+        outcome = await self._server.patch_ledger(self._subject, planned.patch, self._left_s())
         if isinstance(outcome, Ledger):
             self._known, self._confirmed = outcome, True
             for one, answer in zip(batch, planned.answers, strict=True):
@@ -160,7 +164,7 @@ class _NodeWriter:
 
     async def _read(self) -> None:
         """Read the newest ledger, and create it if there is none."""
-        read = await self._server.read_ledger(self._node, self._left_s())
+        read = await self._server.read_ledger(self._subject, self._left_s())
         found = await self._create() if isinstance(read, Missing) else read
         self._known = found if isinstance(found, Ledger) else None
         self._confirmed = self._known is not None
@@ -169,10 +173,13 @@ class _NodeWriter:
 
     async def _create(self) -> Ledger | Failed | None:
         """Create the ledger; None if it has to be read again, because it was created by others, or may have been."""
-        pods = await self._server.list_pods(self._node, self._left_s())
-        if isinstance(pods, Failed):
-            return pods
-        body = create_body(self._node, first_entries(self._node, pods))
+        entries: Mapping[str, LedgerEntry] = {}
+        if self._node is not None:  # no annotation of a pod records the domain of its group
+            pods = await self._server.list_pods(self._subject, self._left_s())
+            if isinstance(pods, Failed):
+                return pods
+            entries = first_entries(self._node, pods)
+        body = create_body(self._subject, entries, self._kind)
         made = await self._server.create_ledger(body, self._left_s())
         if isinstance(made, Ledger | Failed):
             return made
@@ -180,7 +187,7 @@ class _NodeWriter:
 
     def _newest(self) -> Ledger | None:
         """Return the newest version known, without asking: a write that names an old one is refused."""
-        shown = self._views.ledger(self._node)
+        shown = self._views.ledger(self._subject)
         if self._known is None or (shown is not None and is_newer(shown.rv, self._known.rv)):
             self._known = shown
         return self._known
@@ -226,7 +233,7 @@ class _NodeWriter:
 
     async def _list_all(self, unread: Mapping[str, AnyEntry], left_s: float) -> Mapping[str, EntryState]:
         unplaced = await self._server.list_unplaced(left_s)
-        here = await self._server.list_pods(self._node, left_s)
+        here = await self._server.list_pods(self._subject, left_s)
         if isinstance(unplaced, Failed) or isinstance(here, Failed):
             return {}
         by_uid = _by_uid(unplaced), _by_uid(here)
@@ -241,7 +248,7 @@ def _by_uid(pods: Sequence[PodState]) -> Mapping[str, PodState]:
     return {one.uid: one for one in pods}
 
 
-def _as_written(ledger: Ledger, request: GrantRequest) -> Answer:
+def _as_written(ledger: Ledger, request: LedgerRequest) -> Answer:
     """Return the answer by what the API server has stored."""
     entry = ledger.entries.get(request.uid)
     if entry is None or entry.rv != request.rv:

@@ -37,7 +37,7 @@ class MirrorViews:
         """Return that a UID's deletion or end was heard, what is shown of it, or else what is shown under the name."""
         return self._mirror.devices.seen(uid, _key(pod))
 
-    def node(self, node: str) -> NodeInventory:
+    def facts(self, node: str) -> NodeInventory:
         """Return the devices of a node by all policies that serve, and the pods on it."""
         view = self._mirror.nodes.view_of(node)
         if view is None:

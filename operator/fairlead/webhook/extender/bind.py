@@ -1,16 +1,21 @@
 """bind: from a request and its pod to the Binding to post, or to a refusal. Pure: `webhook.binding` posts it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fairlead.grants.commit import Refused
+from fairlead.grants.group_domain import RequiredDomain
 from fairlead.groups.group import Membership, UndecidedGroup
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.annotations import Annotations, annotations
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, Evaluator
+from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of, required_groups
+from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.requested_devices import RequestedDevices, requested_devices
+from fairlead.policy.views.pod_view import PodView
+from fairlead.strategies.domains import domain_of, no_label
 from fairlead.webhook.extender import replies
 from fairlead.webhook.extender.call import CallClock, Caller, Outcome, VerbReply, exclusion_reason
 from fairlead.webhook.extender.requests import BindArgs, MalformedError
@@ -34,6 +39,8 @@ class BindDecision:
     """The pod that was decided about; None if there is nothing to post."""
     membership: Membership | None = None
     """Its membership in a group, if it is in one."""
+    domains: tuple[RequiredDomain, ...] = ()
+    """Domains of the node that the pod's groups have to share."""
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -60,6 +67,15 @@ def binding_of(pod: str, uid: str, node: str, annotations: Mapping[str, str], ve
     return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
+class _Computed(NamedTuple):
+    """Wishes of policies for a bind."""
+
+    written: Annotations
+    devices: RequestedDevices | Refused | None
+    membership: Membership | UndecidedGroup | None
+    domains: tuple[RequiredDomain, ...] | Refused
+
+
 def decide_bind(
     request: BindArgs, pod: Any, state: ServingState, caller: Caller, when: CallClock
 ) -> BindDecision | VerbReply:
@@ -78,22 +94,22 @@ def decide_bind(
         return replace(answer, outcome=replace(answer.outcome, too_slow=error.policy, switched=switched))
     if computed is None:
         return BindDecision(request, {}, pod=pod)
-    written, devices, membership = computed
+    written, devices, membership, domains = computed
     if written.refusal is not None:
         return refuse(request.uid, written.refusal)
     if isinstance(devices, Refused):
         return refuse(request.uid, devices.why)
     if isinstance(membership, UndecidedGroup):
         return refuse(request.uid, UNDECIDED)
-    return BindDecision(request, written.values, tuple(written.conflicts), devices, pod, membership)
+    if isinstance(domains, Refused):
+        return refuse(request.uid, domains.why)
+    return BindDecision(request, written.values, tuple(written.conflicts), devices, pod, membership, domains)
 
 
-def _computed(
-    request: BindArgs, pod: Any, state: ServingState, when: CallClock
-) -> tuple[Annotations, RequestedDevices | Refused | None, Membership | UndecidedGroup | None] | None:
-    """Return the annotations that policies write, which devices to grant, and the pod's group; None if none applies.
+def _computed(request: BindArgs, pod: Any, state: ServingState, when: CallClock) -> _Computed | None:
+    """Return what policies want of the bind; None if none applies.
 
-    They are computed in half of the time left. Raises MalformedError and TooSlowError.
+    It is computed in half of the time left. Raises MalformedError and TooSlowError.
     """
     evaluator, view = state.entries["Fail"], state.pod_view(pod)
     clock, before = when.clock, when.clock()
@@ -123,7 +139,29 @@ def _computed(
 
     made = annotations(view, matched, evaluator.nodes, request.node, now=when.now, tally=evaluator.tally, took=took)
     membership = membership_of(view, matched, tally=evaluator.tally, clock=clock, deadline_ns=deadline_ns, spent=spent)
-    return made, requested_devices(view, matched), membership
+    domains = _required_domains(evaluator, view, matched, request.node)
+    for one in domains if isinstance(domains, tuple) else ():
+        state.groups.holds_lately(one.group, frozenset({tuple(one.domain.values())}), before)
+    return _Computed(made, requested_devices(view, matched), membership, domains)
+
+
+def _required_domains(
+    evaluator: Evaluator, pod: PodView, matched: Sequence[Matched], node: str
+) -> tuple[RequiredDomain, ...] | Refused:
+    """Return the domains of a node that the groups of a pod have to share, or why it cannot be bound there."""
+    found = dict[str, RequiredDomain]()
+    required = required_groups(pod, matched)
+    view = evaluator.nodes.view_of(node) if required else None
+    for one in required:
+        if one.error is not None:
+            return Refused(UNDECIDED)
+        domain = UNKNOWN_NODE if view is None else domain_of(view, one.rule.labels)
+        if isinstance(domain, str):
+            return Refused(domain if view is None else no_label(domain))
+        before = found.get(one.key)
+        domain, by = (domain, one.policy) if before is None else ({**before.domain, **domain}, before.by)
+        found[one.key] = RequiredDomain(one.key, domain, by)
+    return tuple(found.values())
 
 
 def refusal_reason(request: BindArgs, pod: Any, caller: Caller) -> VerbReply | None:

@@ -68,6 +68,8 @@ class Caller:
     """How long it waits for a reply; None if unknown."""
     bind_timeout_s: float | None = None
     """How long it waits for the reply to a bind, by the policies that hold members of groups; None if none does."""
+    asks_a_sample: bool = False
+    """Whether its settings have it ask about a part of the nodes, however many are needed."""
 
 
 def exclusion_reason(caller: Caller, namespace: str) -> str | None:

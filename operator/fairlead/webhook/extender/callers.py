@@ -53,6 +53,7 @@ def callers(
                 wants_all_reasons=not managed,
                 timeout_s=one.timeout.seconds,
                 bind_timeout_s=longest_bind_s({name}, hold_s),
+                asks_a_sample=one.node_sample not in ("Auto", "100%"),
             )
         )
     return tuple(found)

@@ -175,6 +175,8 @@ def _class_of(policy: CompiledPolicy) -> Callable[[PodView], bytes]:
     expressions = [rule.expression for rule in (*policy.match.conditions, *policy.protections)]
     expressions += [rule.expression for rule in policy.annotations]
     expressions += [one for rule in policy.gangs for one in (rule.group, rule.size)]
+    of_domains = [one for rule in policy.domain_rules for one in (rule.group, rule.size)]
+    expressions += [one for one in of_domains if one is not None]
     reads = union([policy.reads, *(as_reads(one.paths) for one in expressions)])
     key_of = equivalence_key(Reads(pod=reads.pod, namespace=reads.namespace))
 

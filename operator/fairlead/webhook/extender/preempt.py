@@ -1,18 +1,19 @@
 """preempt: the candidates of the scheduler on which pods may be evicted for another one."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
-from fairlead.policy.evaluate.filter_result import RuleRef
+from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender import replies, requests
 from fairlead.webhook.extender.call import CallClock, Caller, CallResult, Considered, FailurePolicy, Outcome, VerbReply
+from fairlead.webhook.extender.group_view import left_by_domains
 from fairlead.webhook.extender.requests import MalformedError, PreemptArgs, Victims
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.extender.verbs import BAD_REQUEST, VerbCall, answer, failed, match
@@ -47,6 +48,17 @@ def _preempt(call: VerbCall, args: PreemptArgs) -> VerbReply:
     return VerbReply(replies.encode_preemption(left), outcome=outcome, considered=considered)
 
 
+def _outside(call: VerbCall, pod: PodView, deciding: Sequence[Matched], names: Iterable[str]) -> Mapping[str, RuleRef]:
+    """Return the candidates outside the domain of the pod's group, by the rule that requires it. Raises TooSlowError.
+
+    What room evictions would make in a domain that the group has not got yet is not known.
+    """
+    left = left_by_domains(
+        Filtered([*names]), pod, deciding, call.evaluator, call.state.groups, call.when, sees_all=False
+    )
+    return {name: (one.policy, one.rule) for name, one in left.by_domain.items()}
+
+
 def _surviving_candidates(
     call: VerbCall, pod: PodView, deciding: Sequence[Matched], proposed: Mapping[str, Victims]
 ) -> tuple[dict[str, Victims], dict[RuleRef, list[str]], list[str]]:
@@ -64,7 +76,11 @@ def _surviving_candidates(
         if at > when.deadline_ns:
             raise TooSlowError(spent)
 
+    outside = _outside(call, pod, deciding, proposed)
     for name, victims in proposed.items():
+        if (rule := outside.get(name)) is not None:
+            rejected.setdefault(rule, []).append(name)
+            continue
         uids = {pod.UID for pod in victims.Pods}
         if any(map(call.state.groups.is_member, uids)):
             rejected.setdefault(HELD, []).append(name)

@@ -14,6 +14,7 @@ from fairlead.groups.group import Group, Membership, UndecidedGroup
 from fairlead.logs import FaultError, RateLimiter
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator, filter_columns
+from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.group_membership import membership_of
 from fairlead.policy.evaluate.matching import Matched, Switched
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -22,6 +23,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender.call import CallClock, FailurePolicy
 from fairlead.webhook.extender.decisions import Decision
+from fairlead.webhook.extender.group_view import left_by_domains
 from fairlead.webhook.extender.requests import MalformedError
 from fairlead.webhook.extender.state import ServingState
 
@@ -202,7 +204,22 @@ def _passing(state: ServingState, pod: object, rejected: _Pod, when: CallClock) 
             except MalformedError:
                 return 0
             passing &= int.from_bytes(_of_entry(evaluator, view, active, rejected, entry, when), "little")
+            if any(one.policy.domain_rules for one in active):
+                passing &= _in_domains(state, evaluator, view, active, passing, when)
     return passing
+
+
+def _in_domains(
+    state: ServingState, evaluator: Evaluator, view: PodView, active: list[Matched], passing: int, when: CallClock
+) -> int:
+    """Return which of the nodes that pass are in the domains that the pod's groups share, or may."""
+    slots, size = evaluator.nodes.slots, max(len(evaluator.nodes.views), (passing.bit_length() + 7) // 8)
+    mask = passing.to_bytes(size, "little")
+    found = Filtered([name for name, slot in slots.items() if mask[slot]])
+    left, kept = left_by_domains(found, view, active, evaluator, state.groups, when, sees_all=True), bytearray(size)
+    for name in left.passed:
+        kept[slots[name]] = 1
+    return int.from_bytes(kept, "little")
 
 
 def _is_rejected_by_group(state: ServingState, view: PodView, active: list[Matched], when: CallClock) -> bool:

@@ -137,13 +137,11 @@ def build_serving_state(
     def evaluator_of(chosen: list[CompiledPolicy]) -> Evaluator:
         return Evaluator(PolicySet(tuple(chosen), policies.generation), nodes, tally=tally, classes=classes)
 
-    filtering = [
-        replace(one, scores=())
-        for one in policies.policies
-        if one.filters or one.protections or one.annotations or one.gangs
-    ]
+    filtering = [replace(one, scores=()) for one in policies.policies if one.filters or one.protections or one.binds]
     scoring = [
-        replace(one, filters=(), protections=(), annotations=(), gangs=()) for one in policies.policies if one.scores
+        replace(one, filters=(), protections=(), annotations=(), gangs=(), domain_rules=())
+        for one in policies.policies
+        if one.scores
     ]
     entries: Mapping[FailurePolicy, Evaluator] = {
         "Fail": evaluator_of([one for one in filtering if one.rejects_on_failure]),

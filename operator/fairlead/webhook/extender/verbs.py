@@ -32,6 +32,7 @@ from fairlead.webhook.extender.call import (
     exclusion_reason,
 )
 from fairlead.webhook.extender.circuit_breaker import Part
+from fairlead.webhook.extender.group_view import left_by_domains
 from fairlead.webhook.extender.replies import NO_REASONS, Reasons
 from fairlead.webhook.extender.requests import Bytes, FilterArgs, MalformedError, PreemptArgs
 from fairlead.webhook.extender.state import ServingState
@@ -187,6 +188,9 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     found = call.evaluator.filter(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
     )
+    is_part = outcome.simulated or len(names) == 1 or (call.caller.asks_a_sample and _is_sample(call, candidates))
+    pod, matched, groups = matched_pod.pod, matched_pod.matched, call.state.groups
+    found = left_by_domains(found, pod, matched, call.evaluator, groups, when, sees_all=not is_part, is_call=True)
     considered = Considered(matched_pod.pod, names, found.passed, found)
     if len(found.passed) == len(names):
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)

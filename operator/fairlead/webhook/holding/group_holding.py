@@ -4,9 +4,9 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.groups.group import Group, Membership
+from fairlead.groups.group import Group, Membership, key_hash
 from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
 from fairlead.kube.http.client import Client
@@ -14,9 +14,12 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.filter_result import NO_DOMAIN, SharedDomain
+from fairlead.strategies.domains import Values
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
+from fairlead.webhook.domains.domain_views import DomainsLately
 from fairlead.webhook.extender.group_view import GroupView
 from fairlead.webhook.holding.group_binds import READ_S, GroupBinds
 from fairlead.webhook.holding.group_metrics import GroupMetrics
@@ -24,6 +27,9 @@ from fairlead.webhook.holding.group_watch import GroupWatch
 from fairlead.webhook.holding.held_binds import HeldBinds, HoldingListener
 from fairlead.webhook.holding.passed_calls import PassingOn
 from fairlead.webhook.holding.turns_feed import TurnsFeed, TurnsPublisher
+
+if TYPE_CHECKING:
+    from fairlead.webhook.domains.domain_views import DomainViews
 
 _LOOK_S: Final = 1.0
 """Time between two looks whether this replica leads, and between two reads of which the first has failed."""
@@ -55,6 +61,9 @@ class GroupHolding(Capability, GroupView):
         self._is_leader: Callable[[], bool] = lambda: False
         self._drains = False
         self._reading: dict[Group, asyncio.Task[None]] = {}
+        self.domains: DomainViews | None = None
+        """Domains of groups, where they are kept."""
+        self._lately = DomainsLately()
         self.wake: Callable[[], None] = lambda: None
         """Called when pods that filter refused should be tried again."""
         self._passed_on = Counter(
@@ -82,6 +91,22 @@ class GroupHolding(Capability, GroupView):
     def is_placed(self, group: Group, /) -> bool:
         """Return whether a placed pod of a group lives, by the mirror."""
         return self.watch.index.is_placed(group)
+
+    def shared_domain(self, group: str, at: int, /) -> SharedDomain:
+        """Return the domain of a group, which is given as its namespace and value with a slash between them."""
+        if self.domains is None:
+            return NO_DOMAIN
+        if (domain := self.domains.domain_of(group)) is not None:
+            return SharedDomain(domain)
+        turns = {} if self._feed is None else {**self._feed.sink.turns}
+        turns |= {name: held.turns(self._now() / SECOND_NS) for name, held in self._held_binds.items()}
+        hashed = key_hash(group)
+        avoided = next((one.avoided[hashed] for one in turns.values() if hashed in one.avoided), None)
+        return SharedDomain(avoided=avoided, lately=self._lately.of(group, at))
+
+    def holds_lately(self, group: str, domains: Values, at: int, /) -> None:
+        """Hear which domains hold a group that has none yet, or in which of them a member is to be bound."""
+        self._lately.put(group, domains, at)
 
     def is_member(self, uid: str, /) -> bool:
         """Return whether an unplaced pod is a member of a group."""

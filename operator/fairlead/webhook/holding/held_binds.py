@@ -31,6 +31,7 @@ from fairlead.logs import FaultError
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.bind_steps import BindResult, BindSteps, Bound, Budget, Committed, NotBound, PodBind
 from fairlead.webhook.binding.poster import ABANDONED, NO_TIME
+from fairlead.webhook.holding.failed_domains import FailedDomains
 
 LOG: Final = logging.getLogger(__name__)
 POSTED_AT_ONCE: Final = 64
@@ -102,7 +103,8 @@ class HeldBinds:
         self._commits = set[asyncio.Task[None]]()
         self._last_id = 0
         self._revision = self._holder.revision
-        self._turns: tuple[int, Turns] | None = None
+        self._failed = FailedDomains(lambda group: index.known(group) > 0)
+        self._turns: tuple[tuple[int, int], Turns] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due: int | None = None
         """Moment of the timer."""
@@ -115,8 +117,9 @@ class HeldBinds:
 
     def turns(self, now_s: float) -> Turns:
         """Return what is to be published, at a unix time; it is the same object until that changes."""
-        if self._turns is None or self._turns[0] != self._holder.revision:
-            self._turns = self._holder.revision, self._holder.turns(self._clock(), now_s)
+        revision = self._holder.revision, self._failed.revision
+        if self._turns is None or self._turns[0] != revision:
+            self._turns = revision, self._failed.added_to(self._holder.turns(self._clock(), now_s))
         return self._turns[1]
 
     async def bind(self, call: PodBind, membership: Membership, address: str, deadline_ns: int) -> BindResult:
@@ -181,6 +184,7 @@ class HeldBinds:
             if isinstance(action, WakePods):
                 news.append(partial(self._listener.on_wake, action.cause))
             elif isinstance(action, AttemptEnded):
+                self._failed.ended(action)
                 news.append(partial(self._listener.on_attempt, action))
             elif (call := self._calls.get(action.id)) is not None:
                 call.inbox.put_nowait(action)
@@ -253,6 +257,7 @@ class HeldBinds:
                     self._do(self._holder.commit_failed(self._clock(), call.id))
                     return news.result
                 call.committed = news.result
+                self._failed.committed(call.bind.domains)
                 if call.commit_again:
                     call.commit_again = False
                     self._begin_commit(call)
@@ -267,7 +272,7 @@ class HeldBinds:
         call.commit.add_done_callback(self._commits.discard)
 
     async def _commit(self, call: _Call) -> None:
-        result: Committed | BindResult = NotBound("the devices of the pod could not be committed", may_stand=True)
+        result: Committed | BindResult = NotBound("what the pod needs could not be committed", may_stand=True)
         try:
             ends = min(call.deadline_ns, self._clock() + COMMIT_NS)
             result = await self._steps.commit(call.bind, Budget.until(ends, self._clock))
@@ -291,5 +296,5 @@ class HeldBinds:
 def _may_have_entry(call: _Call) -> bool:
     """Return whether an entry may stand in a ledger for a call that is not bound."""
     if call.commit is not None:
-        return bool(call.bind.devices.ask)
-    return call.committed is not None and call.committed.entry is not None
+        return call.bind.wants_entries
+    return call.committed is not None and call.committed.has_entries

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
+from fairlead.grants.entry import LedgerEntry
+from fairlead.grants.ledger import OF_GROUPS, create_body
 from fairlead.groups.group import Group, group_hash
 from fairlead.groups.turns import PublishedRest, PublishedTurn, Turns, turns_body
 from policies.good import gang, policy
@@ -99,6 +101,21 @@ def test_groups_and_what_they_wait_for(run: Run) -> None:
     ]
 
 
+def test_the_domain_that_a_group_shares(run: Run) -> None:
+    levels = {"levels": ["block", "rack"], "require": "rack"}
+    racks = JOBS | {"spec": JOBS["spec"] | {"filters": [{"name": "racks", "topology": levels}]}}
+    entry = LedgerEntry("ml/runs-0", "1", "p", domain={"block": "north", "rack": "a"})
+    ledger = create_body("ml/runs", {"u-runs-0": entry}, OF_GROUPS)
+    ledger["metadata"]["namespace"] = "fairlead-system"
+    code, out, err = run(there=[*THERE, turns(), ledger], policies=racks)
+    assert (code, err) == (0, "")
+    head, *rows = map(cells, out.splitlines())
+    assert head == ["SCHEDULER", "GROUP", "STATE", "HELD", "SIZE", "KNOWN", "DOMAIN", "SINCE", "WAITS FOR"]
+    assert rows[-1] == ["fairlead", "ml/runs", "Started", "0", "3", "0", "north/a", "10m ago"]
+    report = json.loads(run("ml/runs", "-o", "json", there=[*THERE, turns(), ledger], policies=racks)[1])
+    assert [one["domain"] for one in report["groups"]] == [{"block": "north", "rack": "a"}]
+
+
 def test_one_group_with_its_members(run: Run) -> None:
     code, out, err = run("ml/red")
     assert (code, err) == (0, "")
@@ -135,6 +152,7 @@ def test_the_same_for_programs(run: Run) -> None:
         "since": "2027-01-15T07:59:55Z",
         "until": "2027-01-15T08:00:25Z",
         "waitsFor": "2 more members to find room, until 08:00:25Z (attempt 3)",
+        "domain": None,
     }
     assert (runs["state"], runs["placed"], runs["attempt"], runs["until"], runs["waitsFor"]) == (
         *("Started", 1, None, None, ""),

@@ -77,6 +77,24 @@ def test_a_scheduler_from_nothing_to_verified_and_then_nothing_changes() -> None
     assert third == second
 
 
+@pytest.mark.parametrize(
+    ("sample", "nodes", "reason"),
+    [
+        ("Auto", 1000, None),
+        ("Auto", None, None),
+        ("Auto", 1001, "AsksAllNodes"),
+        ("100%", 1001, "AsksAllNodes"),
+        ("30%", 10, "SampledTopology"),
+    ],
+)
+def test_how_many_nodes_are_asked_is_told_to_those_that_need_all(
+    sample: str, nodes: int | None, reason: str | None
+) -> None:
+    asked = replace(ASKED, settings=settings(nodeSample=sample))
+    told = decide(ENGINE, asked, facts(nodes=nodes), NOTHING, NOW).asked_nodes
+    assert (None if told is None else told[0]) == reason
+
+
 def test_an_edit_of_a_rule_changes_nothing() -> None:
     there = after(decide(ENGINE, ASKED, facts(), NOTHING, NOW), **VERIFIED)
     other = policy(filters=[{"name": "g", "expression": "1 < 2"}])

@@ -266,7 +266,7 @@ async def test_a_pod_has_room_for_one_grant_that_gpushares_plugin_reads() -> Non
 @in_loop
 async def test_a_copy_of_a_ledger_is_no_ledger() -> None:
     cluster = Cluster()
-    sink = LedgerSink(cluster.views, cluster.fed.mirror.devices)
+    sink = LedgerSink(cluster.views.ledgers)
 
     def listed(name: str, version: str, **entries: LedgerEntry) -> ListedLedger:
         body = create_body("n1", entries)

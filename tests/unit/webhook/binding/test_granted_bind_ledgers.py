@@ -48,7 +48,7 @@ def test_an_error_in_a_strategy_is_said_and_ends_nothing() -> None:
     failed = scene.bind(scene.a, "a")
     scene.finish()
     assert failed.result == NotBound(
-        "no devices were chosen because of an error: IndexError('list index out of range')", may_stand=True
+        "the ledger was not written because of an error: IndexError('list index out of range')", may_stand=True
     )
     scene.a.pick = pick
     call = scene.bind(scene.a, "a")

@@ -110,7 +110,7 @@ def test_views_show_devices_and_the_pods_on_the_node() -> None:
     cluster = Cluster()
     _placed(cluster, "asks", 3)
     cluster.fed.pod("plain")
-    facts = cluster.views.node("n1")
+    facts = cluster.views.facts("n1")
     assert facts.capacity == {MEM: {"0": 8, "1": 8}}
     assert [(one.pod, one.node, one.request) for one in facts.placed] == [
         ("ml/asks", "n1", {MEM: 3}),

@@ -37,7 +37,7 @@ class Api(LedgerClient):
         return self.pod
 
     async def delete_ledger(self, ledger: Ledger) -> None:
-        self.deleted.append(ledger.node)
+        self.deleted.append(ledger.subject)
         raise ConflictError("delete", CONFIG_MAPS, "it has another version", status=409)
 
 
@@ -54,14 +54,14 @@ async def test_what_is_gone_and_over_is_deleted(pod: PodState | Gone | Failed, i
     views.ledgers.update({one: Ledger(one, "u", "7", {"u-p": ENTRY}) for one in ("here", "gone")})
     async with Server() as server, Client(server.login()) as client:
         api = Api(client, pod)
-        await LedgerFeed(client, api, "ops", views, told.mirror).delete_unused()
+        await LedgerFeed(client, api, "ops", views.ledgers, views).delete_unused(lambda name: name == "here")
     assert api.deleted == (["gone"] if is_deleted else [])
 
 
 def test_a_ledger_that_was_deleted_is_forgotten_everywhere() -> None:
     told, forgotten = FedMirror(), list[str]()
     views = MirrorViews(told.mirror, list)
-    sink = LedgerSink(views, told.mirror.devices)
+    sink = LedgerSink(views.ledgers)
     sink.on_removed = forgotten.append
     sink.put(ListedLedger(Meta("fairlead-grants-n1", "ops"), Ledger("n1", "u", "7", {"u-p": ENTRY})))
     assert views.ledger("n1") is not None

@@ -1,6 +1,6 @@
 """Pods that were refused: when one of them could be placed, that is told, and not again and again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from fairlead.groups.group import Group, Membership
 from fairlead.groups.turns import WAITING
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate import matching
+from fairlead.policy.evaluate.filter_result import SharedDomain
 from fairlead.webhook.extender.call import Outcome
 from fairlead.webhook.extender.decisions import Decision
 from fairlead.webhook.extender.group_view import GroupView
@@ -279,6 +280,29 @@ class Groups(GroupView):
 
     def rejection(self, _uid: str, membership: Membership, _now: int, /) -> str | None:
         return WAITING if membership.group.value in self.rejecting else None
+
+
+class SharedDomains(GroupView):
+    """View in which every group has one domain."""
+
+    domain: Mapping[str, str] | None = None
+
+    def shared_domain(self, _group: str, _at: int, /) -> SharedDomain:
+        return SharedDomain(self.domain)
+
+
+def test_one_outside_the_domain_of_its_group_is_told_of_when_the_domain_is_another_one() -> None:
+    topology = {"levels": ["rack"], "require": "rack", "group": "'job'"}
+    ground, domains = Ground(policy(filters=[{"name": "racks", "topology": topology}])), SharedDomains()
+    ground.asking.serving = replace(ground.asking.serving, groups=domains)
+    for name in NAMES:
+        ground.label(name, rack=name)
+    domains.domain = {"rack": "another"}
+    assert ground.filter() == "empty"
+    assert not ground.freed
+    domains.domain = {"rack": "b"}
+    ground.time += AGAIN_NS
+    assert ground.freed
 
 
 class MemberGround(Ground):

@@ -9,7 +9,8 @@ from typing import Any, Final, cast
 
 import pytest
 
-from fairlead.groups.group import Group, Membership
+from fairlead.grants.group_domain import RequiredDomain
+from fairlead.groups.group import Group, Membership, group_hash
 from fairlead.groups.member_calls import AttemptEnded, ReleaseCall, WakeCause
 from fairlead.groups.members import GroupIndex
 from fairlead.webhook.binding.bind_steps import BindResult, BindSteps, Bound, Budget, Committed, NotBound, PodBind
@@ -128,6 +129,22 @@ async def test_nothing_is_posted_before_all_are_held_and_then_everything_at_its_
     assert sorted(scene.steps.posted) == [("u-0", "1"), ("u-1", "7"), ("u-2", "1")]
     assert [one.result.value for one in scene.attempts] == ["started"]
     assert len(scene.held) == 0
+
+
+@in_loop
+async def test_the_domain_of_an_attempt_that_failed_is_published() -> None:
+    scene = Scene()
+    domain = {"rack": "a"}
+    bind = PodBind(
+        "u-0", "ml/p-0", "n", NO_DEVICES, cast("Any", Poster()), "", (RequiredDomain("ml/red", domain, "p"),)
+    )
+    call = asyncio.create_task(scene.held.bind(bind, scene.membership(), ADDRESS, perf_counter_ns() + HOUR_NS))
+    await turns_pass(lambda: scene.steps.commits and scene.held.turns(0).turn)
+    await asyncio.sleep(0)
+    assert scene.held.turns(0).avoided == {}
+    scene.held.unschedulable("u-1", RED, "0/1 nodes are available")
+    assert whys([await call]) == ["1 of 2 members of the group found room (attempt 1)"]
+    assert scene.held.turns(0).avoided == {group_hash(RED): domain}
 
 
 @in_loop
@@ -293,7 +310,7 @@ async def test_a_call_is_answered_before_its_scheduler_gives_up() -> None:
 async def test_a_commit_that_fails_unforeseen_refuses_its_call_alone() -> None:
     scene = Scene(Steps(faulty=frozenset({"u-1"})))
     first = scene.call(0)
-    assert whys([await scene.call(1)]) == ["the devices of the pod could not be committed"]
+    assert whys([await scene.call(1)]) == ["what the pod needs could not be committed"]
     assert not first.done()
     scene.steps.faulty = frozenset()
     assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2

@@ -19,7 +19,8 @@ from policies.good import device_share
 from support.policy import obj, policy
 
 FILTER = {"f": "node.metadata.name == 'a'"}
-WIRED = ("fails", "ignores", "scores", "binds")
+WIRED = ("fails", "ignores", "scores", "binds", "asks_all")
+RACKS = {"filters": [{"name": "r", "topology": {"levels": ["rack"], "require": "rack"}}]}
 GANG = {"binding": {"gang": [{"name": "g", "group": "pod.metadata.name", "size": "2", "holdFor": "45s"}]}}
 
 
@@ -41,6 +42,8 @@ def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = No
         ({"scores": {"s": "1.0"}}, {"fails", "scores"}),
         ({"annotations": {"fairlead.dev/a": "'x'"}}, {"fails", "binds"}),
         (GANG, {"fails", "binds"}),
+        (RACKS, {"fails", "binds", "asks_all"}),
+        (RACKS | {"mode": "Disabled"}, set()),
         (GANG | {"mode": "Disabled"}, set()),
         ({"filters": FILTER, "scores": {"s": "1.0"}, "mode": "Disabled"}, set()),
     ],
