@@ -15,13 +15,14 @@ from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
 from fairlead.learned.pairs import Pairs
 from fairlead.policy.nodes.kept_system import KeptSystem, LearnedDemands, nothing_learned
+from fairlead.policy.nodes.kept_topology import KeptTopology
 from fairlead.policy.nodes.learned_tables import LearnedTables, NodesByKey, TableOfRule
 from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
 from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
-from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead
+from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead, TopologyRead
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _READ_MAX: Final = 4096
@@ -50,7 +51,9 @@ class Nodes:
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
     systems: "WeakValueDictionary[SystemRead, KeptSystem]" = field(default_factory=WeakValueDictionary)
-    """Systems that some rule reads."""
+    """Systems that some rule reads..."""
+    topologies: "WeakValueDictionary[TopologyRead, KeptTopology]" = field(default_factory=WeakValueDictionary)
+    """...and topologies."""
     learned_demands: LearnedDemands = nothing_learned
     learned: LearnedTables = field(default_factory=LearnedTables)
     _by_key: NodesByKey = field(default_factory=NodesByKey)
