@@ -1,6 +1,6 @@
 """Topology of nodes: the members of groups in each domain of nodes, and the room in it.
 
-All sums are of whole numbers, so that those that follow the nodes for months equal those that are computed from nothing.
+All sums are of whole numbers, so that those that follow the nodes for months equal those computed from nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -218,9 +218,8 @@ class Reads(Struct, frozen=True):
     @property
     def of_pod(self) -> bool:
         """True if the verdict depends on the pod; if not, all pods are equivalent."""
-        return bool(
-            self.pod or self.namespace or self.request or self.limit or self.devices or self.learned or self.topology
-        )
+        of_objects = self.pod or self.namespace or self.request or self.limit
+        return bool(of_objects or self.devices or self.learned or self.topology)
 
     @property
     def of_pods(self) -> bool:

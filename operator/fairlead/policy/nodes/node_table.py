@@ -8,14 +8,13 @@ is measured of all nodes changes at once: that is one entry, with a mask by slot
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
 from fairlead.learned.pairs import Pairs
 from fairlead.policy.nodes.kept_system import KeptSystem, LearnedDemands, nothing_learned
-from fairlead.policy.nodes.kept_topology import KeptTopology
 from fairlead.policy.nodes.learned_tables import LearnedTables, NodesByKey, TableOfRule
 from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
 from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
@@ -23,6 +22,9 @@ from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead, TopologyRead
+
+if TYPE_CHECKING:
+    from fairlead.policy.nodes.kept_topology import KeptTopology
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _READ_MAX: Final = 4096
