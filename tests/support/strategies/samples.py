@@ -249,8 +249,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "topology score": [
-        {"levels": ["retired", "tier"]},
         {"levels": ["example.org/block", "tier"], "group": "pod.metadata.labels['job-name']", "size": "4"},
+        {"levels": ["retired", "tier"]},
         {"levels": ["tier"], "size": "2"},
     ],
     "topology filter": [

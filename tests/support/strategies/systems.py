@@ -51,10 +51,8 @@ def compared(nodes: Sequence[_N], facts: Sequence[NodeFacts], reads: Reads) -> C
             raise UndeclaredError(f"read of {read} is not declared")
         sums, domains = TopologySums(), [domains_of(node.labels, read.levels) for node in facts]
         for node, of_node in zip(facts, domains, strict=True):
-            groups = [(one.namespace, read.group(one)) for one in node.pods if not one.deleting]  # type: ignore[arg-type]
-            sums.add(
-                TopologyNode(of_node, Counter((there, value) for there, value in groups if isinstance(value, str)))
-            )
+            groups = [(one.namespace, str(read.group(one))) for one in node.pods if not one.deleting]  # type: ignore[arg-type]
+            sums.add(TopologyNode(of_node, Counter(one for one in groups if one[1])))
 
         def room(request: Amounts) -> RoomIn:
             found: dict[tuple[str, ...], float] = {}
