@@ -64,7 +64,7 @@ JOB = pod("new", labels={"job": "a"}, request=REQUEST)
     ("where", "expected"),
     [
         (["ABC"], {"ABC": 100, "ABD": 200 / 3, "AEF": 100 / 3, "GHI": 0, "A": 0}),
-        # One in the same rack on another host, one in another rack of the block: 100·(1 − 1.5/3).
+        # One in the same rack on another host, one in another rack of the block: 100 * (1 - 1.5 / 3).
         (["ABC", "AEF"], {"ABC": 200 / 3, "ABD": 50, "AEF": 200 / 3, "GHI": 0, "A": 0}),
         (["ABC", "A"], {"ABC": 50, "ABD": 100 / 3, "AEF": 50 / 3, "GHI": 0, "A": 0}),
         (["A"], {"ABC": 0, "ABD": 0, "AEF": 0, "GHI": 0, "A": 0}),
@@ -310,4 +310,4 @@ TestTopologies.settings = settings(
 
 
 def test_a_topology_is_that_of_a_rule() -> None:
-    assert READ != next(iter(near().reads.topology))
+    assert next(iter(near().reads.topology)) != READ
