@@ -8,13 +8,13 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from fairlead.strategies.facts import Amounts
 
-Values: TypeAlias = tuple[str, ...]
+DomainValues: TypeAlias = tuple[str, ...]
 """Domain, by the values of the labels of its levels, the widest first; the empty one has all nodes."""
-DomainsOfNode: TypeAlias = tuple[Values, ...]
+DomainsOfNode: TypeAlias = tuple[DomainValues, ...]
 """Domains that a node is in, the widest first, from the one of all nodes on; that one alone if a label is missing."""
-MembersIn: TypeAlias = Mapping[Values, int]
+MembersIn: TypeAlias = Mapping[DomainValues, int]
 """Number of placed members of a group in each domain that has any."""
-RoomIn: TypeAlias = Mapping[Values, float]
+RoomIn: TypeAlias = Mapping[DomainValues, float]
 """Number of pods with one request that have room in each domain that has room for any."""
 NOWHERE: Final[DomainsOfNode] = ((),)
 _NO_MEMBERS: Final[MembersIn] = {}
@@ -36,9 +36,9 @@ class TopologySums:
     __slots__ = ("_members", "nodes")
 
     def __init__(self) -> None:
-        self.nodes: Final[dict[Values, int]] = {}
+        self.nodes: Final[dict[DomainValues, int]] = {}
         """Number of nodes of each domain."""
-        self._members: Final[dict[_GroupKey, dict[Values, int]]] = {}
+        self._members: Final[dict[_GroupKey, dict[DomainValues, int]]] = {}
 
     def members(self, namespace: str, value: str) -> MembersIn:
         """Return where the placed members of a group are."""
@@ -78,7 +78,7 @@ class NodeTopology(NamedTuple):
     """Returns the room that the nodes of the cluster have for pods with a request."""
 
 
-def add_to(counts: dict[Values, _Number], domain: Values, number: _Number) -> None:
+def add_to(counts: dict[DomainValues, _Number], domain: DomainValues, number: _Number) -> None:
     """Add to a count, which is absent while it is 0."""
     total = counts.get(domain, 0) + number
     if total:
@@ -95,7 +95,7 @@ def domains_of(labels: Mapping[str, str], levels: Sequence[str]) -> DomainsOfNod
     return tuple([values[:number] for number in range(len(values) + 1)])
 
 
-def smallest_domain(room: RoomIn, size: int) -> Values | None:
+def smallest_domain(room: RoomIn, size: int) -> DomainValues | None:
     """Return the domain that should get a group none of whose members has a node; None if no domain holds it.
 
     It is one of the narrowest level at which any domain does, of these the one with the least room, then the first.

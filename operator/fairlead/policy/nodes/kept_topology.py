@@ -17,11 +17,11 @@ from fairlead.strategies.facts import Amounts
 from fairlead.strategies.node_topology import (
     NOWHERE,
     DomainsOfNode,
+    DomainValues,
     NodeTopology,
     RoomIn,
     TopologyNode,
     TopologySums,
-    Values,
     add_to,
     domains_of,
 )
@@ -49,7 +49,7 @@ class _KeptRoom:
     __slots__ = ("by_domain", "by_slot", "waiting")
 
     def __init__(self, slots: Iterable[int]) -> None:
-        self.by_domain: Final[dict[Values, float]] = {}
+        self.by_domain: Final[dict[DomainValues, float]] = {}
         self.by_slot: Final[dict[int, tuple[DomainsOfNode, float]]] = {}
         self.waiting: Final = set(slots)
 

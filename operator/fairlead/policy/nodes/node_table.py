@@ -53,9 +53,8 @@ class Nodes:
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
     systems: "WeakValueDictionary[SystemRead, KeptSystem]" = field(default_factory=WeakValueDictionary)
-    """Systems that some rule reads..."""
     topologies: "WeakValueDictionary[TopologyRead, KeptTopology]" = field(default_factory=WeakValueDictionary)
-    """...and topologies."""
+    """Systems and topologies that some rule reads."""
     learned_demands: LearnedDemands = nothing_learned
     learned: LearnedTables = field(default_factory=LearnedTables)
     _by_key: NodesByKey = field(default_factory=NodesByKey)

@@ -31,7 +31,7 @@ from fairlead.strategies.contract import (
     Verdict,
 )
 from fairlead.strategies.domains import no_label
-from fairlead.strategies.node_topology import MembersIn, Values, nearness, smallest_domain
+from fairlead.strategies.node_topology import DomainValues, MembersIn, nearness, smallest_domain
 from fairlead.strategies.reads import EVERY
 
 _OWNERS: Final = ("metadata", "ownerReferences")
@@ -94,7 +94,7 @@ def _score(params: TopologyScore, texts: CompiledTexts) -> Score:
     )
 
 
-def _is_in(domain: Values, domains: Sequence[Values]) -> bool:
+def _is_in(domain: DomainValues, domains: Sequence[DomainValues]) -> bool:
     return len(domain) < len(domains) and domains[len(domain)] == domain
 
 
