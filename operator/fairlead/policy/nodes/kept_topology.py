@@ -80,6 +80,11 @@ class KeptTopology:
         """Position in the journal of the nodes; -1 before anything was read."""
         self.begin(())
 
+    @property
+    def domains(self) -> int:
+        """Return the number of domains, without the one of all nodes."""
+        return sum(map(bool, self.sums.nodes))
+
     def begin(self, slots: Iterable[int]) -> None:
         """Forget everything; the nodes in these slots wait."""
         self.sums = TopologySums()
