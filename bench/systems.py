@@ -1,4 +1,4 @@
-"""Scores that weigh a system of nodes: calls of `pigeon`, and a change of one node in the sums that are kept."""
+"""Scores that compare nodes: calls of `pigeon` and `topology`, and a change of one node in the sums that are kept."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -19,6 +19,7 @@ from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes.compared_views import follow, kept_system
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
+from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.reads import DemandsRead, NodeChange, SystemRead
 from fairlead.strategies.registry import installed, policy_with
@@ -45,6 +46,16 @@ def adaptive(size: Size) -> list[float]:
 def adaptive_of_a_sample(size: Size) -> list[float]:
     """Score a tenth of the nodes."""
     return _calls(size, {}, size.nodes // _TENTH or 1)
+
+
+def topology_of_members(size: Size) -> list[float]:
+    """Score all nodes by the members of a group on 40 of them, on three levels."""
+    return _topology_calls(size, members=40)
+
+
+def topology_without_members(size: Size) -> list[float]:
+    """Score all nodes for the first member of a group, after the change of a node."""
+    return _topology_calls(size, members=0)
 
 
 def consolidate(size: Size) -> list[float]:
@@ -74,6 +85,38 @@ def _calls(size: Size, params: Mapping[str, Any], asked: int | None = None) -> l
         matched = asking.matching(pod, cluster.SCHEDULER, cluster.NOW, clock=monotonic_ns, deadline_ns=cluster.NEVER)
         asking.score(pod, matched, names, now=cluster.NOW, clock=monotonic_ns, deadline_ns=cluster.NEVER)
 
+    return timed(call, size.rounds, prepare)
+
+
+def _topology_calls(size: Size, members: int) -> list[float]:
+    levels = ["example.org/block", "example.org/rack", "kubernetes.io/hostname"]
+    group = {"group": "pod.metadata.labels[?'job-name'].orValue('')", "size": "40"}
+    turns, nodes = count(), Nodes()
+    asking = Evaluator(policy_set([policy_of([{"name": "s", "topology": {"levels": levels, **group}}])]), nodes)
+    labels = {"job-name": "train"}
+    metadata = {"name": "new", "namespace": "ml", "labels": labels}
+    pod = PodView(from_json("Pod", {"metadata": metadata}), request={"cpu": 0.5, "memory": float(1 << 30), "pods": 1.0})
+
+    def node(at: int, turn: int) -> NodeView:
+        where = dict(zip(levels, (f"b{at // 250}", f"r{at // 25}", cluster.name(at)), strict=True))
+        whole = {"metadata": {"name": cluster.name(at), "labels": where}}
+        names = [f"train-{at}"] if at % 125 == 0 and at // 125 < members else []
+        pods = [placed_pod({"metadata": metadata | {"name": name}, "status": {"phase": "Running"}}) for name in names]
+        used = {"cpu": _CPU * (turn * 37 % 90) / 100, "memory": _MEMORY * (turn * 53 % 80) / 100, "pods": 30.0}
+        has = {"cpu": _CPU, "memory": _MEMORY, "pods": 110.0}
+        return NodeView(from_json("Node", whole), pods=pods, allocatable=has, requested=used)
+
+    def prepare() -> Sequence[str]:
+        nodes.put(node(next(turns) * 7 % size.nodes, next(turns)), _ONE_CHANGED)
+        return cluster.names(size.nodes)
+
+    def call(names: Sequence[str]) -> None:
+        matched = asking.matching(pod, cluster.SCHEDULER, cluster.NOW, clock=monotonic_ns, deadline_ns=cluster.NEVER)
+        asking.score(pod, matched, names, now=cluster.NOW, clock=monotonic_ns, deadline_ns=cluster.NEVER)
+
+    for at in range(size.nodes):
+        nodes.put(node(at, at))
+    call(cluster.names(size.nodes))
     return timed(call, size.rounds, prepare)
 
 
@@ -123,6 +166,8 @@ BENCHMARKS: Final[Benchmarks] = {
     "pigeon-adaptive-500": Benchmark("ms", adaptive_of_a_sample),
     "pigeon-adaptive-5000": Benchmark("ms", adaptive),
     "pigeon-consolidate-5000": Benchmark("ms", consolidate),
+    "topology-members-5000": Benchmark("ms", topology_of_members),
+    "topology-no-members-5000": Benchmark("ms", topology_without_members),
     "pigeon-system-change": Benchmark("us", change),
     "pigeon-system-change-consolidate": Benchmark("ms", change_in_order),
 }

@@ -165,6 +165,9 @@ GOOD: dict[str, Object] = {
             }
         ]
     ),
+    "members of a group near each other": policy(
+        scores=[{"name": "near", "topology": {"levels": ["example.org/rack"], "size": "8"}}],
+    ),
     "strategies that score, with as little as they need": policy(
         data=[{"name": "heat", "nodeLabel": {"key": "heat"}}],
         scores=[

@@ -1,4 +1,4 @@
-"""Topology: domains of nodes that the members of a group share."""
+"""Topology: domains of nodes in which the members of a group are near each other, or which they share."""
 
 from typing import Annotated, Final
 
@@ -47,3 +47,25 @@ class TopologyFilter(Params):
     def shared(self) -> tuple[str, ...]:
         """Return the labels that tell the domain that members share, the widest level first."""
         return tuple(self.levels[: self.levels.index(self.require) + 1])
+
+
+class TopologyScore(Params):
+    """Prefer nodes near the members of the pod's group that have a node.
+
+    The score is 100 for a node that shares all levels with all of them, and 0 for one that shares none. As long as no
+    member has a node, the nodes of the smallest domain in which all members find room get 100, and others 0. A node
+    that lacks one of the labels gets 0. Members are seen as soon as their bindings are heard of.
+    """
+
+    levels: Annotated[Listed[QualifiedKey], Field(min_length=1, max_length=6)]
+    """Keys of the labels of nodes that tell their domains, the widest level first, such as block, then rack. A domain
+    is told by the values of all labels from the widest level on."""
+    group: Expression | None = None
+    """CEL that gives the name of the pod's group within its namespace, a string of at most 253 characters. Empty: the
+    rule adds nothing. It can read what the group of binding.gang can. If not set: that of the policy's only entry of
+    binding.gang, else the UID of the pod's controller. Pods for which it is the same are members, whichever policies
+    apply to them."""
+    size: Expression | None = None
+    """CEL that gives how many members must find room in one domain, from 1 to 500; it counts while no member has a
+    node, and with 1 the rule adds nothing then. If not set: that of the policy's only entry of binding.gang, else
+    1."""

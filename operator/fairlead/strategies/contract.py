@@ -6,7 +6,7 @@ give the same verdict, nothing is stored between calls, and nothing raises. A ru
 
 A score may compare the nodes of a call instead: `over(pod, nodes, now, trace)` is asked once a call about all of its
 nodes that are left, and what it returns is never kept. The nodes also have what it reads of all nodes of the cluster
-together: `nodes.system(read)`.
+together: `nodes.system(read)` and `nodes.topology(read)`.
 
 `now` is a fact like any other: a rule that uses it declares `Reads(now=True)` and returns with the verdict `until`: the
 earliest moment after `now` at which the verdict may change although no other fact does. Without `until` a verdict holds
@@ -42,6 +42,7 @@ from fairlead.strategies.facts import (
     UnmeasuredPods,
 )
 from fairlead.strategies.node_system import NodeSystem
+from fairlead.strategies.node_topology import NodeTopology
 from fairlead.strategies.reads import (
     ANNOTATIONS,
     CONDITIONS,
@@ -52,6 +53,7 @@ from fairlead.strategies.reads import (
     PodsRead,
     Reads,
     SystemRead,
+    TopologyRead,
     TypeOf,
     usual_type,
 )
@@ -80,6 +82,7 @@ __all__ = [
     "NodeFilter",
     "NodeScorer",
     "NodeSystem",
+    "NodeTopology",
     "NodesScorer",
     "Nominated",
     "Normalize",
@@ -101,6 +104,7 @@ __all__ = [
     "Strategy",
     "SystemRead",
     "Timed",
+    "TopologyRead",
     "Trace",
     "TypeOf",
     "Unknown",

@@ -111,6 +111,23 @@ class SystemRead(Struct, frozen=True):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TopologyRead:
+    """Domains of nodes that a rule reads, with the members of groups and the room in them."""
+
+    levels: tuple[str, ...]
+    """Keys of labels, the widest level first."""
+    group: TypeOf
+    """Returns the group that a pod is in within its namespace, also of a placed pod; "" if it is in none."""
+
+    @property
+    def of_node(self) -> "Reads":
+        """Return the facts of a node that decide what is kept of it."""
+        every = frozenset({EVERY})
+        labels = frozenset((*LABELS, key) for key in self.levels)
+        return Reads(node=labels, pods=frozenset({PodsRead()}), requested=every, allocatable=every)
+
+
 class DemandsRead(Struct, frozen=True):
     """Requests of pods that a rule reads: those of the newest pods that its policy matches, each at least a floor."""
 
@@ -171,6 +188,8 @@ class Reads(Struct, frozen=True):
     """Resources of which the rule reads who has, asks for or waits for how much of which device."""
     system: frozenset[SystemRead] = frozenset()
     """Systems that a score with `over` reads..."""
+    topology: frozenset[TopologyRead] = frozenset()
+    """...domains of nodes..."""
     demands: frozenset[DemandsRead] = frozenset()
     """...and learned requests."""
     learned: frozenset[OutcomesRead] = frozenset()
@@ -199,13 +218,14 @@ class Reads(Struct, frozen=True):
     @property
     def of_pod(self) -> bool:
         """True if the verdict depends on the pod; if not, all pods are equivalent."""
-        return bool(self.pod or self.namespace or self.request or self.limit or self.devices or self.learned)
+        of_objects = self.pod or self.namespace or self.request or self.limit
+        return bool(of_objects or self.devices or self.learned or self.topology)
 
     @property
     def of_pods(self) -> bool:
         """True if evicting pods from the node can change the verdict."""
         read = self.pods or self.free or self.requested or self.limits or self.unmeasured or self.placements
-        return bool(read or self.devices or self.system)
+        return bool(read or self.devices or self.system or self.topology)
 
 
 def union(several: Iterable[Reads]) -> Reads:

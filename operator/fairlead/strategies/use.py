@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from fairlead.api.devices import DeviceShare
 from fairlead.api.params import Params
 from fairlead.strategies.facts import PodFacts, Unknown
-from fairlead.strategies.reads import Reads, TypeOf
+from fairlead.strategies.reads import Reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,8 @@ _R = TypeVar("_R")
 _Made = TypeVar("_Made", covariant=True)
 
 
-CompiledTexts: TypeAlias = Mapping[str, TypeOf]
-"""Compiled expressions of pods among the parameters of a strategy, by field."""
+CompiledTexts: TypeAlias = Mapping[str, Callable[[PodFacts], Any]]
+"""Compiled expressions of pods among the parameters of a strategy, by field; each returns a value or `Unknown`."""
 _NO_TEXTS: Final[CompiledTexts] = MappingProxyType({})
 
 

@@ -248,6 +248,11 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
             "windows": 60,
         },
     ],
+    "topology score": [
+        {"levels": ["example.org/block", "tier"], "group": "pod.metadata.labels['job-name']", "size": "4"},
+        {"levels": ["retired", "tier"]},
+        {"levels": ["tier"], "size": "2"},
+    ],
     "topology filter": [
         {
             "levels": ["example.org/block", "example.org/rack"],

@@ -1,13 +1,25 @@
 """Systems computed from the nodes that a test wrote down, for scores that read one."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
 from fairlead.api.selectors import compile_selector
 from fairlead.learned.demands import Moments, moments
 from fairlead.strategies.compared_nodes import ComparedNodes
-from fairlead.strategies.contract import DemandsRead, NodeFacts, NodeSystem, Reads, SystemRead
+from fairlead.strategies.contract import (
+    DemandsRead,
+    NodeFacts,
+    NodeSystem,
+    NodeTopology,
+    Reads,
+    SystemRead,
+    TopologyRead,
+)
+from fairlead.strategies.domains import members_that_fit
+from fairlead.strategies.facts import Amounts
 from fairlead.strategies.node_system import SystemNode, SystemSums, system_node
+from fairlead.strategies.node_topology import RoomIn, TopologyNode, TopologySums, add_to, domains_of
 from support.strategies.watched import UndeclaredError
 
 PODS = 12
@@ -34,7 +46,24 @@ def compared(nodes: Sequence[_N], facts: Sequence[NodeFacts], reads: Reads) -> C
             raise UndeclaredError(f"read of {read} is not declared")
         return moments({(at, "u"): (float(at % 4),) * len(read.resources) for at in range(PODS)}, read.floors)
 
-    return ComparedNodes(nodes, system, demands)
+    def topology(read: TopologyRead) -> NodeTopology:
+        if read not in reads.topology:
+            raise UndeclaredError(f"read of {read} is not declared")
+        sums, domains = TopologySums(), [domains_of(node.labels, read.levels) for node in facts]
+        for node, of_node in zip(facts, domains, strict=True):
+            groups = [(one.namespace, str(read.group(one))) for one in node.pods if not one.deleting]  # type: ignore[arg-type]
+            sums.add(TopologyNode(of_node, Counter(one for one in groups if one[1])))
+
+        def room(request: Amounts) -> RoomIn:
+            found: dict[tuple[str, ...], float] = {}
+            for node, of_node in zip(facts, domains, strict=True):
+                for domain in of_node:
+                    add_to(found, domain, members_that_fit(node, request))
+            return found
+
+        return NodeTopology(sums, domains, room)
+
+    return ComparedNodes(nodes, system, demands, topology)
 
 
 def _add(sums: SystemSums, member: SystemNode | None) -> None:

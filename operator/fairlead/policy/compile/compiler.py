@@ -9,8 +9,9 @@ from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
 from fairlead.api.devices import DeviceShare
 from fairlead.api.errors import FieldError, FieldPath
+from fairlead.api.gangs import Gang
 from fairlead.api.selectors import LabelSelector, compile_selector
-from fairlead.api.topologies import TopologyFilter
+from fairlead.api.topologies import TopologyFilter, TopologyScore
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
@@ -18,7 +19,7 @@ from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, drop_refer
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
-from fairlead.policy.compile.gang_compiler import domain_rule, gang_rules
+from fairlead.policy.compile.gang_compiler import domain_rule, functions_of, gang_rules, group_texts
 from fairlead.policy.compile.model import (
     AnnotationRule,
     CompiledMatch,
@@ -144,7 +145,7 @@ class _Compiler:
         for by_device in device_filters(self.device_shares, spec.filters):
             self.filters.append(by_device)
             self.reports.add(by_device.name, "Filter", by_device.filter)
-        self.gangs = yield from gang_rules(spec.binding.gang if spec.binding else (), self.expressions)
+        self.gangs = yield from gang_rules(_gangs(self.policy), self.expressions)
         for gang in self.gangs:
             self.reports.add(gang.rule, "Filter", gang.expression, gang.group.paths | gang.size.paths)
         for at, score in enumerate(spec.scores):
@@ -201,8 +202,8 @@ class _Compiler:
                 return
             made: Filter = by_strategy
             if rule.strategy is not None and isinstance(params := rule.strategy[1], TopologyFilter):
-                gangs = self.policy.spec.binding.gang if self.policy.spec.binding else ()
-                domain = yield from domain_rule((*path, rule.strategy[0]), rule, params, gangs, self.expressions)
+                at = (*path, rule.strategy[0])
+                domain = yield from domain_rule(at, rule, params, _gangs(self.policy), self.expressions)
                 if domain is None:
                     return
                 self.domain_rules.append(domain)
@@ -233,8 +234,15 @@ class _Compiler:
         texts: dict[str, CompiledExpression] = {}
         if rule.expression is None:
             texts, are_sound = yield from pod_texts_of(path, rule, self.expressions)
-            types = {name: pod_type_of(rule.name, one) for name, one in texts.items()}
-            by_strategy = self.by_strategies.score(path, rule, types) if are_sound else None
+            functions = {name: pod_type_of(rule.name, one) for name, one in texts.items()}
+            if rule.strategy is not None and isinstance(params := rule.strategy[1], TopologyScore):
+                at = (*path, rule.strategy[0])
+                group = yield from group_texts(at, params, _gangs(self.policy), self.expressions)
+                if group is None:
+                    return
+                functions = functions_of(rule.name, group)
+                texts = {name: one for name, one in group._asdict().items() if one is not None}
+            by_strategy = self.by_strategies.score(path, rule, functions) if are_sound else None
             if by_strategy is None:
                 return
             made: Score = by_strategy
@@ -265,6 +273,10 @@ class _Compiler:
         if made is not None:
             self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
             self.reports.add(rule.key, "Annotation", made)
+
+
+def _gangs(policy: SchedulerExtenderPolicy) -> tuple[Gang, ...]:
+    return policy.spec.binding.gang if policy.spec.binding else ()
 
 
 def _device_shares(policy: SchedulerExtenderPolicy) -> tuple[DeviceShare, ...]:

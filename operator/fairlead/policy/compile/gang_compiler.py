@@ -1,12 +1,12 @@
 """Groups of a policy: the expressions of their value and their size, and what keeps these from being told."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from fairlead.api.errors import FieldPath
 from fairlead.api.gangs import Gang
 from fairlead.api.rules import FilterSpec
-from fairlead.api.topologies import TopologyFilter
+from fairlead.api.topologies import TopologyFilter, TopologyScore
 from fairlead.cel.check import INT, STRING
 from fairlead.cel.engine.environment import GROUP_SIZE, GROUP_VALUE
 from fairlead.cel.values.schema import POD
@@ -56,6 +56,23 @@ def domain_rule(
 
     What it leaves out is that of the policy's only gang, else the pod's controller, and 1.
     """
+    made = yield from group_texts(path, params, gangs, expressions)
+    return None if made is None else DomainRule(rule.name, params.shared, rule.on_error == "Reject", *made)
+
+
+class GroupTexts(NamedTuple):
+    """Expressions of the group of a `topology`, as it has them or its policy's only gang."""
+
+    group: CompiledExpression | None
+    """None: the UID of the pod's controller."""
+    size: CompiledExpression | None
+    """None: 1."""
+
+
+def group_texts(
+    path: FieldPath, params: TopologyFilter | TopologyScore, gangs: Sequence[Gang], expressions: ExpressionCompiler
+) -> Steps[GroupTexts | None]:
+    """Compile the group of a `topology` at a path; faults are added to those of the expressions."""
     group, size, made_group, made_size = params.group, params.size, None, None
     written_group, written_size = (gangs[0].group, gangs[0].size) if len(gangs) == 1 else (None, None)
     written_group, written_size = group or written_group, size or written_size
@@ -73,7 +90,43 @@ def domain_rule(
     expressions.faults += faults
     if faults or (written_group and made_group is None) or (written_size and made_size is None):
         return None
-    return DomainRule(rule.name, params.shared, rule.on_error == "Reject", made_group, made_size)
+    return GroupTexts(made_group, made_size)
+
+
+def functions_of(rule: str, texts: GroupTexts) -> dict[str, Callable[[Any], Any]]:
+    """Return the functions that give the group of a pod, placed or not, and its size, for the parameters of a rule."""
+    what, what_size = f"the group of rule {rule}", f"the size of rule {rule}"
+
+    def group(pod: PodView) -> str | RuleError:
+        if texts.group is None:
+            return controller_uid(pod)
+        value = evaluated(texts.group, pod, what)
+        if isinstance(value, str) and len(value) > VALUE_MAX:
+            return RuleError(what, f"has more than {VALUE_MAX} characters")
+        return value if isinstance(value, RuleError) else str(value)
+
+    def size(pod: PodView) -> int | RuleError:
+        if texts.size is None:
+            return 1
+        value = evaluated(texts.size, pod, what_size)
+        if isinstance(value, RuleError) or 1 <= int(value) <= SIZE_MAX:
+            return value if isinstance(value, RuleError) else int(value)
+        return RuleError(what_size, f"is not from 1 to {SIZE_MAX}")
+
+    return {"group": group, "size": size}
+
+
+def controller_uid(pod: PodView) -> str:
+    """Return the UID of a pod's controller; "" if it has none."""
+    return next((str(one.uid) for one in pod.pod.metadata.ownerReferences if one.controller), "")
+
+
+def evaluated(expression: CompiledExpression, pod: PodView, what: str) -> Any:
+    """Return the value of an expression for a pod, or its error."""
+    try:
+        return expression.for_pod(pod)(None, 0)
+    except RAISED as error:
+        return error_verdict(error, rule=what, written=expression.written)
 
 
 def _group_faults(path: FieldPath, group: CompiledExpression) -> Iterator[Fault]:

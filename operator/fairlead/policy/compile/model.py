@@ -262,6 +262,9 @@ class CompiledPolicy:
         found = frozenset(path[3] for path in paths if path[0] in OF_PODS and path[1:3] == ANNOTATIONS)
         of_groups = (path for rule in self.gangs for path in rule.paths_of_placed)
         found |= frozenset(path[3] for path in of_groups if path[1:3] == ANNOTATIONS)
+        near = (rule for rule in self.scores if rule.score.reads.topology)  # of placed pods it asks the group only
+        of_texts = (path for rule in near for text in rule.texts for path in text.paths if is_kept_of_placed(path))
+        found |= frozenset(path[3] for path in of_texts if path[1:3] == ANNOTATIONS)
         return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))
 
 

@@ -46,6 +46,7 @@ class RuleReports:
         amounts += [self._named(("data", name)) for name in reads.data]
         amounts += [f"data.{name} ({lag_s}s before)" for name, lag_s in reads.unmeasured]
         amounts += [f"system.{name}" for read in reads.system for name in read.resources]
+        amounts += [f"members by {level}" for read in reads.topology for level in read.levels]
         amounts += [f"learned requests.{name}" for read in reads.demands for name in read.resources]
         amounts += ["learned outcomes" for _ in reads.learned]
         others = {"pods": reads.pods, "placements": reads.placements, "now": reads.now}

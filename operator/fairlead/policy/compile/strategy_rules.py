@@ -171,8 +171,9 @@ def _sound(compiled: _R, kind: type[_Compiled]) -> _R:
         raise TypeError("it learns several kinds of outcomes, and a rule may learn one")
     if isinstance(compiled, CompiledScore):
         _check_score(compiled)
-    if (compiled.reads.system or compiled.reads.demands) and getattr(compiled, "over", None) is None:
-        raise TypeError("it reads a system or learned requests, which only a score with over gets")
+    reads = compiled.reads
+    if (reads.system or reads.topology or reads.demands) and getattr(compiled, "over", None) is None:
+        raise TypeError("it reads a system, a topology or learned requests, which only a score with over gets")
     return compiled
 
 

@@ -10,8 +10,7 @@ from fairlead.policy.compile.model import CompiledPolicy, ScoreRule
 from fairlead.policy.evaluate.columns import NAN, View
 from fairlead.policy.evaluate.deadline import Clock, Spent, TooSlowError
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.nodes.compared_views import SeenNodes, compared_views, follow, kept_system
-from fairlead.policy.nodes.kept_system import KeptSystem
+from fairlead.policy.nodes.compared_views import KeptOfNodes, SeenNodes, compared_views, follow, kept_of
 from fairlead.policy.nodes.learned_facts import seen_by
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
@@ -28,8 +27,8 @@ class ComparedScore:
     nodes: Nodes
     tally: RuleErrorTally
     view: View
-    systems: Sequence[KeptSystem]
-    """Systems that it reads."""
+    kept: Sequence[KeptOfNodes]
+    """Sums over all nodes that it reads."""
 
     @classmethod
     def of(
@@ -37,12 +36,11 @@ class ComparedScore:
     ) -> "ComparedScore":
         """Return the score of a policy about these nodes for a class of pods."""
         reads = rule.score.reads
-        systems = [kept_system(nodes, read) for read in reads.system]
-        return cls(policy, rule, nodes, tally, seen_by(nodes, policy, rule.name, reads, pod), systems)
+        return cls(policy, rule, nodes, tally, seen_by(nodes, policy, rule.name, reads, pod), kept_of(nodes, reads))
 
     def follow(self, clock: Clock, deadline_ns: int) -> bool:
-        """Bring the systems up to date; report whether that was done by the deadline. The next call goes on there."""
-        return follow_all(self.nodes, self.systems, clock, deadline_ns)
+        """Bring the sums up to date; report whether that was done by the deadline. The next call goes on there."""
+        return follow_all(self.nodes, self.kept, clock, deadline_ns)
 
     def values(self, pod: PodView, names: Sequence[str], places: Sequence[int] | None, now: int) -> list[float]:
         """Return the values of the nodes, which are in these places; NaN where there is none."""
@@ -97,14 +95,14 @@ def compare(
             raise TooSlowError(took)
 
 
-def systems_of(policies: Iterable[CompiledPolicy], nodes: Nodes) -> list[KeptSystem]:
-    """Return the systems that the rules of the enforced policies read."""
-    return [kept_system(nodes, read) for policy in policies if policy.enforced for read in policy.reads.system]
+def kept_for(policies: Iterable[CompiledPolicy], nodes: Nodes) -> list[KeptOfNodes]:
+    """Return the sums over all nodes that the rules of the enforced policies read."""
+    return [kept for policy in policies if policy.enforced for kept in kept_of(nodes, policy.reads)]
 
 
-def follow_all(nodes: Nodes, systems: Iterable[KeptSystem], clock: Clock, deadline_ns: int) -> bool:
-    """Bring systems up to date; report whether that was done by the deadline."""
-    for kept in systems:
+def follow_all(nodes: Nodes, sums: Iterable[KeptOfNodes], clock: Clock, deadline_ns: int) -> bool:
+    """Bring sums up to date; report whether that was done by the deadline."""
+    for kept in sums:
         for _ in follow(nodes, kept):
             if clock() > deadline_ns:
                 return False

@@ -9,7 +9,7 @@ from fairlead.policy.compile.expression_rules import bind_rule
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.columns import NAN, DataColumn, FilterColumn, ScoreColumn
-from fairlead.policy.evaluate.compared_score import compare, compared_scores, follow_all, systems_of
+from fairlead.policy.evaluate.compared_score import compare, compared_scores, follow_all, kept_for
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, equivalence_key
@@ -17,7 +17,7 @@ from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import totals
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.nodes.annotated_values import reads_of
-from fairlead.policy.nodes.kept_system import KeptSystem
+from fairlead.policy.nodes.compared_views import KeptOfNodes
 from fairlead.policy.nodes.learned_facts import seen_by, sources_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
@@ -42,7 +42,7 @@ class Evaluator:
     classes: Classes = field(default_factory=Classes)
     """Cached results; several evaluators may share them."""
     _data: RuleCache[DataColumn] = field(init=False)
-    _systems: Sequence[KeptSystem] = field(init=False)  # they are kept for as long as this is
+    _systems: Sequence[KeptOfNodes] = field(init=False)  # they are kept for as long as this is
     _keys: dict[tuple[str, ...], Callable[[PodView], Key | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Evaluator:
         for policy in self.policies.policies:
             self.nodes.measure(policy.data)
         self._data = RuleCache([DataColumn(policy, self.nodes, self.tally) for policy in with_data], self.nodes)
-        self._systems = systems_of(self.policies.policies, self.nodes)
+        self._systems = kept_for(self.policies.policies, self.nodes)
 
     def matching(
         self,

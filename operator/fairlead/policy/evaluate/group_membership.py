@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from fairlead.cel.values.structs import empty
 from fairlead.groups.group import SIZE_MAX, VALUE_MAX, Group, Membership, UndecidedGroup
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.expression_rules import error_verdict
+from fairlead.policy.compile.gang_compiler import controller_uid, evaluated
 from fairlead.policy.compile.model import CompiledPolicy, DomainRule, GangRule
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Matched, selects, watch
@@ -37,7 +37,7 @@ class GangValues(NamedTuple):
 
 def gang_values(rule: GangRule, pod: PodView, *, with_size: bool = True) -> GangValues:
     """Return the values of an entry for a pod; the size only if the pod is in a group."""
-    value = _evaluated(rule.group, pod, f"the group of {rule.name}")
+    value = evaluated(rule.group, pod, f"the group of {rule.name}")
     return _with_size(value, rule.size if with_size else None, pod, rule.name)
 
 
@@ -50,7 +50,7 @@ def _with_size(value: Any, expression: CompiledExpression | None, pod: PodView, 
         return GangValues(value, error=RuleError(f"the group of {name}", f"has more than {VALUE_MAX} characters"))
     if not value or expression is None:
         return GangValues(value)
-    size = _evaluated(expression, pod, f"the size of {name}")
+    size = evaluated(expression, pod, f"the size of {name}")
     if isinstance(size, RuleError):
         return GangValues(value, error=size)
     size = int(size)
@@ -131,10 +131,9 @@ def required_groups(pod: PodView, matched: Sequence[Matched]) -> list[RequiredGr
 
 def _domain_values(rule: DomainRule, pod: PodView) -> GangValues:
     if rule.group is None:
-        owners = pod.pod.metadata.ownerReferences
-        value: Any = next((str(one.uid) for one in owners if one.controller), "")
+        value: Any = controller_uid(pod)
     else:
-        value = _evaluated(rule.group, pod, f"the group of {rule.name}")
+        value = evaluated(rule.group, pod, f"the group of {rule.name}")
     return _with_size(value, rule.size, pod, rule.name)
 
 
@@ -238,11 +237,3 @@ def _value_of_placed(pod: PodView, policies: Sequence[_GangsOfPolicy]) -> str:
             if value:
                 return value
     return ""
-
-
-def _evaluated(expression: CompiledExpression, pod: PodView, what: str) -> Any:
-    """Return the value of an expression for a pod, or its error."""
-    try:
-        return expression.for_pod(pod)(None, 0)
-    except RAISED as error:
-        return error_verdict(error, rule=what, written=expression.written)

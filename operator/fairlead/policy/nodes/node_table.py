@@ -8,7 +8,7 @@ is measured of all nodes changes at once: that is one entry, with a mask by slot
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
@@ -21,7 +21,10 @@ from fairlead.policy.nodes.nodes_with_data import NodesWithData, measured
 from fairlead.policy.nodes.polls import Poll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.policy_data import Data
-from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead
+from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead, TopologyRead
+
+if TYPE_CHECKING:
+    from fairlead.policy.nodes.kept_topology import KeptTopology
 
 JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _READ_MAX: Final = 4096
@@ -50,7 +53,8 @@ class Nodes:
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
     systems: "WeakValueDictionary[SystemRead, KeptSystem]" = field(default_factory=WeakValueDictionary)
-    """Systems that some rule reads."""
+    topologies: "WeakValueDictionary[TopologyRead, KeptTopology]" = field(default_factory=WeakValueDictionary)
+    """Systems and topologies that some rule reads."""
     learned_demands: LearnedDemands = nothing_learned
     learned: LearnedTables = field(default_factory=LearnedTables)
     _by_key: NodesByKey = field(default_factory=NodesByKey)

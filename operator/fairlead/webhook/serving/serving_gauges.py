@@ -21,6 +21,17 @@ def serving_gauges(policies: PolicyStore, reloader: PolicyReloader) -> Iterator[
             (slow.policy.name, REASON): 1 for slow in circuits() if slow.scope == "all"
         }
 
+    def topology_domains() -> Mapping[Labels, float]:
+        found: dict[Labels, float] = {}
+        if (state := reloader.state) is not None:
+            kept = state.scores.nodes.home.topologies
+            for policy in state.policies.policies:
+                for rule in policy.scores:
+                    for read in rule.score.reads.topology:
+                        if (topology := kept.get(read)) is not None:
+                            found[policy.name, rule.name] = topology.domains
+        return found
+
     yield Gauges("fairlead_policy_set_info", "Policy set that this replica serves, by its hash.", ("hash",), policy_set)
     yield Gauges(
         "fairlead_policy_state",
@@ -39,6 +50,12 @@ def serving_gauges(policies: PolicyStore, reloader: PolicyReloader) -> Iterator[
         "Equivalence classes of pods with cached verdicts.",
         (),
         lambda: {(): len(state.scores.classes)} if (state := reloader.state) else {},
+    )
+    yield Gauges(
+        "fairlead_topology_domains",
+        "Domains of nodes, of all levels together, by which a score topology tells nodes apart.",
+        ("policy", "rule"),
+        topology_domains,
     )
     yield Gauges(
         "fairlead_verdict_cache_bytes",

@@ -155,7 +155,7 @@ def test_a_system_is_for_scores_that_compare(reads: Reads) -> None:
     made = Score(reads=reads, for_pod=lambda _: lambda *_: 1.0)
     strategy = Strategy(name="compared", score=Use(Compared, lambda _: made))
     (said,) = faults(CompileOptions(INSTALLED, custom={"compared": strategy}), **RULE).values()
-    assert said.startswith("the strategy compared failed: TypeError: it reads a system or learned requests, which only")
+    assert said.startswith("the strategy compared failed: TypeError: it reads a system, a topology or learned")
 
 
 def test_a_rule_with_normalize_does_not_compile() -> None:
