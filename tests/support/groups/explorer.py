@@ -143,7 +143,7 @@ class GroupsCase(NetworkCase):
     def note_ledger(self, ledger: Any) -> None:
         for replica in self.replicas:
             for one in replica.served:
-                if one.call.node == ledger.node and one.call.pod.uid in ledger.entries:
+                if one.call.node == ledger.subject and one.call.pod.uid in ledger.entries:
                     one.found_room = True
 
     def check_landed(self, binding: Mapping[str, Any]) -> None:
