@@ -7,11 +7,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import psutil
 import pytest
 
 from extender import Scene
 from extender.replies import by_pod, passing, refusing, victims
+from testbed import process
 from testbed.api import Object, wait_for
+from testbed.fixtures import Cluster, StartScheduler
 
 _LONGEST_S = 60.0
 
@@ -184,3 +187,23 @@ def test_a_new_pod_wakes_no_pod_that_an_extender_refused(scene: Scene) -> None:
         wait_for(f"{name} to be put away", functools.partial(scene.calls_when_parked, name))
     woken = wait_for("the first to lie there still", lambda: scene.calls_when_parked("first")) - calls
     assert woken <= 1, "its own condition wakes it once, before or after it was first seen put away"
+
+
+def test_bind_calls_of_a_scheduler_that_ends_stay_open_while_the_next_one_leads(
+    scene: Scene, held: Held, scheduler: StartScheduler, ground: Cluster
+) -> None:
+    scene.make_nodes(1)
+    times = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+    lease = {"leaderElect": True, "resourceName": scene.name, "resourceNamespace": scene.name, **times}
+    entry = scene.recorder.entry("gate", "filter", "bind", httpTimeout="60s")
+    config = {"profiles": [{"schedulerName": scene.name}], "extenders": [entry], "leaderElection": lease}
+    first, _ = scheduler(config), scheduler(config)
+    scene.make_pod("held")
+    (call,) = scene.called("gate/bind", pod="held")
+    ended = process.find(ground.folder, first.process)
+    assert ended is not None
+    ended.terminate()
+    _, next_call = scene.called("gate/bind", pod="held", times=2)
+    ports = {one.laddr.port for one in ended.net_connections() if one.status == psutil.CONN_ESTABLISHED}
+    assert call.connection in ports, "the scheduler that was told to end waits for its answer"
+    assert next_call.connection not in ports, "the next one reserves room for the same pod"
