@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from extender import Stage
-from extender.half_held import half_held
+from extender.half_held import HalfHeld
 from extender.stage import URGENT
 from support.process.serving import Serving
 from testbed import process
@@ -133,19 +132,20 @@ def test_a_group_of_a_high_priority_evicts_no_pods(stage: Stage, groups: Serving
 
 
 def test_a_pod_of_a_high_priority_evicts_no_member_that_is_held(
-    stage: Stage, groups: Serving, kwok_nodes: MakeNodes, tmp_path: Path
+    half: HalfHeld, stage: Stage, groups: Serving, kwok_nodes: MakeNodes
 ) -> None:
-    kwok_nodes(4, equal(cpu="1"))
-    with half_held(tmp_path / "keys", "low-", 4) as (half, entry):
-        stage.start(*groups.entries(hold_s=30), entry)
-        make(stage, [member(stage, f"low-{number}", "low", 8) for number in range(8)])
-        assert half.reached.wait(60)
-        stage.make_pod("high", cpu="1", urgent=True)
-        wait_for("the scheduler to look for pods to evict", lambda: _asked(groups, "preempt") >= 1 or None)
-        assert stage.living() == {"high", *(f"low-{number}" for number in range(8))}
-        assert placed(stage, "low") == []
-    stage.placed("high")
-    assert stage.living() == {"high", *(f"low-{number}" for number in range(8))}
+    kwok_nodes(3, equal(cpu="2"))
+    stage.start(*groups.entries(hold_s=30), half.entry)
+    make(stage, [member(stage, f"half-{number}", "half", 8) for number in range(8)])
+    assert half.reached.wait(60)
+    stage.make_pod("high", cpu="2", urgent=True)
+    wait_for("the scheduler to look for pods to evict", lambda: _asked(groups, "preempt") >= 1 or None)
+    everybody = {"high", *(f"half-{number}" for number in range(8))}
+    assert stage.living() == everybody
+    assert placed(stage, "half") == []
+    half.let_go()
+    assert stage.placed("high")
+    assert stage.living() == everybody
 
 
 def test_twenty_groups_in_two_blocks_of_which_twelve_fit(stage: Stage, groups: Serving, kwok_nodes: MakeNodes) -> None:
@@ -203,21 +203,22 @@ def _kill_scheduler(stage: Stage, serving: Serving, ground: Cluster) -> None:
 
 @pytest.mark.parametrize("fault", [_kill_serving, _kill_scheduler])
 def test_a_group_that_is_held_by_half_starts_whole(
+    half: HalfHeld,
     stage: Stage,
     groups: Serving,
     kwok_nodes: MakeNodes,
     ground: Cluster,
-    tmp_path: Path,
     fault: Callable[[Stage, Serving, Cluster], None],
 ) -> None:
     kwok_nodes(8, equal(cpu="1"))
-    with half_held(tmp_path / "keys", "half-", 4, waits=True) as (half, entry):
-        stage.start(*groups.entries(hold_s=30), entry)
-        make(stage, [member(stage, f"half-{number}", "half", 8) for number in range(8)])
-        assert half.reached.wait(60)
-        wait_for("half to be held", lambda: groups.metric("fairlead_held_binds") == 4 or None)
-        began = time.monotonic()
-        fault(stage, groups, ground)
-        assert placed(stage, "half") == []
-    wait_for("all to start", lambda: len(placed(stage, "half")) == 8 or None, timeout_s=90)
+    half.waits = True
+    stage.start(*groups.entries(hold_s=30), half.entry)
+    make(stage, [member(stage, f"half-{number}", "half", 8) for number in range(8)])
+    assert half.reached.wait(60)
+    wait_for("half to be held", lambda: groups.metric("fairlead_held_binds") == half.count or None)
+    began = time.monotonic()
+    fault(stage, groups, ground)
+    assert placed(stage, "half") == []
+    half.let_go()
+    wait_for("all to start", lambda: len(placed(stage, "half")) == 8 or None)
     print(f"{fault.__name__}: complete after {time.monotonic() - began:.2f} s")

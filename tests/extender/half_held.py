@@ -15,11 +15,13 @@ _LONGEST_S = 60.0
 
 @dataclass(slots=True, eq=False)
 class HalfHeld:
-    """So many members of a group pass. Others are answered with an error, or wait in the scheduler's cycle."""
+    """Some members of a group pass. Others are answered with an error, or wait in the scheduler's cycle."""
 
-    prefix: str
+    entry: Object
+    """Entry of a scheduler's `extenders`, which must be the last one that filters."""
+    prefix: str = "half-"
     """Names of the members begin with it."""
-    count: int
+    count: int = 4
     waits: bool = False
     passed: set[str] = field(default_factory=set)
     reached: threading.Event = field(default_factory=threading.Event)
@@ -30,13 +32,13 @@ class HalfHeld:
         """Let a pod pass, or not yet."""
         name = str(request["Pod"]["metadata"]["name"])
         if name.startswith(self.prefix) and name not in self.passed and not self._let_go.is_set():
-            if len(self.passed) >= self.count:
+            if len(self.passed) < self.count:
+                self.passed.add(name)
+            else:
                 self.reached.set()
                 if not self.waits:
                     return Answer(b"", status=500)
                 self._let_go.wait(_LONGEST_S)
-            else:
-                self.passed.add(name)
         return passing(request)
 
     def let_go(self) -> None:
@@ -45,12 +47,12 @@ class HalfHeld:
 
 
 @contextmanager
-def half_held(keys: Path, prefix: str, count: int, *, waits: bool = False) -> Iterator[tuple[HalfHeld, Object]]:
-    """Yield it, and its entry of a scheduler's `extenders`, which must be the last one that filters."""
-    made = HalfHeld(prefix, count, waits)
+def half_held(keys: Path) -> Iterator[HalfHeld]:
+    """Yield it. Schedulers that call it must end before it does."""
     with Recorder(keys) as recorder:
+        made = HalfHeld(recorder.entry("half", "filter", httpTimeout="60s"))
         recorder.replies["half/filter"] = made.reply
         try:
-            yield made, recorder.entry("half", "filter", httpTimeout="60s")
+            yield made
         finally:
             made.let_go()
