@@ -148,6 +148,25 @@ def test_a_pod_of_a_high_priority_evicts_no_member_that_is_held(
     assert stage.living() == everybody
 
 
+def test_pods_in_no_group_are_bound_while_a_large_group_is_held(
+    half: HalfHeld, stage: Stage, groups: Serving, kwok_nodes: MakeNodes
+) -> None:
+    kwok_nodes(10, equal(cpu="12"))
+    half.count = 99
+    stage.start(*groups.entries(hold_s=30), half.entry)
+    stage.api.create_all(stage.path, [member(stage, f"half-{number}", "half", 100) for number in range(100)])
+    wait_for("all but one to be held", lambda: groups.metric("fairlead_held_binds") == half.count or None)
+    longest_s = 0.0
+    for number in range(5):
+        began = time.monotonic()
+        stage.make_pod(f"plain-{number}", cpu="1")
+        stage.placed(f"plain-{number}")
+        longest_s = max(longest_s, time.monotonic() - began)
+    print(f"at most {longest_s:.2f} s for a pod in no group")
+    assert groups.metric("fairlead_held_binds") == half.count
+    assert placed(stage, "half") == []
+
+
 def test_twenty_groups_in_two_blocks_of_which_twelve_fit(stage: Stage, groups: Serving, kwok_nodes: MakeNodes) -> None:
     for number, node in enumerate(kwok_nodes(12, equal(cpu="8"))):
         stage.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"block": "ab"[number % 2]}}})
