@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from extender import Stage
+from extender.half_held import HalfHeld, half_held
 from support.process.serving import MakeServing, Serving, certificates
 from testbed.api import Object
 from testbed.fixtures import Cluster, StartScheduler
@@ -16,6 +17,13 @@ from testbed.fixtures import Cluster, StartScheduler
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Certificates of `fairlead certs`."""
     return certificates(tmp_path_factory.mktemp("certs"))
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Iterator[HalfHeld]:
+    """By which a group is held by half. Tests name it before the stage, so that it ends after the scheduler."""
+    with half_held(tmp_path / "half-keys") as made:
+        yield made
 
 
 @pytest.fixture

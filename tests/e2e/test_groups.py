@@ -133,7 +133,17 @@ def _end_scheduler(release: Release) -> None:
     release.kubectl("delete", "pod", "-n", NAMESPACE, "-l", SCHEDULER, "--wait=false")
 
 
-@pytest.mark.parametrize("fault", [_kill_holder, _kill_other, _end_scheduler])
+def _kill_scheduler(release: Release) -> None:
+    for pod in release.pods(SCHEDULER):
+        for one in processes(pod["metadata"]["name"], "HOSTNAME"):
+            one.kill()
+
+
+def _roll_operator(release: Release) -> None:
+    release.kubectl("rollout", "restart", "deployment/fairlead", "-n", NAMESPACE)
+
+
+@pytest.mark.parametrize("fault", [_kill_holder, _kill_other, _end_scheduler, _kill_scheduler, _roll_operator])
 def test_no_part_starts_and_the_whole_does_through_faults(
     release: Release, pods: str, fault: Callable[[Release], None], pytestconfig: pytest.Config
 ) -> None:

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from extender import Stage
+from extender.half_held import HalfHeld
 from support.process.serving import Serving
 from testbed import process
 from testbed.api import Object, wait_for
@@ -17,6 +18,7 @@ from testbed.node_template import equal
 from testbed.providers import Local
 
 _PODS = 60
+_GANG: Object = {"name": "job", "group": "pod.metadata.labels['job']", "size": "8"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,31 @@ def test_it_goes_on_from_the_mirror_and_heals(
     wait_for("the mirror to know a new node", lambda: new in said([new])[0])
     stage.make_pod("after")
     stage.placed("after")
+
+
+def test_a_group_that_is_held_by_half_starts_whole(
+    half: HalfHeld, stage: Stage, serving: Serving, kwok_nodes: MakeNodes, local: Local
+) -> None:
+    """The members that are missing come while the API server does not answer: no Binding of the first half is there."""
+    kwok_nodes(8, equal(cpu="1"))
+    serving.put("groups", binding={"gang": [_GANG]})
+    serving.start()
+    half.waits = True
+    stage.start(*serving.entries(hold_s=30), half.entry)
+    stage.make_pods([f"half-{number}" for number in range(8)], cpu="1", labels={"job": "half"})
+    assert half.reached.wait(60)
+    wait_for("half to be held", lambda: serving.metric("fairlead_held_binds") == half.count or None)
+    assert not any(stage.places().values())
+    fault = _Fault(_suspend, _resume, 10)
+    fault.begin(local)
+    began = time.monotonic()
+    half.let_go()
+    try:
+        wait_for("the time to be over", lambda: time.monotonic() > began + fault.for_s or None)
+    finally:
+        fault.end(local)
+    assert len(stage.all_placed()) == 8
+    print(f"complete after {time.monotonic() - began:.2f} s, of which {fault.for_s} without the API server")
 
 
 def _check_it_goes_on(serving: Serving, said: Callable[[], object], for_s: float) -> None:

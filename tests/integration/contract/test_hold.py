@@ -7,11 +7,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import psutil
 import pytest
 
-from extender import Scene
+from extender import Call, Scene
 from extender.replies import by_pod, passing, refusing, victims
+from testbed import process
 from testbed.api import Object, wait_for
+from testbed.fixtures import Cluster, StartScheduler
 
 _LONGEST_S = 60.0
 
@@ -184,3 +187,43 @@ def test_a_new_pod_wakes_no_pod_that_an_extender_refused(scene: Scene) -> None:
         wait_for(f"{name} to be put away", functools.partial(scene.calls_when_parked, name))
     woken = wait_for("the first to lie there still", lambda: scene.calls_when_parked("first")) - calls
     assert woken <= 1, "its own condition wakes it once, before or after it was first seen put away"
+
+
+def _is_open(call: Call) -> bool:
+    connections = psutil.net_connections("tcp")
+    return any(one.status == psutil.CONN_ESTABLISHED and one.laddr[1:] == (call.connection,) for one in connections)
+
+
+@pytest.fixture
+def leader(scene: Scene, held: Held, scheduler: StartScheduler, ground: Cluster) -> psutil.Process:
+    """A scheduler with an open bind call, beside which another one waits to lead."""
+    scene.make_nodes(1)
+    times = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+    lease = {"leaderElect": True, "resourceName": scene.name, "resourceNamespace": scene.name, **times}
+    entry = scene.recorder.entry("gate", "filter", "bind", httpTimeout="60s")
+    config = {"profiles": [{"schedulerName": scene.name}], "extenders": [entry], "leaderElection": lease}
+    first, _ = scheduler(config), scheduler(config)
+    scene.make_pod("held")
+    (call,) = scene.called("gate/bind", pod="held")
+    assert _is_open(call)
+    found = process.find(ground.folder, first.process)
+    assert found is not None
+    return found
+
+
+def test_a_scheduler_that_is_told_to_end_hangs_up_and_the_next_one_binds(scene: Scene, leader: psutil.Process) -> None:
+    """It gives its Lease away before it hangs up, so that the next one may call first."""
+    leader.terminate()
+    first, second = scene.called("gate/bind", pod="held", times=2)
+    wait_for("the first call to end", lambda: not _is_open(first) or None)
+    assert _is_open(second)
+
+
+def test_a_bind_call_of_a_scheduler_that_stands_still_is_open_while_the_next_one_leads(
+    scene: Scene, leader: psutil.Process
+) -> None:
+    """Both have reserved room for the pod, each in a cache of its own."""
+    leader.suspend()
+    first, second = scene.called("gate/bind", pod="held", times=2)
+    assert _is_open(first)
+    assert _is_open(second)
