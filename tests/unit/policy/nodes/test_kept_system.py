@@ -13,7 +13,7 @@ from fairlead.policy.nodes import kept_system as kept
 from fairlead.policy.nodes.compared_views import follow, kept_system
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.strategies.contract import SystemRead
-from fairlead.strategies.node_system import PARTS
+from fairlead.strategies.node_system import PARTS, SystemSums
 from fairlead.strategies.reads import NodeChange
 from support.policy import NOW, Clock, Endless, node, pod, policy
 from support.policy.asking import NEVER, scored
@@ -144,4 +144,6 @@ def test_systems_are_followed_in_idle_time(monkeypatch: pytest.MonkeyPatch) -> N
     nodes.put(node("irrelevant", cpu=0.0))
     assert asked.precompute(now=NOW, clock=Endless(), deadline_ns=NEVER)
     assert asked._systems[0].position == nodes.head
-    assert asked._systems[0].sums.number == 5
+    sums = asked._systems[0].sums
+    assert isinstance(sums, SystemSums)
+    assert sums.number == 5
