@@ -47,14 +47,14 @@ class GroupsCase(NetworkCase):
         self._numbers = count()
         self.ends_in_peace = self.draw(_IN_PEACE) == 0
         size, with_devices = 2 + self.draw(2), self.draw(3) == 0
-        self.made = {f"ns/a{one}": self.member("a", size, with_devices) for one in range(size + self.draw(2))}
-        self.made |= {f"ns/b{one}": self.member("b", 2, with_devices=False) for one in range(2)}
-        self.made["ns/c0"] = self.member("", 1, with_devices)
+        self.members = {f"ns/a{one}": self.member("a", size, with_devices) for one in range(size + self.draw(2))}
+        self.members |= {f"ns/b{one}": self.member("b", 2, with_devices=False) for one in range(2)}
+        self.members["ns/c0"] = self.member("", 1, with_devices)
         self.server.on_landed, self.server.on_ledger = self.check_landed, self.note_ledger
         # Sometimes a group has started, or the pods of the last Job of its name are being deleted.
         placed = NODES[0] if not with_devices and self.draw(3) == 0 else ""
         deleting = bool(placed) and self.draw(2) == 0
-        for pod in self.made:
+        for pod in self.members:
             if pod != "ns/a0" or self.draw(4):
                 self.create(pod)
             if placed and pod == "ns/a1":
@@ -71,7 +71,7 @@ class GroupsCase(NetworkCase):
         return {"group": group, "size": size, "request": request}
 
     def create(self, pod: str, *, gated: bool = False) -> None:
-        self.server.create_member(pod, **self.made[pod], gated=gated)
+        self.server.create_member(pod, **self.members[pod], gated=gated)
 
     def start(self, name: str) -> HoldingReplica:
         made = HoldingReplica(name, self.server, self.sent, self.hops, self.note_post)
@@ -255,7 +255,7 @@ class GroupsCase(NetworkCase):
             self.tell(lambda: f"{[one.uid for one in placed]} are being deleted")
 
     def come(self) -> None:
-        gone = [name for name, one in self.made.items() if name not in self.server.pods]
+        gone = [name for name, one in self.members.items() if name not in self.server.pods]
         going = [one.pod for one in self.server.pods.values() if one.deleting]
         if gone or going:
             pod = self.one_of(gone or going)
@@ -412,7 +412,7 @@ def quieten(case: GroupsCase) -> None:
             server.delete_pod(pod.pod)
         elif pod.gated:
             server.change_pod(pod.pod, gated=False)
-    for name in case.made:
+    for name in case.members:
         if name != "ns/c0" and name not in server.pods:
             case.create(name)
     for _ in range(8):
