@@ -249,6 +249,8 @@ def _started(
         cycles = Cycles(stage, replicas, watch, seed, {*nodes})
         with _faults(replicas, seed):
             cycles.run(_FOR_S)
+        if is_gang:  # a slow machine may need longer than that for the first
+            wait_for("a group to be complete", lambda: bool(watch.complete) or None)
         time.sleep(_LATE_S)
         last = stage.api.get(stage.path, limit="1")["metadata"]["resourceVersion"]
         wait_for("the watch to have seen all", lambda: watch.reached(last) or None)

@@ -60,6 +60,7 @@ class LabelValues:
 ANYTHING: Final = LabelValues(absent=True, others=True)
 PRESENT: Final = LabelValues(absent=False, others=True)
 ABSENT: Final = ~PRESENT
+_NOTHING: Final = LabelValues(absent=False)
 
 FactSource = Literal["label", "annotation", "namespace", "namespaceLabel", "resource"]
 
@@ -116,12 +117,7 @@ def complement(terms: Terms) -> Terms:
 
 def simplify(terms: list[Requirements]) -> Terms:
     """Return fewer terms that select the same nodes. Raises TooManyTermsError."""
-    left: list[Requirements] = []
-    for term in terms:
-        here = {key: values & PRESENT if _is_never_absent(key) else values for key, values in term.items()}
-        if any(values.is_nothing for values in here.values()):
-            continue
-        left.append({key: values for key, values in here.items() if not _is_any(key, values)})
+    left = [one for term in terms if (one := _simplified(term)) is not None]
     if len(left) > _JOINED_MAX:
         raise TooManyTermsError
     while (joined := _joined(left)) is not None:
@@ -129,6 +125,24 @@ def simplify(terms: list[Requirements]) -> Terms:
     if len(left) > TERMS_MAX:
         raise TooManyTermsError
     return tuple(left)
+
+
+def _simplified(term: Requirements) -> Requirements | None:
+    """Return a term without what restricts nothing; None if it selects no node."""
+    here: dict[Subject, LabelValues] = {}
+    for key, values in term.items():
+        if _is_never_absent(key):
+            found = values & PRESENT
+            if found == PRESENT:
+                continue
+        elif values == ANYTHING:
+            continue
+        else:
+            found = values
+        if found == _NOTHING:
+            return None
+        here[key] = found
+    return here
 
 
 def without_implied(terms: Terms) -> Terms:
