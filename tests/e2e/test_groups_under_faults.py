@@ -40,6 +40,8 @@ _FOR_S = 20.0 if IS_LONG else 12.0
 _FAULT_S = 1.5
 _STOPPED_S = (0.3, 2.5)
 _BACKOFF_S = (0.2, 1.0)
+_LONGER_S = 60.0
+"""Time after the last fault in which a group has to be complete, if none was before."""
 _LATE_S = 3.0
 
 
@@ -121,8 +123,8 @@ class Cycles:
     _queue: deque[tuple[float, str]] = field(default_factory=deque)
     _number: int = 0
 
-    def run(self, for_s: float) -> None:
-        """Make the pods, and place them for so long."""
+    def run(self, for_s: float, longer_s: float) -> None:
+        """Make the pods, and place them for so long, and then until a group is complete."""
         chance = random.Random(self.seed)  # noqa: S311  a test
         groups = [f"g{number}" for number in range(GROUPS)]
         names = [f"{group}-{number}" for number in range(SIZE) for group in groups]
@@ -132,7 +134,7 @@ class Cycles:
         self._queue.extend((0.0, name) for name in names)
         taken_away, end = set[str](), time.monotonic() + for_s
         with ThreadPoolExecutor(len(names)) as pool:
-            while time.monotonic() < end and len(taken_away) < GROUPS:
+            while time.monotonic() < (end if self.watch.complete else end + longer_s) and len(taken_away) < GROUPS:
                 for group in self.watch.complete.keys() - taken_away:
                     taken_away.add(group)
                     pool.submit(self._end, group)
@@ -199,12 +201,13 @@ class Cycles:
 
 
 @contextmanager
-def _faults(replicas: list[Serving], seed: int) -> Iterator[None]:
-    """Stop or kill a replica again and again."""
+def _faults(replicas: list[Serving], seed: int, for_s: float) -> Iterator[None]:
+    """Stop or kill a replica again and again for so long."""
+    until = time.monotonic() + for_s
     end, chance = threading.Event(), random.Random(f"faults {seed}")  # noqa: S311  a test
 
     def work() -> None:
-        while not end.wait(chance.uniform(0.1, 2 * _FAULT_S)):
+        while time.monotonic() < until and not end.wait(chance.uniform(0.1, 2 * _FAULT_S)):
             one = chance.choice(replicas)
             if chance.random() < 0.5:
                 with one.stopped():
@@ -247,10 +250,8 @@ def _started(
             one.start()
         watch = stack.enter_context(GroupWatch(stage.api, stage.path))
         cycles = Cycles(stage, replicas, watch, seed, {*nodes})
-        with _faults(replicas, seed):
-            cycles.run(_FOR_S)
-        if is_gang:  # a slow machine may need longer than that for the first
-            wait_for("a group to be complete", lambda: bool(watch.complete) or None)
+        with _faults(replicas, seed, _FOR_S):
+            cycles.run(_FOR_S, _LONGER_S if is_gang else 0.0)
         time.sleep(_LATE_S)
         last = stage.api.get(stage.path, limit="1")["metadata"]["resourceVersion"]
         wait_for("the watch to have seen all", lambda: watch.reached(last) or None)
