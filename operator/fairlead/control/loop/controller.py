@@ -142,7 +142,7 @@ async def leader_controller(operator: LeaderContext) -> AsyncIterator[LeaderCont
         parts = _LeaderParts(operator, client)
         await parts.uninstall_hook.arm()  # before there is anything to uninstall
         await parts.certificates.begin()
-        await parts.pod_groups.look()
+        await parts.pod_groups.begin()
         controller = parts.controller()
         with operator.metrics.export_gauges(parts.registry, controller.queue.depth, parts.crd_fields, parts.unreviewed):
             await controller.housekeeper.begin()

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from fairlead.kube.errors import ClusterError, NotFoundError
+from fairlead.kube.errors import ClusterError, ForbiddenError, NotFoundError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import POD_GROUPS_DISCOVERY
 
@@ -47,13 +47,24 @@ class PodGroupsDiscovery:
             await asyncio.sleep(_LOOK_S)
             await self.look()
 
+    async def begin(self) -> None:
+        """Look before anything is rendered: otherwise a scheduler would roll only because the leader is new.
+
+        Raises ClusterError if the API server does not answer.
+        """
+        try:
+            self._take(is_served=await self._ask())
+        except ForbiddenError as error:
+            LOG.warning("pod_groups.look_failed", extra={"error": str(error)})
+
     async def look(self) -> None:
         """Look once. If the API server does not answer, what was known remains."""
         try:
-            is_served = await self._ask()
+            self._take(is_served=await self._ask())
         except ClusterError as error:
             LOG.debug("pod_groups.look_failed", extra={"error": str(error)})
-            return
+
+    def _take(self, *, is_served: bool) -> None:
         now, before = self.now(), self.are_served
         if not is_served:
             self._lacked_at = now

@@ -8,21 +8,22 @@ from typing import Any
 import pytest
 
 from fairlead.control.loop.pod_groups_discovery import PodGroupsDiscovery
-from fairlead.kube.errors import NotFoundError, UnreachableError
+from fairlead.kube.errors import ForbiddenError, NotFoundError, UnreachableError
 from fairlead.kube.resources import POD_GROUPS_DISCOVERY
 
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
 SERVED = b'{"resources": [{"name": "podgroups"}, {"name": "podgroups/status"}]}'
 OTHERS = b'{"resources": [{"name": "workloads"}]}'
 LACKING = NotFoundError("get", POD_GROUPS_DISCOVERY, "not found")
+FORBIDDEN = ForbiddenError("get", POD_GROUPS_DISCOVERY, "forbidden")
 AWAY = UnreachableError("get", POD_GROUPS_DISCOVERY, "it does not answer")
 
 
 class _Server:
     """API servers behind one address."""
 
-    def __init__(self) -> None:
-        self.answer: bytes | Exception = SERVED
+    def __init__(self, answer: bytes | Exception = SERVED) -> None:
+        self.answer = answer
         self.paths: list[str] = []
 
     async def get(self, where: Any, decode: Callable[[bytes], Any]) -> Any:
@@ -70,3 +71,16 @@ def test_each_api_server_has_to_serve_them(
     found, count, paths = _looks(*answers)
     assert (found, count) == (known, changes)
     assert {*paths} == {"/apis/scheduling.k8s.io/v1beta1"}
+
+
+@pytest.mark.parametrize(("answer", "known"), [(SERVED, True), (LACKING, False), (FORBIDDEN, False)])
+def test_a_new_leader_looks_before_it_renders(answer: bytes | Exception, known: bool) -> None:
+    made = PodGroupsDiscovery(client=_Server(answer), now=lambda: NOON)  # type: ignore[arg-type]
+    asyncio.run(made.begin())
+    assert made.are_served is known
+
+
+def test_a_new_leader_that_gets_no_answer_begins_again() -> None:
+    made = PodGroupsDiscovery(client=_Server(AWAY), now=lambda: NOON)  # type: ignore[arg-type]
+    with pytest.raises(UnreachableError):
+        asyncio.run(made.begin())
