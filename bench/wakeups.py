@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -27,7 +27,8 @@ from bench.stage import NAME, PODS, Stage, stage_running
 from bench.wakeups_report import Row, table
 from fairlead.control.loop.controller import now
 from fairlead.control.loop.waker import PAUSE_S
-from fairlead.groups.turns import TEXTS, Turns, read_turns, turns_name
+from fairlead.groups.group import Group, group_hash
+from fairlead.groups.turns import WAITING, Turns, read_turns, turns_name
 from fairlead.pki.authority import LEAF_LIFE
 from fairlead.pki.identities import scheduler_identity
 from fairlead.pki.issuing import issue_leaf
@@ -43,6 +44,8 @@ _LOOK_S: Final = 0.02
 _LONGEST_S: Final = 120.0
 _HOLD_OFF_S: Final = 3
 _REST_LEAST_S: Final = 10.0
+_LONGER_S: Final = 5.0
+"""By so much the rest that is looked at is longer than the least, so that its end is not what starts the group."""
 _CONFIG_MAPS: Final = f"/api/v1/namespaces/{operating.NAMESPACE}/configmaps"
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -98,7 +101,7 @@ class Scene:
         return name
 
     def refused(self, name: str, text: str = "") -> None:
-        """Wait until the scheduler says that a pod found no node, and until the pause after the last wake-up is over."""
+        """Wait until the scheduler says that a pod found no node, and the pause after the last wake-up is over."""
         wait_for(
             f"{name} to be refused",
             lambda: (bool(said := self.says(name)) and text in said) or None,
@@ -126,10 +129,10 @@ class Scene:
         found = read_turns(self.stage.api.get(f"{_CONFIG_MAPS}/{turns_name(NAME)}")).value
         return found or Turns()
 
-    def rests(self) -> float:
+    def rest_of(self, group: str) -> float:
         """Wait until a group rests, and return until when."""
-        found = wait_for("a group to rest", lambda: [*self.turns().rests.values()] or None, every_s=_LOOK_S)
-        return max(one.until for one in found)
+        of = _hash(group)
+        return wait_for(f"{group} to rest", lambda: self.turns().rests.get(of), every_s=_LOOK_S).until
 
     def clear(self) -> None:
         """Delete all pods."""
@@ -146,30 +149,24 @@ def policy_edited(scene: Scene) -> float:
     scene.put("edited", filters=_NEVER)
     name = scene.pod("edited")
     scene.refused(name)
-    at = scene.put("edited", filters=[{"name": "never", "expression": "node.metadata.name != 'nowhere'"}])
+    passing = {"filters": [{"name": "never", "expression": "node.metadata.name != 'nowhere'"}]}
+    at = time.time()
+    scene.stage.api.patch(f"{operating.POLICIES}/edited", {"spec": passing})
     return scene.bound(name) - at
 
 
 def measured_value(scene: Scene) -> float:
     """Let the value of a node fall."""
-    node = _node(scene)
-    scene.values("loads", values={node: 9.0})
-    below = [{"name": "load", "expression": "data.load < 5.0", "reason": "busy"}]
-    scene.put("measured", data=[{"name": "load", "configMap": {"name": "loads"}}], filters=below)
-    name = scene.pod("measured")
-    scene.refused(name)
-    return -scene.values("loads", values={node: 1.0}) + scene.bound(name)
+    return _value_grows_good(scene, {"values": 9.0}, {"values": 1.0})
 
 
 def value_grown_fresh(scene: Scene) -> float:
     """Measure again what is too old."""
-    node = _node(scene)
-    scene.values("ages", at="2026-01-31T08:00:00Z", values={node: 1.0})
-    entry = {"name": "load", "configMap": {"name": "ages"}, "maxAge": "5m"}
-    scene.put("fresh", data=[entry], filters=[{"name": "load", "expression": "data.load < 5.0", "reason": "busy"}])
-    name = scene.pod("fresh")
-    scene.refused(name)
-    return -scene.values("ages", at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", values={node: 1.0}) + scene.bound(name)
+    return _value_grows_good(
+        scene,
+        {"values": 1.0, "at": "2026-01-31T08:00:00Z"},
+        {"values": 1.0, "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"},
+    )
 
 
 def hold_off_over(scene: Scene) -> float:
@@ -193,13 +190,11 @@ def node_seen(scene: Scene) -> float:
     name = scene.pod("joins")
     scene.refused(name)
     made = scene.stage.api.get(f"/api/v1/nodes/{_node(scene)}")
-    metadata = {
-        "name": joined,
-        "labels": made["metadata"]["labels"],
-        "annotations": made["metadata"].get("annotations", {}),
-    }
+    kept = {key: made["metadata"].get(key, {}) for key in ("labels", "annotations")}
     at = time.time()
-    scene.stage.api.create("/api/v1/nodes", {"metadata": metadata, "spec": {}, "status": made["status"]})
+    scene.stage.api.create(
+        "/api/v1/nodes", {"metadata": {"name": joined, **kept}, "spec": {}, "status": made["status"]}
+    )
     took = scene.bound(name) - at
     scene.clear()
     scene.stage.api.delete(f"/api/v1/nodes/{joined}")
@@ -210,39 +205,40 @@ def member_come(scene: Scene) -> float:
     """Make the last member of a group."""
     group = f"g{next(scene.numbers)}"
     first = scene.pod("groups", group)
-    scene.refused(first, TEXTS[0])
+    scene.refused(first, WAITING)
     at = time.time()
     return scene.bound(first, scene.pod("groups", group)) - at
 
 
 def rest_over(scene: Scene) -> float:
     """Let a group rest after an attempt that failed, and make room for it meanwhile."""
-    names, blocker = _fails(scene)
-    until = scene.rests()
-    scene.stage.api.delete(f"{PODS}/{blocker}")
-    return scene.bound(*names) - until
+    failing = _fails(scene)
+    until = scene.rest_of(failing.group)
+    scene.stage.api.delete(f"{PODS}/{failing.blocker}")
+    return scene.bound(*failing.members) - until
 
 
 def turn_free(scene: Scene) -> float:
     """Let the group fail that has the turn while another one waits."""
-    _fails(scene)
-    group = f"g{next(scene.numbers)}"
-    others = [scene.pod("groups", group) for _ in range(2)]
-    at = _attempt_ended(scene)
-    return max(0.0, scene.bound(*others) - at)
+    failing = _fails(scene)
+    of = _hash(failing.group)
+    wait_for("it to have the turn", lambda: _has_turn(scene, of) or None, every_s=_LOOK_S / 4)
+    others = [scene.pod("groups", f"g{failing.group}") for _ in range(2)]
+    scene.rest_of(failing.group)
+    at = time.time()
+    return scene.bound(*others) - at
 
 
 def room_made(scene: Scene) -> float:
-    """Delete a pod in whose place a group fits that rests."""
-    names, blocker = _fails(scene)
-    while (until := scene.rests()) - time.time() < 2 * _REST_LEAST_S:  # until one is as long as that
-        wait_for("its rest to be over", lambda until=until: time.time() >= until or None)  # type: ignore[misc]
-        wait_for("the next one", lambda until=until: scene.rests() > until or None)  # type: ignore[misc]
+    """Delete a pod in whose place a group fits that rests, once its rest may end early."""
+    failing = _fails(scene)
+    while (until := scene.rest_of(failing.group)) - time.time() < _REST_LEAST_S + _LONGER_S:
+        wait_for("its next rest", lambda until=until: scene.rest_of(failing.group) > until or None)  # type: ignore[misc]
     began = time.time()
     wait_for("the least time of a rest", lambda: time.time() - began >= _REST_LEAST_S or None)
     at = time.time()
-    scene.stage.api.delete(f"{PODS}/{blocker}")
-    return scene.bound(*names) - at
+    scene.stage.api.delete(f"{PODS}/{failing.blocker}")
+    return scene.bound(*failing.members) - at
 
 
 CAUSES: Final[Mapping[str, Cause]] = {
@@ -284,21 +280,43 @@ def _node(scene: Scene) -> str:
     return str(scene.stage.api.items("/api/v1/nodes")[0]["metadata"]["name"])
 
 
-def _fails(scene: Scene) -> tuple[list[str], str]:
-    """Make a group that has room for one of its two members, and what blocks the other."""
+def _value_grows_good(scene: Scene, bad: Mapping[str, Any], good: Mapping[str, Any]) -> float:
+    """Write a value that keeps a pod from its node, then one that does not; each time in a document of its own."""
+    node, name = _node(scene), f"values-{next(scene.numbers)}"
+    scene.values(name, **{**bad, "values": {node: bad["values"]}})
+    entry = {"name": "load", "configMap": {"name": name}, "maxAge": "5m"}
+    scene.put("measured", data=[entry], filters=[{"name": "load", "expression": "data.load < 5.0", "reason": "busy"}])
+    pod = scene.pod("measured")
+    scene.refused(pod)
+    at = scene.values(name, **{**good, "values": {node: good["values"]}})
+    return scene.bound(pod) - at
+
+
+class _Failing(NamedTuple):
+    """Group that has room for one of its two members, and what blocks the other."""
+
+    group: str
+    members: list[str]
+    blocker: str
+
+
+def _fails(scene: Scene) -> _Failing:
     pool = f"p{next(scene.numbers)}"
     first, last = (str(one["metadata"]["name"]) for one in scene.stage.api.items("/api/v1/nodes")[:2])
     for node in (first, last):
         scene.stage.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"pool": pool}}})
     blocker = scene.pod("blocks", on=last, cpu="40")
     group = f"g{next(scene.numbers)}"
-    return [scene.pod("groups", group, selector={"pool": pool}, cpu="40") for _ in range(2)], blocker
+    return _Failing(group, [scene.pod("groups", group, selector={"pool": pool}, cpu="40") for _ in range(2)], blocker)
 
 
-def _attempt_ended(scene: Scene) -> float:
-    """Wait until the first attempt of a group has failed, and return when."""
-    wait_for("an attempt to fail", lambda: scene.turns().rests or None, every_s=_LOOK_S)
-    return time.time()
+def _hash(group: str) -> str:
+    return group_hash(Group(NAME, NAME, group))
+
+
+def _has_turn(scene: Scene, of: str) -> bool:
+    turns = scene.turns()
+    return (turns.turn is not None and turns.turn.group == of) or of in turns.rests
 
 
 @contextmanager
