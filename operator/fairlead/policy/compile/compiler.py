@@ -175,6 +175,7 @@ class _Compiler:
             annotations=tuple(self.annotations),
             device_shares=tuple(self.device_shares),
             gangs=tuple(self.gangs),
+            publishes=spec.publish == "NodeAffinity",
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports.listed),
         )

@@ -181,6 +181,8 @@ class CompiledPolicy:
     annotations: tuple[AnnotationRule, ...] = ()
     device_shares: tuple[DeviceShareRule, ...] = ()
     gangs: tuple[GangRule, ...] = ()
+    publishes: bool = False
+    """Whether pods get the node affinity that its filters imply."""
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
     reads: Reads = field(init=False)
