@@ -148,6 +148,15 @@ def raised(provider: Provider, version: str, config: pytest.Config) -> Iterator[
         config.stash[RAISED].remove(provider)
 
 
+@contextmanager
+def raised_with_groups(name: str, version: str, config: pytest.Config) -> Iterator[Cluster]:
+    """A cluster of processes of its own that serves Kubernetes' own groups of pods; older versions skip the test."""
+    if tuple(map(int, version.split("."))) < (1, 37):
+        pytest.skip("Kubernetes has PodGroup as a beta from 1.37 on")
+    with raised(Local(name, kubernetes=version, node=False, gates=True), version, config) as cluster:
+        yield cluster
+
+
 def keep_logs(provider: Provider, folder: Path) -> None:
     """Save what every component of a cluster wrote."""
     for name, text in provider.logs().items():

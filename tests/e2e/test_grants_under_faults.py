@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,7 +20,7 @@ import yaml
 
 from extender import Stage
 from support.grants.card_watch import CardWatch
-from support.grants.late_packets import late_packets
+from support.grants.late_packets import late_packets, through
 from support.process.serving import MakeServing, Serving
 from testbed.api import wait_for
 from testbed.errors import ClusterError
@@ -111,16 +110,6 @@ def faults(replicas: list[Serving], seed: int) -> Iterator[None]:
     finally:
         end.set()
         thread.join()
-
-
-def through(kubeconfig: Path, port: int, file: Path) -> Path:
-    """The same API server, through a port of ours."""
-    config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
-    for one in config["clusters"]:
-        one["cluster"]["server"] = f"https://127.0.0.1:{port}"
-    file.write_text(yaml.safe_dump(config))
-    file.chmod(0o600)
-    return file
 
 
 def overbooked(

@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from extender import Stage
-from support.grants.late_packets import late_packets
+from support.grants.late_packets import late_packets, through
 from support.kube.lasting_watch import LastingWatch
 from support.process.serving import MakeServing, Serving
 from testbed.api import Api, Object, wait_for
@@ -225,16 +225,6 @@ def _faults(replicas: list[Serving], seed: int, for_s: float) -> Iterator[None]:
         thread.join()
 
 
-def _through(kubeconfig: Path, port: int, file: Path) -> Path:
-    """Return a configuration for the same API server, through a port of ours."""
-    config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
-    for one in config["clusters"]:
-        one["cluster"]["server"] = f"https://127.0.0.1:{port}"
-    file.write_text(yaml.safe_dump(config))
-    file.chmod(0o600)
-    return file
-
-
 def _started(
     stage: Stage, make_serving: MakeServing, nodes: list[str], folder: Path, seed: int, *, is_gang: bool = True
 ) -> GroupWatch:
@@ -243,7 +233,7 @@ def _started(
     server = urlsplit(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
     with ExitStack() as stack:
         port = stack.enter_context(late_packets(server.port or 443, seed))
-        replicas = [make_serving(_through(kubeconfig, port, folder / f"kubeconfig-{number}")) for number in range(2)]
+        replicas = [make_serving(through(kubeconfig, port, folder / f"kubeconfig-{number}")) for number in range(2)]
         singly = {"annotations": [{"key": "example.org/by", "expression": "'us'"}]}
         for one in replicas:
             one.put("groups", binding={"gang": [_GANG]} if is_gang else singly)

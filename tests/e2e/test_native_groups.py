@@ -8,9 +8,8 @@ import pytest
 from extender import Stage
 from support.process.serving import Serving
 from testbed.api import Object
-from testbed.fixtures import Cluster, MakeNodes, raised
+from testbed.fixtures import Cluster, MakeNodes, raised_with_groups
 from testbed.node_template import equal
-from testbed.providers import Local
 
 _JOB = "example.org/job"
 _GANG: dict[str, Any] = {"name": "jobs", "group": f"pod.metadata.labels[?'{_JOB}'].orValue('')", "size": "8"}
@@ -19,10 +18,7 @@ _GANG: dict[str, Any] = {"name": "jobs", "group": f"pod.metadata.labels[?'{_JOB}
 @pytest.fixture(scope="module")
 def control_plane(this_run: str, kubernetes_version: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A cluster that serves PodGroups."""
-    if tuple(map(int, kubernetes_version.split("."))) < (1, 37):
-        pytest.skip("Kubernetes has PodGroup as a beta from 1.37 on")
-    provider = Local(f"test-natively-{this_run}", kubernetes=kubernetes_version, node=False, gates=True)
-    with raised(provider, kubernetes_version, pytestconfig) as cluster:
+    with raised_with_groups(f"test-natively-{this_run}", kubernetes_version, pytestconfig) as cluster:
         yield cluster
 
 

@@ -11,8 +11,7 @@ from support.kube.crd import POLICIES
 from testbed import build, layout, process
 from testbed import control_plane as parts
 from testbed.api import Api, Object, wait_for
-from testbed.fixtures import Cluster, raised
-from testbed.providers import Local
+from testbed.fixtures import Cluster, raised_with_groups
 from testbed.supervisor import Supervisor
 from testbed.versions import program
 
@@ -22,10 +21,7 @@ GANG = {"name": "jobs", "group": "pod.metadata.labels[?'job'].orValue('')", "siz
 @pytest.fixture(scope="module")
 def control_plane(this_run: str, kubernetes_version: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A cluster that serves PodGroups."""
-    if tuple(map(int, kubernetes_version.split("."))) < (1, 37):
-        pytest.skip("Kubernetes has PodGroup as a beta from 1.37 on")
-    provider = Local(f"test-groups-{this_run}", kubernetes=kubernetes_version, node=False, gates=True)
-    with raised(provider, kubernetes_version, pytestconfig) as cluster:
+    with raised_with_groups(f"test-groups-{this_run}", kubernetes_version, pytestconfig) as cluster:
         yield cluster
 
 

@@ -8,8 +8,7 @@ import pytest
 from extender import Scene
 from extender.replies import by_pod, passing, refusing
 from testbed.api import Object, wait_for
-from testbed.fixtures import Cluster, raised
-from testbed.providers import Local
+from testbed.fixtures import Cluster, raised_with_groups
 
 _MEMBERS = ("red", "green", "blue", "white")
 _PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -19,10 +18,7 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def control_plane(this_run: str, kubernetes_version: str, pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """A cluster that serves PodGroups."""
-    if tuple(map(int, kubernetes_version.split("."))) < (1, 37):
-        pytest.skip("Kubernetes has PodGroup as a beta from 1.37 on")
-    provider = Local(f"test-native-{this_run}", kubernetes=kubernetes_version, node=False, gates=True)
-    with raised(provider, kubernetes_version, pytestconfig) as cluster:
+    with raised_with_groups(f"test-native-{this_run}", kubernetes_version, pytestconfig) as cluster:
         yield cluster
 
 

@@ -5,6 +5,10 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 _LATE = 0.05
 """Share of the chunks that are held back."""
@@ -25,6 +29,16 @@ def late_packets(port: int, seed: int) -> Iterator[int]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def through(kubeconfig: Path, port: int, file: Path) -> Path:
+    """The same API server, through a port of ours."""
+    config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
+    for one in config["clusters"]:
+        one["cluster"]["server"] = f"https://127.0.0.1:{port}"
+    file.write_text(yaml.safe_dump(config))
+    file.chmod(0o600)
+    return file
 
 
 class _Proxy:
