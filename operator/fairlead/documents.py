@@ -4,6 +4,7 @@ A document says the version of its format. One that cannot be read, or that a ne
 neither changed nor deleted, and its reader reports the fault. `kube.http.document_writer` writes them. Pure.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
@@ -12,7 +13,23 @@ FORMAT: Final = "fairlead.dev/format"
 """Annotation with the version of a document's format. Without it, the version is 1."""
 BYTES_MAX: Final = 1 << 20
 """Most bytes of the data of a ConfigMap or Secret."""
+_NAME_MAX: Final = 253
+_ENDING: Final = 16  # hex digits
+_HASH: Final = 32  # hex digits
 T = TypeVar("T")
+
+
+def document_name(prefix: str, subject: str) -> str:
+    """Return the name of the object that has the document of a subject; a long one is cut, and ends with a hash."""
+    name = prefix + subject
+    if len(name) <= _NAME_MAX:
+        return name
+    return f"{name[: _NAME_MAX - _ENDING - 1].rstrip('-.')}-{subject_hash(subject)[:_ENDING]}"
+
+
+def subject_hash(subject: str) -> str:
+    """Return a hash for a subject whose text is no name of an object."""
+    return hashlib.sha256(subject.encode()).hexdigest()[:_HASH]
 
 
 class DocumentTooLargeError(ValueError):

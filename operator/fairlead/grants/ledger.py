@@ -4,13 +4,13 @@ A ledger is the truth; annotations of pods are copies of it. Every replica may w
 Each write names the resourceVersion that it was decided on, so that the versions of a ledger have one order.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.documents import document_name, subject_hash
 from fairlead.grants.entry import (
     AnyEntry,
     LedgerEntry,
@@ -28,9 +28,6 @@ NODE: Final = "fairlead.dev/node"
 GROUPS_PREFIX: Final = "fairlead-groups-"
 GROUPS_LABEL: Final = "fairlead.dev/groups"
 GROUP: Final = "fairlead.dev/group"
-_NAME_MAX: Final = 253
-_HASH: Final = 16  # hex digits
-_GROUP_HASH: Final = 32  # hex digits
 
 
 class LedgerKind(Struct, frozen=True, eq=False):
@@ -53,16 +50,12 @@ class LedgerKind(Struct, frozen=True, eq=False):
 
 def ledger_name(node: str) -> str:
     """Return the name of a node's ledger; a long one is cut, and ends with a hash."""
-    name = PREFIX + node
-    if len(name) <= _NAME_MAX:
-        return name
-    ending = hashlib.sha256(node.encode()).hexdigest()[:_HASH]
-    return f"{name[: _NAME_MAX - _HASH - 1].rstrip('-.')}-{ending}"
+    return document_name(PREFIX, node)
 
 
 def group_ledger_name(group: str) -> str:
     """Return the name of the ledger of a group, which is given as its namespace and value with a slash between them."""
-    return GROUPS_PREFIX + hashlib.sha256(group.encode()).hexdigest()[:_GROUP_HASH]
+    return GROUPS_PREFIX + subject_hash(group)
 
 
 OF_NODES: Final = LedgerKind(LABEL, NODE, ledger_name, decode_entry, encode_entry)

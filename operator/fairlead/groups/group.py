@@ -1,9 +1,10 @@
 """Group of pods that start together or not at all, and a pod's membership in one."""
 
-import hashlib
 from typing import Final
 
 from msgspec import Struct
+
+from fairlead.documents import subject_hash
 
 VALUE_MAX: Final = 253
 """Longest value of a group, in characters."""
@@ -42,9 +43,4 @@ class UndecidedGroup(Struct, frozen=True):
 
 def group_hash(group: Group) -> str:
     """Return the hash of a group's namespace and value, by which objects name it."""
-    return key_hash(f"{group.namespace}/{group.value}")
-
-
-def key_hash(key: str) -> str:
-    """Return the same hash of namespace and value with a slash between them."""
-    return hashlib.sha256(key.encode()).hexdigest()[:32]
+    return subject_hash(f"{group.namespace}/{group.value}")

@@ -15,7 +15,6 @@ from fairlead.grants.commit import Accepted, DeviceRequest, GrantRequest, Refuse
 from fairlead.grants.entry import LedgerEntry, copies
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.group_domain import DomainRequest, RequiredDomain
-from fairlead.resource_versions import is_newer
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.api_calls import (
     Conflicting,
@@ -143,20 +142,15 @@ class BindSteps:
             state = committed = None
         return _CHANGED_AGAIN
 
-    async def commit(self, call: PodBind, budget: Budget, *, reads: bool = False) -> Committed | BindResult:
-        """Take the first step, or return why the second one is not to be taken. `reads`: believe no view of the pod."""
-        state = None if reads else self._shown(call)
+    async def commit(self, call: PodBind, budget: Budget) -> Committed | BindResult:
+        """Take the first step, or return why the second one is not to be taken."""
+        state = self._shown(call)
         for _ in range(TRIES):
             made = await self._try_to_commit(call, state, budget)
             if not isinstance(made, StalePod):
                 return made
             state = None
         return _CHANGED_AGAIN
-
-    def is_newest(self, call: PodBind, committed: Committed) -> bool:
-        """Return whether no newer version of the pod is known than what was committed."""
-        shown = self._views.pod(call.pod)
-        return shown is not None and shown.uid == call.uid and is_newer(shown.rv, committed.rv) is False
 
     @staticmethod
     async def post(call: PodBind, committed: Committed, left_s: TimeLeft) -> BindResult | StalePod:

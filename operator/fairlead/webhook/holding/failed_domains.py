@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from fairlead.documents import subject_hash
 from fairlead.grants.group_domain import RequiredDomain
-from fairlead.groups.group import Group, key_hash
+from fairlead.groups.group import Group
 from fairlead.groups.member_calls import AttemptEnded
 from fairlead.groups.turns import Turns
 
@@ -30,7 +31,7 @@ class FailedDomains:
 
     def added_to(self, turns: Turns) -> Turns:
         """Return what is published, with the domains to be avoided."""
-        avoided = {key_hash(key): domain for domains in self._failed.values() for key, domain in domains.items()}
+        avoided = {subject_hash(key): domain for domains in self._failed.values() for key, domain in domains.items()}
         return replace(turns, avoided=avoided)
 
     def committed(self, domains: Iterable[RequiredDomain]) -> None:
