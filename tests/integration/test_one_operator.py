@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,13 @@ def test_a_second_operator_refuses_to_lead_until_the_first_has_gone(
     assert _tells(second, 'fairlead_other_operator{namespace="first-system"} 1.0')
 
     kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
-    spec = {"schedulerName": "s", "filters": [{"name": "f", "expression": "true"}]}
+    gang = {"name": "jobs", "group": "pod.metadata.labels[?'job'].orValue('')", "size": "2"}
+    spec = {"schedulerName": "s", "filters": [{"name": "f", "expression": "true"}], "binding": {"gang": [gang]}}
     with_crd.api.create(POLICIES, {**kind, "metadata": {"name": "some"}, "spec": spec})
     wait_for("the first's scheduler", lambda: _has_scheduler(with_crd, "first-system"))
     assert not _has_scheduler(with_crd, "second-system")
+    for one in (first, second):  # a scheduler that calls the second would wait for its groups in vain otherwise
+        wait_for("it to hold groups", partial(_tells, one, 'fairlead_held_binds{scheduler="s"} 0.0'))
 
     process.kill(one for one in [process.find(with_crd.folder, first.name)] if one)
     asyncio.run(_uninstall(with_crd, "first-system"))

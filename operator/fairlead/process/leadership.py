@@ -110,6 +110,11 @@ class Leadership:
         """True if it leads now."""
         return self.left_s > 0
 
+    @property
+    def has_lease(self) -> bool:
+        """True if the Lease is its own now, also while another operator manages the policies."""
+        return self.elector.left_s > 0
+
     def summary(self) -> str:
         """Return one line for /readyz: who leads, and what keeps this replica from leading."""
         leader = "this replica" if self.elector.is_leader else self.elector.holder.partition("_")[0] or "none yet"

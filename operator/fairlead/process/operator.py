@@ -186,18 +186,21 @@ class OperatorReplica:
                     if self.own is None and self.secrets.state.synced:
                         await write_previous(self.core.client, self.settings.namespace, self.peers, self._rate_limiter)
 
-        tasks = LeaderTasks(self.core.capabilities, lambda: candidate.is_leader)
+        groups = self.core.groups
+        # Other replicas pass calls on by the Lease, so one that has it holds them, whichever operator manages policies.
+        holding = LeaderTasks([groups], lambda: candidate.has_lease)
+        leading = LeaderTasks([one for one in self.core.capabilities if one is not groups], lambda: candidate.is_leader)
 
         async def stop() -> None:
-            await tasks.stop()  # while it leads: it writes what it still has to
+            await asyncio.gather(holding.stop(), leading.stop())  # while it leads: it writes what it still has to
             await asyncio.to_thread(candidate.stop, max(1.0, self.settings.drain_s))
 
         host = f"{self.settings.service}.{self.settings.namespace}.svc"
         provided = ProvidedCertificates(self._secrets, host, lambda: datetime.now(UTC))
         contexts = OperatorContexts(self.own, provided)
-        self.core.groups.pass_on(lambda: candidate.other_leader, contexts.context, host)
+        groups.pass_on(lambda: candidate.other_leader, contexts.context, host)
         self.replica.parts.leader = candidate.summary
-        self.replica.others += [Runnable(start, stop=stop), Runnable(tasks.run)]
+        self.replica.others += [Runnable(start, stop=stop), Runnable(holding.run), Runnable(leading.run)]
 
     async def _open_ports(self) -> None:
         if self.settings.admission is not None:

@@ -120,6 +120,10 @@ class LeaderCandidate(Protocol):
         """True if it leads now."""
 
     @property
+    def has_lease(self) -> bool:
+        """True if the Lease is its own now, also while another operator manages the policies."""
+
+    @property
     def other_leader(self) -> str:
         """Address and port of the replica that leads; "" if it is this one, or none is known."""
 
