@@ -18,6 +18,7 @@ from bench.report import Line, machine, parser, table
 SUBJECTS: Final = (
     "expressions",
     "calls",
+    "groups",
     "slices",
     "systems",
     "learned",
@@ -32,9 +33,10 @@ SUBJECTS: Final = (
     "follow",
     "outcomes",
     "grants",
+    "group_binds",
     "hostile",
 )
-PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "hostile"})
+PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "group_binds", "hostile"})
 """Subjects that start programs, of which some are built from Go first."""
 
 

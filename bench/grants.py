@@ -10,9 +10,9 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -26,9 +26,9 @@ from testbed.node_template import equal
 
 _MEM, _COUNT, _COPY = "example.org/gpu-mem", "example.org/gpu-count", "fairlead.dev/devices"
 _NODES, _CARDS, _SIZE, _AMOUNT = 10, 8, 40, 10
-_LEDGERS: Final = "fairlead-system"
+LEDGERS: Final = "fairlead-system"
 """The namespace that has the ledgers of a server that is told of none."""
-_PAUSE_S: Final = 0.02
+PAUSE_S: Final = 0.02
 POLICY: Final[Mapping[str, Any]] = {
     "apiVersion": "fairlead.dev/v1alpha1",
     "kind": "SchedulerExtenderPolicy",
@@ -47,18 +47,15 @@ def _measured(size: Size) -> Mapping[bool, Sequence[float]]:
     nodes = equal(pods=250, extended={_MEM: str(_CARDS * _SIZE), _COUNT: str(_CARDS)})
     with stage_running(_NODES, nodes, name="bench-grants") as stage, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        stage.api.create("/api/v1/namespaces", {"metadata": {"name": _LEDGERS}})
+        stage.api.create("/api/v1/namespaces", {"metadata": {"name": LEDGERS}})
         args = [*_made(stage, of_each + _NODES)]
-        with programs.fairlead_running(folder, [POLICY], stage.kubeconfig) as own:
-            context = programs.client_context(folder / "certificates")
-            address = own.url.removeprefix("https://")
-            with closing(http.client.HTTPSConnection(address, context=context)) as connection:
-                for _, one in args[: 2 * _NODES]:
-                    _bind(connection, one)
-                taken: dict[bool, list[float]] = {False: [], True: []}
-                for asks, one in _shuffled(args[2 * _NODES :]):
-                    time.sleep(_PAUSE_S)
-                    taken[asks].append(_bind(connection, one))
+        with programs.fairlead_running(folder, [POLICY], stage.kubeconfig) as own, binding(own, folder) as bind:
+            for _, one in args[: 2 * _NODES]:
+                bind(one)
+            taken: dict[bool, list[float]] = {False: [], True: []}
+            for asks, one in shuffled(args[2 * _NODES :]):
+                time.sleep(PAUSE_S)
+                taken[asks].append(bind(one))
         _check(stage, of_each + _NODES)
     return taken
 
@@ -77,8 +74,18 @@ def _made(stage: Stage, of_each: int) -> Iterator[tuple[bool, Object]]:
         yield asks, {"PodName": meta["name"], "PodNamespace": NAME, "PodUID": meta["uid"], "Node": node}
 
 
-def _shuffled(args: Sequence[tuple[bool, Object]]) -> Sequence[tuple[bool, Object]]:
+def shuffled(args: Sequence[tuple[bool, Object]]) -> Sequence[tuple[bool, Object]]:
+    """Return them in an order that is the same each time."""
     return random.Random(1).sample(args, len(args))  # noqa: S311  an order
+
+
+@contextmanager
+def binding(own: programs.Extender, folder: Path) -> Iterator[Callable[[Object], float]]:
+    """Keep a connection, and yield what binds a pod over it and returns how many milliseconds that took."""
+    context = programs.client_context(folder / "certificates")
+    address = own.url.removeprefix("https://")
+    with closing(http.client.HTTPSConnection(address, context=context)) as connection:
+        yield partial(_bind, connection)
 
 
 def _bind(connection: http.client.HTTPSConnection, args: Object) -> float:

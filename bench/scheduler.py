@@ -16,6 +16,7 @@ from bench import programs
 from bench.histogram import Totals, totals
 from bench.programs import Extender
 from fairlead.render.cluster_facts import percentage
+from fairlead.render.extenders import bind_timeout_s
 from fairlead.render.scheduler_settings import SchedulerDefaults
 from testbed import build
 from testbed.layout import free_ports
@@ -33,6 +34,8 @@ class Wiring:
 
     scores: bool = False
     whole_nodes: bool = False
+    hold_s: int = 0
+    """Longest time for which binds of members of a group are held; 0 for a scheduler that binds by itself."""
 
     def entries(self, extender: Extender) -> list[dict[str, Any]]:
         """Return the extenders of the scheduler's configuration."""
@@ -45,7 +48,9 @@ class Wiring:
             files = {"caFile": "ca.crt", "certFile": "scheduler.crt", "keyFile": "scheduler.key"}
             about |= {"enableHTTPS": True, "tlsConfig": {key: f"{folder}/{file}" for key, file in files.items()}}
         gate = {**about, "filterVerb": "filter", "preemptVerb": "preempt", "ignorable": False}
-        return [gate, {**about, "prioritizeVerb": "prioritize", "weight": 1}] if self.scores else [gate]
+        scores = [{**about, "prioritizeVerb": "prioritize", "weight": 1}] if self.scores else []
+        binds = [{**about, "bindVerb": "bind", "httpTimeout": f"{bind_timeout_s(self.hold_s)}s"}] if self.hold_s else []
+        return [gate, *scores, *binds]
 
 
 @dataclass(frozen=True, slots=True)

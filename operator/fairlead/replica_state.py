@@ -76,6 +76,16 @@ class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         return bool(self.error) and self.nodes > 0 and not self.has_value
 
 
+class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Groups of a policy that have waited for long and have not started."""
+
+    complete: int = 0
+    """Those of which enough members are known."""
+    incomplete: int = 0
+    longest: str = ""
+    """The one that has waited longest, by namespace and value."""
+
+
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a policy."""
 
@@ -110,6 +120,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Unplaced pods for which this policy alone left no node."""
     missed_samples: int = 0
     """Calls in which it rejected all nodes of the sample although another node would have passed."""
+    waiting_groups: WaitingGroups | None = None
+    """Groups that have waited for long; None if there are none."""
     data: tuple[DataEntryState, ...] = ()
     """Its measured entries."""
     reviewed: int = 0

@@ -1,20 +1,28 @@
 """Groups with two replicas of the operator and the scheduler that it renders: held, passed on, and through faults."""
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, Self
 
 import pytest
 
+from fairlead.groups.turns import read_turns, turns_name
 from support.chart.chart import NAMESPACE
 from support.chart.release import OPERATOR, SCHEDULER, Release, processes, released
+from support.stream import VALUES, Follow, Stream
 from testbed import tables
-from testbed.api import Object, wait_for
+from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster
 
 _NAMESPACE = "groups"
 _SLOT, _PLACES, _SIZE = "example.org/slot", 10, 8
+_WIDE, _WIDTH = "example.org/wide", 60
+"""Resource of which each node has so much, for groups larger than the nodes are many."""
+_HELD = int(os.environ.get("FAIRLEAD_GROUP_HELD", "100"))
+"""Members that are held beside a stream of other pods."""
 _GANG: dict[str, Any] = {
     "name": "whole-job",
     "group": "pod.metadata.labels[?'job-name'].orValue('')",
@@ -25,8 +33,8 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str) -> Iterator[Release]:
-    with released(cluster, operator_image_tag, _PLACES, {_SLOT: "1"}) as made:
-        made.install()
+    with released(cluster, operator_image_tag, _PLACES, {_SLOT: "1", _WIDE: str(_WIDTH)}) as made:
+        made.install(**VALUES)
         made.put("groups", binding={"gang": [_GANG]})
         made.ready("groups", within="180s")
         made.runs(2)
@@ -45,8 +53,8 @@ def pods(release: Release) -> Iterator[str]:
 class Job:
     """A group of its own, whose pods are gone in the end."""
 
-    def __init__(self, release: Release, pods: str, size: int = _SIZE) -> None:
-        self.release, self.pods, self.size = release, pods, size
+    def __init__(self, release: Release, pods: str, size: int = _SIZE, resource: str = _SLOT) -> None:
+        self.release, self.pods, self.size, self.resource = release, pods, size, resource
         self.name = f"job-{next(_numbers)}"
         self.began = 0.0
 
@@ -57,11 +65,12 @@ class Job:
         self.release.api.delete(self.pods, labelSelector=f"job-name={self.name}")
         wait_for("its pods to be gone", lambda: not self.found() or None)
 
-    def make(self, count: int | None = None) -> None:
-        """Make its pods."""
+    def make(self, count: int | None = None, amount: int = 1) -> None:
+        """Make its pods, each of which asks for so much."""
         self.began = time.monotonic()
-        first = len(self.found())
-        self.release.api.create_all(self.pods, [self._pod(first + number) for number in range(count or self.size)])
+        numbers = itertools.count(len(self.found()))
+        bodies = [self._pod(number, amount) for number in itertools.islice(numbers, count or self.size)]
+        self.release.api.create_all(self.pods, bodies)
 
     def found(self) -> list[Object]:
         return list(self.release.api.items(self.pods, labelSelector=f"job-name={self.name}"))
@@ -75,9 +84,9 @@ class Job:
         wait_for(f"all of {self.name} to be bound", lambda: self.bound() == self.size or None, timeout_s=within_s)
         return time.monotonic() - self.began
 
-    def _pod(self, number: int) -> Object:
+    def _pod(self, number: int, amount: int) -> Object:
         labels, annotations = {"job-name": self.name}, {"example.org/size": str(self.size)}
-        slots = {_SLOT: "1"}
+        slots = {self.resource: str(amount)}
         return {
             "metadata": {"name": f"{self.name}-{number}", "labels": labels, "annotations": annotations},
             "spec": {
@@ -111,6 +120,59 @@ def test_a_group_for_which_there_is_no_room_has_no_part_bound(release: Release, 
         small.make()
         small.starts()
         assert large.bound() == 0
+
+
+def _held(release: Release) -> int:
+    """Return how many members are held, as the holder publishes it."""
+    published = release.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{turns_name('fairlead')}")
+    turns = read_turns(published).value
+    return 0 if turns is None or turns.turn is None else turns.turn.held_members
+
+
+@pytest.fixture
+def stream(release: Release) -> Iterator[Stream]:
+    """Pods in no group, twenty a second."""
+    path = "/api/v1/namespaces/plain"
+    release.api.create("/api/v1/namespaces", {"metadata": {"name": "plain"}})
+    wait_for("its service account", lambda: release.api.exists(f"{path}/serviceaccounts/default"))
+    with closing(Api(release.cluster.kubeconfig)) as api, closing(Follow(release.cluster.audit_log)) as log:
+        made = Stream(
+            api=api,
+            namespace="plain",
+            log=log,
+            nodes=dict.fromkeys(release.nodes, "a"),
+            schedulers={"fairlead": {"a": "a", "b": "a"}},
+        )
+        made.begin()
+        yield made
+        made.end()
+    release.api.delete(path)
+
+
+def test_pods_in_no_group_are_bound_while_a_large_group_is_held_and_while_its_holder_is_killed(
+    release: Release, pods: str, stream: Stream, pytestconfig: pytest.Config
+) -> None:
+    stream.flow(3)
+    with Job(release, pods, _HELD + 1, _WIDE) as large:
+        large.make(1, amount=_WIDTH + 1)
+        large.make(_HELD)
+        wait_for("all but one to be held", lambda: _held(release) == _HELD or None)
+        began = time.monotonic()
+        stream.flow(2)
+        while_held = stream.longest_wait_s(began)
+        held_then = _held(release)
+        began = time.monotonic()
+        with stream.through("the holder is killed"):
+            _kill_holder(release)
+            stream.flow(3)
+        said = (
+            f"longest time without a pod bound: {while_held:.2f} s while {held_then} are held, "
+            f"{stream.longest_wait_s(began):.2f} s while the holder is killed"
+        )
+        tables.leave(pytestconfig, "pods in no group beside groups", said)
+        assert held_then == _HELD
+        assert large.bound() == 0
+    release.runs(2)
 
 
 def _says(release: Release, pods: str, job: Job, text: str) -> bool | None:

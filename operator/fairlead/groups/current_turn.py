@@ -82,6 +82,10 @@ class Turn(Struct, eq=False):
         """Return the calls that count."""
         return [one for one in self.calls.values() if one.state is CallState.HELD]
 
+    def counted(self) -> list[HeldCall]:
+        """Return the calls that are held or released."""
+        return [one for one in self.calls.values() if one.state is not CallState.ARRIVING]
+
     def waiting(self) -> list[HeldCall]:
         """Return the calls that are arriving or held."""
         return [one for one in self.calls.values() if not one.is_released]

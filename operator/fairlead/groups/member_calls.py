@@ -23,6 +23,8 @@ class MemberCall(Struct, frozen=True):
     address: str
     """Address of the scheduler's process that calls, also where the call was passed on."""
     membership: Membership
+    node: str = ""
+    """Node that the scheduler keeps for the pod while the call is not answered."""
 
 
 class CommitCall(Struct, frozen=True):

@@ -5,7 +5,7 @@ lives: while it has not ended and has no deletionTimestamp. Of placed pods nothi
 and nothing at all of those that are in none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -34,6 +34,7 @@ class _KnownMember(Struct, frozen=True, gc=False):
     size: int
     priority: int
     created: int
+    policy: str
 
 
 class _KnownMembers:
@@ -82,6 +83,10 @@ class _KnownMembers:
             self._rank = max(one.priority for one in members), min(one.created for one in members)
         return self._rank
 
+    def policies(self) -> set[str]:
+        """Return the policies that decide the membership of each."""
+        return {one.policy for one in self._by_uid.values()}
+
 
 class GroupIndex:
     """Groups of any schedulers by their known members and placed pods."""
@@ -101,7 +106,7 @@ class GroupIndex:
             return self.remove(uid)
         group = membership.group
         members = self._known.get(group)
-        member = _KnownMember(membership.size, priority, created)
+        member = _KnownMember(membership.size, priority, created, membership.policy)
         if members is not None and members.get(uid) == member:
             return ()
         was_complete = members is not None and members.are_complete
@@ -177,6 +182,14 @@ class GroupIndex:
         """Return the rank among groups of which a member is known: the least comes first."""
         priority, created = self._known[group].rank()
         return -priority, created, group.namespace, group.value
+
+    def oldest(self, group: Group) -> int:
+        """Return when the oldest known member of a group was created."""
+        return self._known[group].rank()[1]
+
+    def policies(self, group: Group) -> Collection[str]:
+        """Return the names of the policies that decide the membership of a known member."""
+        return self._known[group].policies()
 
     def groups(self) -> Iterable[Group]:
         """Return the groups of which a member is known."""

@@ -25,6 +25,7 @@ def turns_of(turn: Turn | None, order: TurnOrder, index: GroupIndex, offset_s: f
             held_members=turn.count(),
             size=turn.size(index),
             attempt=turn.attempt,
+            nodes={one.call.uid: one.call.node for one in turn.counted()},
         ),
         {group_hash(group): PublishedRest(unix_s(rest.until), rest.attempt) for group, rest in longest},
         None if order.preferred is None else PreferredGroup(group_hash(order.preferred), unix_s(order.until)),
@@ -33,5 +34,6 @@ def turns_of(turn: Turn | None, order: TurnOrder, index: GroupIndex, offset_s: f
 
 def version_of(turn: Turn | None, order: TurnOrder, index: GroupIndex) -> tuple[object, ...]:
     """Return a value that is another one when something else is to be published."""
-    shown = None if turn is None else (turn.group, turn.attempt, turn.ends, turn.count(), turn.size(index))
+    counted = () if turn is None else tuple(one.call.id for one in turn.counted())
+    shown = None if turn is None else (turn.group, turn.attempt, turn.ends, counted, turn.count(), turn.size(index))
     return shown, order.rests.revision, order.preferred, order.until

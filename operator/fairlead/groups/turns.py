@@ -4,14 +4,13 @@ It stands in one ConfigMap for each scheduler. Groups are in it by a hash of nam
 cannot be read, no group is rejected by it: bind decides.
 """
 
-import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
 
-from fairlead.documents import Document, Format
+from fairlead.documents import Document, Format, document_name
 from fairlead.groups.group import Membership, group_hash
 from fairlead.groups.members import GroupIndex
 
@@ -27,8 +26,6 @@ TEXTS: Final = (WAITING, RESTING, PLACING)
 RESTS_MAX: Final = 4000
 """Most rests that are published: with more, those that end first are left out."""
 _DATA: Final = "turns"
-_NAME_MAX: Final = 253
-_HASH: Final = 16  # hex digits
 UnixS = Annotated[float, Meta(ge=0, le=1e11)]
 Count = Annotated[int, Meta(ge=0)]
 
@@ -44,6 +41,8 @@ class PublishedTurn(Struct, frozen=True):
     held_members: Count
     size: Count
     attempt: Count
+    nodes: Mapping[str, str] = {}
+    """Nodes at which members are held, by the UID of the pod."""
 
 
 class PublishedRest(Struct, frozen=True):
@@ -77,11 +76,7 @@ _decoder: Final = msgspec.json.Decoder(Turns)
 
 def turns_name(scheduler: str) -> str:
     """Return the name of the ConfigMap of a scheduler's turns; a long one is cut, and ends with a hash."""
-    name = PREFIX + scheduler
-    if len(name) <= _NAME_MAX:
-        return name
-    ending = hashlib.sha256(scheduler.encode()).hexdigest()[:_HASH]
-    return f"{name[: _NAME_MAX - _HASH - 1].rstrip('-.')}-{ending}"
+    return document_name(PREFIX, scheduler)
 
 
 def scheduler_of(config_map: Mapping[str, Any]) -> str:

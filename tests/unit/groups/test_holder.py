@@ -83,7 +83,7 @@ class Scene:
     def call(self, *uids: str, address: str = HERE, size: int | None = None) -> "Scene":
         """Let calls arrive."""
         for uid in uids:
-            call = MemberCall(len(self.calls), uid, address, self.membership(uid, size))
+            call = MemberCall(len(self.calls), uid, address, self.membership(uid, size), f"node-of-{uid}")
             self.calls.append(uid)
             self.hear(self.holder.call(self.now, call))
         return self
@@ -852,15 +852,25 @@ def test_a_stop_answers_single_calls_as_well() -> None:
 
 def test_the_turn_is_published_by_unix_time() -> None:
     scene = Scene(a=3).at(2).hold("a0").at(4).hold("a1")
-    expected = PublishedTurn(group_hash(group("a")), EPOCH + 2, EPOCH + 32, held_members=2, size=3, attempt=1)
-    assert scene.turns == Turns(expected)
+    nodes = {"a0": "node-of-a0", "a1": "node-of-a1"}
+    at = EPOCH + 2, EPOCH + 32
+    assert scene.turns == Turns(PublishedTurn(group_hash(group("a")), *at, 2, 3, attempt=1, nodes=nodes))
+
+
+def test_a_member_that_takes_the_place_of_another_one_is_published() -> None:
+    scene = Scene(a=3).hold("a0")
+    before = scene.holder.revision
+    scene.call("a1").delete("a0").commit("a1")
+    assert scene.holder.revision != before
+    assert scene.turns.turn is not None
+    assert scene.turns.turn.nodes == {"a1": "node-of-a1"}
 
 
 def test_a_turn_whose_bindings_are_posted_is_published_with_all_that_were_released() -> None:
     scene = Scene(a=3).hold("a0", "a1").at(4).hold("a2").done("a1").delete("a2")
-    assert scene.turns.turn == PublishedTurn(
-        group_hash(group("a")), EPOCH, EPOCH + 34, held_members=3, size=3, attempt=1
-    )
+    nodes = {"a0": "node-of-a0", "a2": "node-of-a2"}
+    at = EPOCH, EPOCH + 34
+    assert scene.turns.turn == PublishedTurn(group_hash(group("a")), *at, 3, 3, attempt=1, nodes=nodes)
 
 
 def test_rests_are_published_with_the_attempt() -> None:

@@ -28,9 +28,9 @@ def add_to(commands: "Commands") -> None:
         description="Show the groups of pods by policies with `binding.gang`: the scheduler, the state (Waiting, Turn, "
         "Resting or Started), how many members are held, how many must find room together, how many are known, since "
         "when that is so, and what the group waits for. With NAMESPACE/VALUE, only that group, with its members: the "
-        "node of each, or the text with which its scheduler refused it. Turns and rests are those that the operator "
-        "has published. Reads with your own permissions. Exit code: 0, 1 if what is published cannot be read, 2 if "
-        "another input cannot be read, or there is no such group.",
+        "node of each, also if it is held there, or the text with which its scheduler refused it. Turns and rests are "
+        "those that the operator has published. Reads with your own permissions. Exit code: 0, 1 if what is published "
+        "cannot be read, 2 if another input cannot be read, or there is no such group.",
         epilog="Example without a cluster: `kubectl get nodes,pods,namespaces,configmaps -A -o json > now.json`, then "
         "`fairlead groups --policies jobs.yaml --snapshot now.json`.",
     )

@@ -45,6 +45,7 @@ def _members(members: Iterable[GroupMember]) -> Sequence[GroupsReport]:
             "name": one.name,
             "state": one.state.value,
             "node": one.node,
+            "heldOn": one.held_on,
             "since": _time(one.since),
             "refusal": one.refusal,
             "gates": [*one.gates],

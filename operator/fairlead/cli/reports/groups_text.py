@@ -47,7 +47,8 @@ def _member(member: GroupMember, now: int) -> Sequence[str]:
     why = member.refusal
     if member.gates:
         why = f"not known to the scheduler, because of its scheduling gates: {', '.join(member.gates)}"
-    return member.name, member.state.value, member.node, _age(member.since, now), why
+    node = f"{member.held_on} (held)" if member.held_on else member.node
+    return member.name, member.state.value, node, _age(member.since, now), why
 
 
 def _age(moment: int | None, now: int) -> str:

@@ -13,7 +13,7 @@ from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
 from fairlead.control.status.reasons import NOT_REVIEWED
-from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState
+from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState, WaitingGroups
 
 Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
@@ -22,7 +22,7 @@ AGES_S: Final = 300.0
 """Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
 _EVALUATIONS: Final = get_args(Evaluation)
-_COUNTED: Final = frozenset({"RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
+_COUNTED: Final = frozenset({"GroupsWaiting", "RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
 """Warnings that come and go with pods: they count as counters."""
 
 
@@ -209,6 +209,8 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
             "message": f"{pods} pending because this policy, and no other, keeps {them} from every node (counted once "
             "a minute); autoscalers do not see that",
         }
+    if waiting := max((one.waiting_groups for one in states if one.waiting_groups), key=_waiting, default=None):
+        yield {"reason": "GroupsWaiting", "count": _waiting(waiting), "message": _groups_waiting(waiting)}
     if missed := sum(one.missed_samples for one in states):
         yield {
             "reason": "SampleMissed",
@@ -216,6 +218,20 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
             "message": "calls in which it rejected every node of the sample although another node would have passed: "
             "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
         }
+
+
+def _waiting(groups: WaitingGroups) -> int:
+    return groups.complete + groups.incomplete
+
+
+def _groups_waiting(groups: WaitingGroups) -> str:
+    turn = "its turn" if groups.complete == 1 else "their turn"
+    parts = [f"{groups.incomplete} for members"] * (groups.incomplete > 0)
+    parts += [f"{groups.complete} for room or for {turn}"] * (groups.complete > 0)
+    return (
+        f"groups that have waited for 30 s or longer and have not started: {', '.join(parts)}; for the longest, "
+        f"{groups.longest}: `fairlead groups` says what each waits for"
+    )
 
 
 def _has_gang(policy: Obj) -> bool:

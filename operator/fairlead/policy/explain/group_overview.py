@@ -5,7 +5,7 @@ The pods say what a replica knows that has seen the same ones. Turns and rests a
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -53,6 +53,9 @@ class GroupMember:
     refusal: str = ""
     """Text with which its scheduler has said last that it found no node, or could not bind it."""
     gates: Sequence[str] = ()
+    uid: str = ""
+    held_on: str = ""
+    """Node at which its bind call is held, or its Binding is being posted; "" without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def _member(view: PodView, size: int) -> GroupMember:
     else:
         state = MemberState.GATED if gates else MemberState.KNOWN
     since = placed_at(pod) if node else pod.metadata.creationTimestamp
-    return GroupMember(view.name, state, size, node, since, "" if node else _refusal(pod), gates)
+    return GroupMember(view.name, state, size, node, since, "" if node else _refusal(pod), gates, str(pod.metadata.uid))
 
 
 def _refusal(pod: Any) -> str:
@@ -185,8 +188,10 @@ def _summary(
     size, first = next(filter(None, sizes), 0), _first(placed or [*known, *gated])
     published, now_s = turns or NO_TURNS, now / SECOND_NS
     state = state_of(group, published, now_s, is_placed=bool(placed))
-    summary = partial(GroupSummary, group, state, sorted(members, key=lambda one: one.name))
     turn, rest = published.turn, published.rests.get(group_hash(group))
+    if state == "Turn" and turn is not None:
+        members = [replace(one, held_on=turn.nodes.get(one.uid, "")) for one in members]
+    summary = partial(GroupSummary, group, state, sorted(members, key=lambda one: one.name))
     if state == "Started":
         return summary(size, first)
     if state == "Turn" and turn is not None:

@@ -6,15 +6,20 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.groups.group import Group, Membership, key_hash
+from msgspec.structs import replace
+
+from fairlead.documents import subject_hash
+from fairlead.groups.group import Group, Membership
 from fairlead.groups.member_calls import WakeCause
 from fairlead.groups.turns import NO_TURNS, Turns, rejection
+from fairlead.groups.waiting import waiting_groups
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Counter, Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.filter_result import NO_DOMAIN, SharedDomain
+from fairlead.replica_state import ReplicaState
 from fairlead.strategies.domains import Values
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.device_grants import DeviceGrants
@@ -100,7 +105,7 @@ class GroupHolding(Capability, GroupView):
             return SharedDomain(domain)
         turns = {} if self._feed is None else {**self._feed.sink.turns}
         turns |= {name: held.turns(self._now() / SECOND_NS) for name, held in self._held_binds.items()}
-        hashed = key_hash(group)
+        hashed = subject_hash(group)
         avoided = next((one.avoided[hashed] for one in turns.values() if hashed in one.avoided), None)
         return SharedDomain(avoided=avoided, lately=self._lately.of(group, at))
 
@@ -154,6 +159,17 @@ class GroupHolding(Capability, GroupView):
         yield from (one.state.missing_permission for one in self.on_demand.values() if one.state.missing_permission)
         if self._publisher is not None and self._publisher.missing:
             yield self._publisher.missing
+
+    def report(self, state: ReplicaState) -> ReplicaState:
+        """Return the report with the groups of each policy that have waited for long."""
+        waiting = waiting_groups(self.watch.index, self._now() / SECOND_NS)
+        if not waiting:
+            return state
+        policies = {
+            name: replace(policy, waiting_groups=waiting.get(name)) if policy.hold_s else policy
+            for name, policy in state.policies.items()
+        }
+        return replace(state, policies=policies)
 
     def register(self, metrics: Metrics) -> None:
         """Register its metrics."""

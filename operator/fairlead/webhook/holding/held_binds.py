@@ -130,7 +130,7 @@ class HeldBinds:
         try:
             self._look_soon()
             self._check_leadership()
-            self._do(self._holder.call(self._clock(), MemberCall(made.id, call.uid, address, membership)))
+            self._do(self._holder.call(self._clock(), MemberCall(made.id, call.uid, address, membership, call.node)))
             return await self._answer(made)
         finally:
             del self._calls[made.id]

@@ -44,7 +44,9 @@ def turns(scheduler: str = "fairlead", home: str = "fairlead-system", attempt: i
     made = turns_body(
         scheduler,
         Turns(
-            PublishedTurn(hash_of("red"), NOW_S - 5, NOW_S + 25, held_members=1, size=3, attempt=attempt),
+            PublishedTurn(
+                hash_of("red"), NOW_S - 5, NOW_S + 25, 1, 3, attempt, nodes={str(pod("red-1")["metadata"]["uid"]): "n7"}
+            ),
             {hash_of("rests"): PublishedRest(NOW_S + 40, 2)},
         ),
     )
@@ -123,7 +125,7 @@ def test_one_group_with_its_members(run: Run) -> None:
     assert (cells(red)[1], empty, cells(head)) == ("ml/red", "", ["POD", "STATE", "NODE", "SINCE", "REFUSED WITH"])
     assert [cells(one) for one in members] == [
         ["red-0", "Known", "10m ago"],
-        ["red-1", "Known", "10m ago"],
+        ["red-1", "Known", "n7 (held)", "10m ago"],
         ["red-2", "Known", "10m ago", "0/1 nodes are available: 1 Insufficient cpu."],
     ]
     assert cells(run("ml/runs")[1].splitlines()[-1]) == ["runs-0", "Placed", "n1", "10m ago"]
@@ -162,6 +164,7 @@ def test_the_same_for_programs(run: Run) -> None:
         "name": "few-1",
         "state": "Gated",
         "node": "",
+        "heldOn": "",
         "since": "2027-01-15T07:50:00Z",
         "refusal": "",
         "gates": ["example.org/quota"],

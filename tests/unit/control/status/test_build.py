@@ -8,7 +8,7 @@ import pytest
 from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
-from fairlead.replica_state import PolicyState, ReplicaState, RuleState
+from fairlead.replica_state import PolicyState, ReplicaState, RuleState, WaitingGroups
 
 
 @pytest.mark.parametrize(("spec", "scheduler"), [({}, "fairlead"), ({"schedulerName": "s"}, "s")])
@@ -86,6 +86,36 @@ def test_pods_that_one_policy_alone_keeps_from_every_node_are_counted_as_of_a_mi
     assert (warning["reason"], warning["count"]) == ("RejectedByThisPolicyOnly", count)
     assert warning["message"].startswith(said)
     assert "(counted once a minute)" in warning["message"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "count", "said"),
+    [
+        ([WaitingGroups(complete=2, incomplete=1, longest="ml/a"), None], 3, "1 for members, 2 for room or for their"),
+        ([WaitingGroups(incomplete=1, longest="ml/a"), WaitingGroups(complete=2, longest="ml/a")], 2, "2 for room or"),
+        (
+            [WaitingGroups(complete=1, longest="ml/a")],
+            1,
+            "started: 1 for room or for its turn; for the longest",
+        ),
+    ],
+)
+def test_groups_that_wait_are_those_of_the_replica_that_sees_most(
+    answers: list[WaitingGroups | None], count: int, said: str
+) -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {}}
+    states: dict[str, ReplicaState | str] = {
+        f"replica-{at}": ReplicaState(
+            policies={"p": PolicyState(uid="u", generation="2", serving="2", reason="Compiled", waiting_groups=waiting)}
+        )
+        for at, waiting in enumerate(answers)
+    }
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    about = StatusInputs(policy=policy, states=states, result=passed, paused=False)
+    (warning,) = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))["warnings"]
+    assert (warning["reason"], warning["count"]) == ("GroupsWaiting", count)
+    assert said in warning["message"]
+    assert "ml/a: `fairlead groups`" in warning["message"]
 
 
 def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_says_for_how_many_it_is_not() -> None:

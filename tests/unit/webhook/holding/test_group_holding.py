@@ -11,6 +11,7 @@ from fairlead.groups.group import Group, Membership
 from fairlead.groups.turns import PLACING, RESTING, WAITING, turns_name
 from fairlead.kube.http.client import Client
 from fairlead.metrics import Metrics
+from fairlead.replica_state import PolicyState, ReplicaState, WaitingGroups
 from fairlead.webhook.binding.api_calls import Failed, Missing
 from fairlead.webhook.binding.bind_steps import BindResult, Bound, Budget, Committed, NotBound, PodBind
 from fairlead.webhook.binding.device_grants import DeviceGrants
@@ -34,7 +35,7 @@ RED, BLUE = Group("fairlead", "ml", "red"), Group("fairlead", "ml", "blue")
 class Steps:
     """The two steps of binds, of which nothing fails."""
 
-    async def commit(self, call: PodBind, _budget: Budget, *, reads: bool = False) -> Committed | BindResult:
+    async def commit(self, call: PodBind, _budget: Budget) -> Committed | BindResult:
         return Committed("1")
 
     async def bind(self, call: PodBind, _budget: Budget, committed: Committed | None = None) -> BindResult:
@@ -383,3 +384,16 @@ async def test_a_replica_that_knows_others_passes_calls_on(cluster: FakeCluster)
 
         one.groups.pass_on(lambda: "", context, "fairlead.fairlead-system.svc")
         assert one.groups.binds.pass_on is not None
+
+
+@story
+async def test_groups_that_have_waited_for_long_are_reported_by_a_replica_that_does_not_lead(
+    cluster: FakeCluster,
+) -> None:
+    async with replicas(cluster) as (one,):
+        before = ReplicaState(policies={"p": PolicyState(uid="u", generation="1", reason="Compiled", hold_s=30)})
+        await one.groups.follow([POLICY])
+        assert one.groups.report(before) == before
+        one.members("red", 1, 2)  # the API's first version of a pod that was created long ago
+        waiting = one.groups.report(before).policies["p"].waiting_groups
+        assert waiting == WaitingGroups(incomplete=1, longest="ml/red")
