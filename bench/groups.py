@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bench import cluster, objects, webhook
-from bench.measure import Benchmark, Benchmarks, Size, timed
+from bench.measure import Benchmark, Benchmarks, Size, steady, timed
 from bench.mirror import PODS_OF_A_NODE
 from bench.report import main
 from fairlead.groups.turns import WAITING
@@ -90,9 +90,10 @@ def rejected(size: Size) -> list[float]:
 def index_time(size: Size) -> list[float]:
     """Index the placed pods of a cluster, all of which are in groups."""
     mirror = _placed(size)
-    start = thread_time()
-    asyncio.run(_indexed(mirror))
-    return [thread_time() - start]
+    with steady():
+        start = thread_time()
+        asyncio.run(_indexed(mirror))
+        return [thread_time() - start]
 
 
 def index_memory(size: Size) -> list[float]:

@@ -155,6 +155,8 @@ def test_pods_in_no_group_are_bound_while_a_large_group_is_held_and_while_its_ho
     stream.flow(3)
     with Job(release, pods, _HELD + 1, _WIDE) as large:
         large.make(1, amount=_WIDTH + 1)
+        # Told again later, with the same text, it is no news by which the attempt would fail.
+        wait_for("it finds no node", lambda: _says(release, pods, large, f"Insufficient {_WIDE}"))
         large.make(_HELD)
         wait_for("all but one to be held", lambda: _held(release) == _HELD or None)
         began = time.monotonic()

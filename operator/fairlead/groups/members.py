@@ -120,20 +120,21 @@ class GroupIndex:
 
     def put_placed(self, key: PlacedKey, groups: tuple[Group, ...]) -> tuple[GroupChange, ...]:
         """Hear of a placed pod that lives, and of its groups: it may be in one of each scheduler."""
-        if self._of_placed.get(key, ()) == groups:
+        before = self._of_placed.get(key, ())
+        if before == groups:
             return ()
-        left = self.remove_placed(key)
+        left = self.remove_placed(key) if before else ()
         if groups:
             self._of_placed[key] = shared = self._shared(groups)
             for group in shared:
-                before = self._placed.get(group)
-                if before is None:
+                others = self._placed.get(group)
+                if others is None:
                     self._placed[group] = key
-                elif isinstance(before, list):
-                    before.append(key)
+                elif isinstance(others, list):
+                    others.append(key)
                 else:
-                    self._placed[group] = [before, key]
-        return (*left, *(GroupChange(one, placed=True) for one in groups))
+                    self._placed[group] = [others, key]
+        return (*left, *[GroupChange(one, placed=True) for one in groups])
 
     def remove_placed(self, key: PlacedKey) -> tuple[GroupChange, ...]:
         """Hear that a placed pod is gone, has ended, or is being deleted."""

@@ -157,6 +157,8 @@ class GroupWatch(PodWatcher):
 
     def _tell_of_placed(self, changes: Iterable[GroupChange]) -> None:
         """Tell of placed pods that came or went. The one that was read may be the one that went, while others live."""
+        if not self.held_binds:
+            return
         self._tell(changes)
         for one in changes:
             if self.index.is_placed(one.group) and self._has_calls_of(one.group):
