@@ -124,10 +124,13 @@ def test_a_group_for_which_there_is_no_room_has_no_part_bound(release: Release, 
 
 
 def _held(release: Release) -> int:
-    """Return how many members are held, as the holder publishes it."""
+    """Return how many members are held, as the holder publishes it; each is held somewhere."""
     published = release.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{turns_name('fairlead')}")
     turns = read_turns(published).value
-    return 0 if turns is None or turns.turn is None else turns.turn.held_members
+    if turns is None or turns.turn is None:
+        return 0
+    assert len(turns.turn.nodes) == turns.turn.held_members
+    return turns.turn.held_members
 
 
 @pytest.fixture
