@@ -14,7 +14,7 @@ from fairlead.groups.group import Group, Membership, group_hash
 from fairlead.groups.member_calls import AttemptEnded, ReleaseCall, WakeCause
 from fairlead.groups.members import GroupIndex
 from fairlead.webhook.binding.bind_steps import BindResult, BindSteps, Bound, Budget, Committed, NotBound, PodBind
-from fairlead.webhook.holding.held_binds import POSTED_AT_ONCE, HeldBinds, HoldingListener
+from fairlead.webhook.holding.held_binds import COMMIT_NS, POSTED_AT_ONCE, HeldBinds, HoldingListener
 from scripted.loop import in_loop
 from support.policy import SECOND
 
@@ -32,8 +32,12 @@ class Steps:
     """UIDs that are granted nothing."""
     slow: asyncio.Event | None = None
     """What commits wait for."""
+    has_domain: bool = False
+    """Whether what is committed has an entry for the domain of the group."""
     versions: dict[str, str] = field(default_factory=dict)
     commits: list[str] = field(default_factory=list)
+    left_s: list[float] = field(default_factory=list)
+    """Time that each commit has."""
     posted: list[tuple[str, str]] = field(default_factory=list)
     fails: frozenset[str] = frozenset()
     """UIDs whose Bindings are refused."""
@@ -45,16 +49,16 @@ class Steps:
     most: int = 0
     """Bindings that were posted at the same time."""
 
-    async def commit(self, call: PodBind, _budget: Budget, *, reads: bool = False) -> Committed | BindResult:
-        assert not reads
+    async def commit(self, call: PodBind, budget: Budget) -> Committed | BindResult:
         self.commits.append(call.uid)
+        self.left_s.append(budget.left_s())
         if self.slow is not None:
             await self.slow.wait()
         if call.uid in self.faulty:
             raise RuntimeError("a slip")
         if call.uid in self.refused:
             return NotBound("no room on the cards")
-        return Committed(self.versions.get(call.uid, "1"))
+        return Committed(self.versions.get(call.uid, "1"), has_domain=self.has_domain)
 
     async def bind(self, call: PodBind, _budget: Budget, committed: Committed | None = None) -> BindResult:
         assert committed is not None
@@ -314,6 +318,45 @@ async def test_a_commit_that_fails_unforeseen_refuses_its_call_alone() -> None:
     assert not first.done()
     scene.steps.faulty = frozenset()
     assert [*await asyncio.gather(first, scene.call(1))] == [Bound(None)] * 2
+
+
+@in_loop
+async def test_a_turn_whose_only_call_was_granted_nothing_is_free_again() -> None:
+    scene = Scene(Steps(refused=frozenset({"u-0"})))
+    assert whys([await scene.call(0)]) == ["no room on the cards"]
+    assert scene.held.turns(0).turn is None
+    assert [one.result.value for one in scene.attempts] == ["abandoned"]
+
+
+@in_loop
+async def test_a_group_of_which_no_binding_is_accepted_has_not_started() -> None:
+    scene = Scene(Steps(fails=frozenset({"u-0", "u-1"})))
+    assert whys(await asyncio.gather(scene.call(0), scene.call(1))) == ["denied"] * 2
+    assert [one.result.value for one in scene.attempts] == ["not bound"]
+
+
+@in_loop
+async def test_a_commit_has_a_time_of_its_own_however_long_the_call_is_held() -> None:
+    scene = Scene()
+    await asyncio.gather(scene.call(0), scene.call(1))
+    assert max(scene.steps.left_s) <= COMMIT_NS / SECOND
+
+
+@in_loop
+async def test_an_entry_may_stand_for_a_call_that_is_refused_after_its_commit_and_while_it_goes_on() -> None:
+    bind = PodBind(
+        "u-0", "ml/p-0", "n", NO_DEVICES, cast("Any", Poster()), "", (RequiredDomain("ml/red", {"rack": "a"}, "p"),)
+    )
+    for slow in (None, asyncio.Event()):
+        scene = Scene(Steps(slow=slow, has_domain=True))
+        held = scene.held.bind(bind, scene.membership(), ADDRESS, perf_counter_ns() + HOUR_NS)
+        call = asyncio.create_task(held)
+        await turns_pass(lambda scene=scene: scene.steps.commits)  # type: ignore[misc]
+        await asyncio.sleep(0)
+        scene.held.stop()
+        result = await call
+        assert isinstance(result, NotBound)
+        assert result.may_stand
 
 
 @in_loop
