@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from fairlead.api import names
-from fairlead.api.published_affinity import PublishedAffinity
 from fairlead.api.params import LIST_KEYS, PRESERVED
+from fairlead.api.published_affinity import PublishedAffinity
 from fairlead.api.values import VALIDATIONS
 from fairlead.yaml_output import to_yaml
 

@@ -72,9 +72,11 @@ class Guard(PodPart):
             ),
             FieldCheck(
                 rule="!has(self.values) || has(self.namespace) || (has(self.default) && !has(self.resource))",
-                holds=lambda self: self.values is None
-                or self.namespace is not None
-                or (self.default is not None and self.resource is None),
+                holds=lambda self: (
+                    self.values is None
+                    or self.namespace is not None
+                    or (self.default is not None and self.resource is None)
+                ),
                 message="a value that is compared needs a default, and a resource has none",
                 field="default",
             ),
@@ -111,8 +113,10 @@ class PublishedRequirement(PodPart):
             FieldCheck(
                 rule="!(self.operator in ['Gt', 'Lt']) || (has(self.values) && self.values.size() == 1"
                 " && self.values[0].matches('^(0|[1-9][0-9]{0,17})$'))",
-                holds=lambda self: self.operator not in ("Gt", "Lt")
-                or (self.values is not None and len(self.values) == 1 and _is_number(self.values[0])),
+                holds=lambda self: (
+                    self.operator not in ("Gt", "Lt")
+                    or (self.values is not None and len(self.values) == 1 and _is_number(self.values[0]))
+                ),
                 message="the operators Gt and Lt take one whole number",
                 field="values",
             ),

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.api.names import API_VERSION, GROUP, KIND, scheduler_of
+from fairlead.api.names import API_VERSION, GROUP, KIND, PUBLISHED_KIND, scheduler_of
 from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.waker import CAPACITIES
+from fairlead.control.publication.affinity_publisher import PUBLISHED
 from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
@@ -51,7 +52,11 @@ _UNLABELLED: Final = (
     ("Secret", PREVIOUS_SECRET),
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
-_KINDS: Final[Mapping[Resource, str]] = {REVISIONS: "ControllerRevision", CAPACITIES: "CSIStorageCapacity"}
+_KINDS: Final[Mapping[Resource, str]] = {
+    REVISIONS: "ControllerRevision",
+    CAPACITIES: "CSIStorageCapacity",
+    PUBLISHED.resource: PUBLISHED_KIND,
+}
 _NAME: Final = "fairlead-uninstall"
 _POLL_S: Final = 1.0
 _LEADER_ACTS_S: Final = LeaseTimings().act_s
@@ -165,9 +170,18 @@ class Uninstaller:
         for kind_of, selector in ((REVISIONS, f"{LAST_GOOD},{LAST_GOOD}!=files"), *kept, (CAPACITIES, _OURS)):
             for one in await self.objects.all(ObjectRef(kind_of, self.namespace), labelSelector=selector):
                 yield {**one, "kind": _KINDS.get(kind_of, "ConfigMap")}
+        for one in await self._published():
+            yield {**one, "kind": PUBLISHED_KIND}
         for claim in await self.objects.all(LEASES, **CLAIMS):
             if (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
                 yield {**claim, "kind": "Lease"}
+
+    async def _published(self) -> Sequence[Object]:
+        """Return the objects with published node affinity; none where none is published."""
+        try:
+            return await self.objects.all(PUBLISHED, labelSelector=_OURS)
+        except (ForbiddenError, NotFoundError):
+            return []
 
     async def _take_lease(self) -> None:
         """Take the operator's Lease: it keeps answering calls, and writes nothing any more.

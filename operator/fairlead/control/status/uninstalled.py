@@ -17,6 +17,7 @@ _IN_EFFECT: Final = ConditionValue("False", "Uninstalled", _MESSAGE)
 _VALUES: Final[Mapping[str, ConditionValue]] = {
     "Programmed": _IN_EFFECT,
     "DataReady": ConditionValue("Unknown", "Uninstalled", _MESSAGE),
+    "Published": ConditionValue("False", "Uninstalled", _MESSAGE),
     "LearnedStateUnreadable": ConditionValue("False", "Uninstalled", _MESSAGE),
     "Ready": _IN_EFFECT,
     "Reconciling": ConditionValue("False", "Uninstalled"),
