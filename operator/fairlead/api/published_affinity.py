@@ -83,7 +83,7 @@ class Guard(PodPart):
         )
 
 
-class PublishedRequirement(PodPart):
+class PublishedRequirementSpec(PodPart):
     """A requirement on a label of a node. In and NotIn without values take the pod's."""
 
     key: Key
@@ -123,7 +123,7 @@ class PublishedRequirement(PodPart):
         )
 
 
-class PublishedTerm(Params):
+class PublishedTermSpec(Params):
     """One of several alternatives."""
 
     list_keys: ClassVar[tuple[str, ...]] = ()
@@ -131,13 +131,13 @@ class PublishedTerm(Params):
     when: Annotated[Listed[Guard], Field(max_length=REQUIREMENTS_MAX)] = ()
     """Conditions on the pod, without which the term does not count. All must hold."""
     match_expressions: (
-        Annotated[Listed[PublishedRequirement], Field(min_length=1, max_length=REQUIREMENTS_MAX)] | None
+        Annotated[Listed[PublishedRequirementSpec], Field(min_length=1, max_length=REQUIREMENTS_MAX)] | None
     ) = None
     """Requirements on the node, all of which must hold. Absent: the policy asks for nothing."""
 
 
-class PublishedPolicy(Params):
-    """What one policy publishes."""
+class PublishedPolicySpec(Params):
+    """Node affinity that one policy publishes."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the policy."""
@@ -147,19 +147,19 @@ class PublishedPolicy(Params):
     """Generation whose filters these are."""
     when: Annotated[Listed[Guard], Field(max_length=REQUIREMENTS_MAX)] = ()
     """Conditions on the pods that the policy matches. All must hold."""
-    terms: Annotated[Listed[PublishedTerm], Field(max_length=TERMS_MAX)] = ()
+    terms: Annotated[Listed[PublishedTermSpec], Field(max_length=TERMS_MAX)] = ()
     """Alternatives, of which a node must meet one."""
 
 
 class PublishedSpec(Params):
-    """What the policies of a scheduler publish."""
+    """Node affinity that the policies of a scheduler publish."""
 
     scheduler_name: Name
     """Name of the scheduler."""
     hash: Annotated[str, Field(min_length=1, max_length=63)]
     """Hash of the rest. Pods that get requirements have it in the annotation fairlead.dev/published-affinity."""
-    policies: Annotated[Listed[PublishedPolicy], Field(max_length=POLICIES_MAX)] = ()
-    """What each policy publishes."""
+    policies: Annotated[Listed[PublishedPolicySpec], Field(max_length=POLICIES_MAX)] = ()
+    """Policies, each with what it publishes."""
 
 
 class PublishedMetadata(Params):
@@ -172,7 +172,7 @@ class PublishedMetadata(Params):
 
 
 class PublishedAffinity(Params):
-    """Node affinity that pods of a scheduler get as they are created. The operator writes it: edits are put back."""
+    """Node affinity that pods of a scheduler get as they are created. The operator writes it: edits are undone."""
 
     api_version: Literal["fairlead.dev/v1alpha1"]
     """API version of the resource, fairlead.dev/v1alpha1."""
@@ -181,7 +181,7 @@ class PublishedAffinity(Params):
     metadata: PublishedMetadata
     """Standard metadata of the object."""
     spec: PublishedSpec
-    """What is published."""
+    """Content of the object."""
 
 
 def _is_number(text: str) -> bool:

@@ -205,7 +205,7 @@ OPERATOR: Final = (
                 "the node affinity that policies publish",
                 GROUP,
                 (PUBLISHED_PLURAL,),
-                _APPLY,
+                ("list", "create", "patch", "delete"),
                 published_affinity=True,
             ),
             RbacRule(

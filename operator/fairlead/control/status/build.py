@@ -12,7 +12,7 @@ from fairlead.control.decide.desired import edit_id
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
-from fairlead.control.status.publication import publication_condition, publication_status
+from fairlead.control.status.publication_condition import publication_condition, publication_status
 from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState, WaitingGroups
 

@@ -1,4 +1,4 @@
-"""What a policy publishes, in words."""
+"""Publication of a policy in words."""
 
 from collections.abc import Mapping
 from typing import Any, Final
