@@ -281,6 +281,13 @@ def test_a_namespace_that_is_not_known_starts_nothing(namespace: Any, want: tupl
 
 
 EXISTS = {"podSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
+JOBS_AND_ROLES: list[dict[str, str]] = [
+    {"job": "a"},
+    {"job": "a", "role": "r"},
+    {"role": "r"},
+    {"role": "r", "tier": "t"},
+    {"role": "", "tier": "t"},
+]
 READING: dict[str, list[CompiledPolicy]] = {
     "labels and annotations": [gangs(entry(), BY_ROLE)],
     "all labels": [gangs(entry(group="pod.metadata.labels.map(key, key).sort().join(',')", size="4"))],
@@ -302,7 +309,7 @@ def test_pods_that_are_told_apart_have_groups_of_their_own(policies: list[Compil
     options: dict[str, list[Any]] = {
         "name": ["x", "y"],
         "namespace": ["ml", "b"],
-        "labels": [{}, {"job": "a"}, {"job": "a", "role": "r"}, {"role": "r", "tier": "t"}, {"role": "", "tier": "t"}],
+        "labels": [{}, *JOBS_AND_ROLES],
         "annotations": [{}, {"size": "4"}, {"size": "x"}],
         "ownerReferences": [[], [{"kind": "Job", "name": "j", "uid": "u-1"}], [{"kind": "Job", "uid": "u-2"}]],
     }
