@@ -93,7 +93,7 @@ def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., Le
         assert affinity_of(made) == affinity_of(expected)
         assert made["metadata"]["annotations"] == expected["metadata"]["annotations"]
     wait_for("the conditions", lambda: ground.condition("p", "Published") == ("True", "Exact") or None)
-    assert ground.condition("q", "Published") == ("True", "Wider")
+    wait_for("the other's", lambda: ground.condition("q", "Published") == ("True", "Wider") or None)
     status = adds.api.get(f"{POLICIES}/q")["status"]["published"]
     assert [one["rule"] for one in status["leftOut"]] == ["room"]
 
