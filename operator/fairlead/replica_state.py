@@ -1,7 +1,7 @@
 """State that a replica reports to the leader at `/state`: its serving generations and their rule errors."""
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -86,6 +86,17 @@ class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The one that has waited longest, by namespace and value."""
 
 
+class PublicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Node affinity that the serving generation of a policy publishes."""
+
+    policy: dict[str, Any] | None = None
+    """Its part of a PublishedAffinity; None if it publishes nothing."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Parts that are not published: the rule, and why."""
+    unknown_match: str = ""
+    """The part of `match` that labels cannot say, so that nothing is published, and what it reads."""
+
+
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a policy."""
 
@@ -122,6 +133,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Calls in which it rejected all nodes of the sample although another node would have passed."""
     waiting_groups: WaitingGroups | None = None
     """Groups that have waited for long; None if there are none."""
+    publication: PublicationState | None = None
+    """Node affinity that it publishes; None if it does not say `publish`, or is not in force."""
     data: tuple[DataEntryState, ...] = ()
     """Its measured entries."""
     reviewed: int = 0

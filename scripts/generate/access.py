@@ -74,6 +74,7 @@ def _rule(rule: RbacRule) -> Iterator[str]:
         'ne .Values.claimNamespace "kube-system"': rule.claimed_elsewhere,
         'eq .Values.unlistedSchedulers "Allow"': rule.unlisted,
         ".Values.metrics.secure": rule.secure_metrics,
+        ".Values.publishedAffinity.enabled": rule.published_affinity,
     }
     needed = [condition for condition, applies in conditions.items() if applies]
     yield from (f"{{{{- if {condition} }}}}\n" for condition in needed)

@@ -186,6 +186,7 @@ def files() -> dict[Path, str]:
         CHART / "values.yaml": values_yaml(),
         CHART / "values.schema.json": json.dumps(schema(), indent=2) + "\n",
         CHART / "files" / "crd.yaml": crds.FILE.read_text(),
+        CHART / "files" / "published-affinity-crd.yaml": crds.PUBLISHED_FILE.read_text(),
         page: readme(page.read_text()),
     }
 

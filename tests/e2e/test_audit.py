@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,16 @@ import pytest
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.cli.inputs.operator_survey import Survey, survey
+from fairlead.control.publication.affinity_publisher import PUBLISHED
 from fairlead.control.reconcile.object_client import ref_of
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
 from fairlead.pki.identities import REPLICAS
 from fairlead.pki.rotation import ROTATE
-from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, named
+from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, RoleGrant, named
 from fairlead.render.scheduler_bindings import SCHEDULER_BINDINGS
 from fairlead.render.uninstall_rbac import UNINSTALL
-from support.chart.chart import NAMESPACE, template
+from support.chart.chart import NAMESPACE, can_opt_in, template
 from support.chart.release import DEPLOYMENT, SCHEDULER, Release, document, pods_of_one_test, released
 from support.chart.scraping import READERS, scrapes
 from support.kube import audit
@@ -45,6 +47,7 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _GRANTS = tuple(f"{_RBAC}/namespaces/{NAMESPACE}/{one}" for one in ("roles", "rolebindings"))
 _OUTSIDE = {"clusterrolebindings": "", "rolebindings": "kube-system"}
 _SPEC: dict[str, Any] = {
+    "publish": "NodeAffinity",
     "filters": [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}],
     "scores": [{"name": "points", "weight": 20, "expression": "double(node.metadata.labels['points'])"}],
 }
@@ -78,6 +81,8 @@ def release(cluster: Cluster, operator_image_tag: str, scheduler_image_tag: str,
     with released(cluster, operator_image_tag, 4) as made:
         cluster.api.delete(_CLAIM)
         made.own_values = {"metrics": {"secure": True, "readers": READERS}}
+        if can_opt_in(cluster.kubernetes):
+            made.own_values["publishedAffinity"] = {"enabled": True}
         made.install()
         yield made
 
@@ -215,6 +220,8 @@ def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     _live_and_let_go(release, pods)
     release.put("again", **_SPEC)
     wait_for("a scheduler to take away", lambda: release.api.exists(DEPLOYMENT))
+    is_published = can_opt_in(release.cluster.kubernetes)
+    wait_for("published affinity", lambda: not is_published or release.api.exists(f"{PUBLISHED.path}/fairlead"))
     wait_for("what was granted", lambda: all(_ours(release, path) for path in _GRANTS))
     bound = wait_for("all to be bound", lambda: _bound(release))
     ours = [one for path in _GRANTS for one in _ours(release, path)]
@@ -228,12 +235,20 @@ def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     assert [str(one) for one in audit.denied(everybody)] == []
     unused = set[ApiRequest]()
     for user, grants, also in ((_OPERATOR, OPERATOR, granted), (_UNINSTALL, UNINSTALL, [])):
-        roles = named(grants, NAMESPACE)
+        roles = _with(named(grants, NAMESPACE), is_published=is_published)
         asked = audit.by(everybody, user, since=begun)
         taken = audit.used(roles, [*audit.needed(asked, NAMESPACE), *also])
         unused |= {one for one in audit.rights(roles) - taken if one not in _NEVER_USED}
     assert sorted(map(str, unused)) == []
     assert _NEVER_USED.keys() <= audit.rights(named((*OPERATOR, *UNINSTALL), NAMESPACE))
+
+
+def _with(grants: Sequence[RoleGrant], *, is_published: bool) -> Sequence[RoleGrant]:
+    """Return the permissions of an installation that publishes node affinity, or of one that does not."""
+    return [
+        replace(one, rules=tuple(rule for rule in one.rules if is_published or not rule.published_affinity))
+        for one in grants
+    ]
 
 
 def _live_and_let_go(release: Release, pods: Stage) -> None:

@@ -62,7 +62,8 @@ def _reviews(grants: tuple[RoleGrant, ...]) -> Iterator[dict[str, str]]:
     for grant in grants:
         namespace = {"cluster": {}, "own": {"namespace": NAMESPACE}}.get(grant.place, {"namespace": grant.place})
         for rule in grant.rules:
-            if rule.claimed_elsewhere:  # the chart leaves it out: the claim is in kube-system here
+            # the chart leaves them out: the claim is in kube-system here, and nothing is published
+            if rule.claimed_elsewhere or rule.published_affinity:
                 continue
             for whole in rule.resources:
                 kind, _, sub = whole.partition("/")

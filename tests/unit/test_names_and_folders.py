@@ -26,6 +26,7 @@ MANY_MODULES: Final = {
 }
 """Folders that may be larger, as they are lists of equals."""
 LONG_MODULES: Final = {
+    "render/rbac.py": "one table: all that the operator may do is read together",
     "policy/symbolic/terms.py": "one evaluation: what a term is, can be, and may still be are read together",
     "policy/nodes/measured_table.py": "one table: a value, its age, its entry and its publication are read together",
 }

@@ -50,10 +50,10 @@ scheduler score seconds set silent spec state status text timestamp total transi
 version wakeups warnings watch webhook writes
 """
 _ENGLISH: Final = """
-absent acceptance always as behind compared counts differing effect failed free future has in internal largest
+absent acceptance always as behind compared counts differing effect failed free future has in internal
 invisible matches missed name never no not nothing of on other out outdated passes raises range runs same slow the to
 too unknown
-unit unreadable unused wrong
+unit unreadable unused wrong exact installed largest match publishable terms wider
 """
 KNOWN: Final = frozenset(re.findall(r"[a-z]+", _FIELD + _ENGLISH))
 """What names may use beside the glossary: words of the API, Prometheus and kube-scheduler, and plain English."""

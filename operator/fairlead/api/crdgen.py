@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from fairlead.api import names
 from fairlead.api.params import LIST_KEYS, PRESERVED
+from fairlead.api.published_affinity import PublishedAffinity
 from fairlead.api.values import VALIDATIONS
 from fairlead.yaml_output import to_yaml
 
@@ -48,10 +49,31 @@ _COLUMNS = (
     {"name": "Message", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].message'},
 )
 
+_PUBLISHED_COLUMNS = (
+    {"name": "Policies", "type": "string", "jsonPath": ".spec.policies[*].name"},
+    {"name": "Hash", "type": "string", "jsonPath": ".spec.hash"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+
 
 def custom_resource_definition(policy: type[BaseModel]) -> Schema:
     """Return the CRD of a policy model of `policy_model`."""
-    raw = policy.model_json_schema(by_alias=True, mode="validation")
+    root = _root(policy)
+    root["properties"]["status"]["default"] = _UNSEEN
+    naming = {"kind": names.KIND, "plural": names.PLURAL, "shortNames": [names.SHORT_NAME]}
+    version = {"additionalPrinterColumns": [*_COLUMNS], "subresources": {"status": {}}}
+    return _definition(root, naming, version)
+
+
+def published_affinity_definition() -> Schema:
+    """Return the CRD of PublishedAffinity."""
+    naming = {"kind": names.PUBLISHED_KIND, "plural": names.PUBLISHED_PLURAL}
+    return _definition(_root(PublishedAffinity), naming, {"additionalPrinterColumns": [*_PUBLISHED_COLUMNS]})
+
+
+def _root(model: type[BaseModel]) -> Schema:
+    """Return the schema of a whole object."""
+    raw = model.model_json_schema(by_alias=True, mode="validation")
     root = structural(raw, raw.get("$defs", {}))
     fields = root["properties"]
     name = fields["metadata"]["properties"]["name"]
@@ -59,21 +81,26 @@ def custom_resource_definition(policy: type[BaseModel]) -> Schema:
     fields["kind"] = {"type": "string", "description": fields["kind"]["description"]}
     # A schema may restrict only the name in metadata, and not by CEL rules.
     fields["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "maxLength": name["maxLength"]}}}
-    fields["status"]["default"] = _UNSEEN
     root["required"] = ["spec"]
+    return root
+
+
+def _definition(root: Schema, naming: Schema, version: Schema) -> Schema:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": names.CRD_NAME, "annotations": {names.SCHEMA_HASH_ANNOTATION: _hash(root)}},
+        "metadata": {
+            "name": f"{naming['plural']}.{names.GROUP}",
+            "annotations": {names.SCHEMA_HASH_ANNOTATION: _hash(root)},
+        },
         "spec": {
             "group": names.GROUP,
             "scope": "Cluster",
             "names": {
-                "kind": names.KIND,
-                "listKind": names.LIST_KIND,
-                "singular": names.SINGULAR,
-                "plural": names.PLURAL,
-                "shortNames": [names.SHORT_NAME],
+                "kind": naming["kind"],
+                "listKind": f"{naming['kind']}List",
+                "singular": naming["kind"].lower(),
+                **{key: value for key, value in naming.items() if key != "kind"},
                 "categories": [*names.CATEGORIES],
             },
             "versions": [
@@ -81,8 +108,7 @@ def custom_resource_definition(policy: type[BaseModel]) -> Schema:
                     "name": names.VERSION,
                     "served": True,
                     "storage": True,
-                    "additionalPrinterColumns": [*_COLUMNS],
-                    "subresources": {"status": {}},
+                    **version,
                     "schema": {"openAPIV3Schema": root},
                 }
             ],

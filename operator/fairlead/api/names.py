@@ -14,6 +14,9 @@ SHORT_NAME = "sep"
 CATEGORIES = ("fairlead", "scheduling")
 CRD_NAME = f"{PLURAL}.{GROUP}"
 
+PUBLISHED_KIND = "PublishedAffinity"
+PUBLISHED_PLURAL = "publishedaffinities"
+
 DEFAULT_SCHEDULER_NAME = "fairlead"
 CLUSTERS_OWN_SCHEDULER = "default-scheduler"
 

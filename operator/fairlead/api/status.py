@@ -25,7 +25,8 @@ class StatusCondition(StatusPart):
     list_keys: ClassVar[tuple[str, ...]] = ("type",)
 
     type: Annotated[str, Field(min_length=1, max_length=64)]
-    """Accepted, Compiled, Programmed, DataReady or Ready; LearnedStateUnreadable; Reconciling and Stalled for tools."""
+    """Accepted, Compiled, Programmed, DataReady, Published or Ready; LearnedStateUnreadable; for tools Reconciling and
+    Stalled."""
     status: Literal["True", "False", "Unknown"]
     """Status of the condition."""
     observed_generation: _Count | None = None
@@ -155,6 +156,28 @@ class DataStatus(StatusPart):
     """State on each replica of the operator: each polls for itself."""
 
 
+class LeftOutOfPublication(StatusPart):
+    """Part of a rule that is not published, so that more nodes are selected than pass."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    rule: Annotated[str, Field(max_length=317)] | None = None
+    """Name of the rule."""
+    reason: _Text | None = None
+    """Reason in a sentence."""
+
+
+class PublicationStatus(StatusPart):
+    """Node affinity that pods get as they are created."""
+
+    generation: _Count | None = None
+    """Generation of the policy whose filters are published."""
+    terms: Annotated[Listed[_Text], Field(max_length=16)] = ()
+    """Alternatives, of which a node must meet one, each as text."""
+    left_out: Annotated[Listed[LeftOutOfPublication], Field(max_length=32)] = ()
+    """Parts of rules that are not published, so that more nodes are selected than pass."""
+
+
 class Status(StatusPart):
     """The state of the policy, reported by the operator."""
 
@@ -171,6 +194,8 @@ class Status(StatusPart):
     """State of each rule."""
     data: Annotated[Listed[DataStatus], Field(max_length=16)] = ()
     """State of each measured entry of data."""
+    published: PublicationStatus | None = None
+    """Node affinity that pods get as they are created."""
     warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
     """Warnings: things that work but are probably not intended."""
     accepted_warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()

@@ -92,6 +92,9 @@ class Spec(Params):
     """The pods that the scheduler may evict for the policy's pods."""
     binding: Binding | None = None
     """Actions when a pod is bound. They need failurePolicy Fail."""
+    publish: Literal["None", "NodeAffinity"] = "None"
+    """NodeAffinity gives pods that the policy matches, when they are created, the node affinity that its filters imply,
+    as far as labels can say it, so that autoscalers see it. None when absent."""
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
     """What the scheduler does while it cannot reach the operator: Fail keeps the pods pending, Ignore places them
     without this policy. Fail when absent."""

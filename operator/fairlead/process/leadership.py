@@ -5,8 +5,9 @@ import socket
 from typing import TYPE_CHECKING
 
 from fairlead.control.certificates.leader_certificates import OwnAuthority
-from fairlead.control.loop.controller import LeaderContext, OperatorService, leader_controller
+from fairlead.control.loop.controller import leader_controller
 from fairlead.control.loop.kopf_runtime import Runtime, session
+from fairlead.control.loop.leader_context import LeaderContext, OperatorService
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.status.lint_cache import LintCache
 from fairlead.kube.access.login import Login, log_in

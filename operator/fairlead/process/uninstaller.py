@@ -10,16 +10,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from fairlead.api.names import API_VERSION, GROUP, KIND, scheduler_of
+from fairlead.api.names import API_VERSION, GROUP, KIND, PUBLISHED_KIND, scheduler_of
 from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.waker import CAPACITIES
+from fairlead.control.publication.affinity_publisher import PUBLISHED, published_objects
 from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
 from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.control.status.events import EventRecorder, ready_event
-from fairlead.control.status.uninstalled import uninstalled_status
+from fairlead.control.status.uninstalled import pods_left, uninstalled_status
 from fairlead.grants.ledger import OF_GROUPS, OF_NODES
 from fairlead.groups.turns import LABEL as TURNS
 from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
@@ -51,12 +52,15 @@ _UNLABELLED: Final = (
     ("Secret", PREVIOUS_SECRET),
     ("ConfigMap", MANAGED_SCHEDULERS),
 )
-_KINDS: Final[Mapping[Resource, str]] = {REVISIONS: "ControllerRevision", CAPACITIES: "CSIStorageCapacity"}
+_KINDS: Final[Mapping[Resource, str]] = {
+    REVISIONS: "ControllerRevision",
+    CAPACITIES: "CSIStorageCapacity",
+    PUBLISHED.resource: PUBLISHED_KIND,
+}
 _NAME: Final = "fairlead-uninstall"
 _POLL_S: Final = 1.0
 _LEADER_ACTS_S: Final = LeaseTimings().act_s
 """How long a leader may still act after its last confirmed renewal."""
-_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +169,8 @@ class Uninstaller:
         for kind_of, selector in ((REVISIONS, f"{LAST_GOOD},{LAST_GOOD}!=files"), *kept, (CAPACITIES, _OURS)):
             for one in await self.objects.all(ObjectRef(kind_of, self.namespace), labelSelector=selector):
                 yield {**one, "kind": _KINDS.get(kind_of, "ConfigMap")}
+        for one in await published_objects(self.objects):
+            yield one
         for claim in await self.objects.all(LEASES, **CLAIMS):
             if (claim.get("spec") or {}).get("holderIdentity") == self.namespace:
                 yield {**claim, "kind": "Lease"}
@@ -268,23 +274,12 @@ class Uninstaller:
         """Report the pods that name its schedulers."""
         for scheduler in installation.scheduler_names:
             selector = f"spec.schedulerName={scheduler},{NOT_ENDED}"
-            if pods := await self.objects.all(PODS, fieldSelector=selector):
-                self._report_pods(scheduler, pods)
-
-    def _report_pods(self, scheduler: str, pods: Sequence[Object]) -> None:
-        pending = sum(not one["spec"].get("nodeName") for one in pods)
-        self.report(f"pods that name the scheduler {scheduler}: {len(pods)}, pending: {pending}")
-        for one in sorted(pods, key=lambda one: bool(one["spec"].get("nodeName")))[:_SHOWN]:
-            metadata = one["metadata"]
-            where = one["spec"].get("nodeName")
-            self.report(f"  {metadata['namespace']}/{metadata['name']}{f' (on {where})' if where else ''}")
-        if len(pods) > _SHOWN:
-            self.report(f"  ...and {len(pods) - _SHOWN} more")
+            for line in pods_left(scheduler, await self.objects.all(PODS, fieldSelector=selector)):
+                self.report(line)
 
 
 def _finalizers(policy: Object) -> Sequence[str]:
-    found: Sequence[str] = policy["metadata"].get("finalizers") or ()
-    return found
+    return tuple(policy["metadata"].get("finalizers") or ())
 
 
 def _is_scheduler(obj: Object) -> bool:

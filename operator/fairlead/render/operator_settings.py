@@ -46,6 +46,11 @@ _PREFIX = Shape(
 )
 
 
+_LABEL_PREFIX = Shape(
+    r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-\w.]*", "write the prefix of the keys including '/', such as nvidia.com/"
+)
+
+
 class TlsSettings(Params):
     """Source of certificates."""
 
@@ -83,6 +88,20 @@ class NetworkPolicySettings(Params):
     """Peers, as in a NetworkPolicy, that may scrape the metrics of the operator and of schedulers. Empty: all."""
 
 
+class PublishedAffinitySettings(Params):
+    """Node affinity that pods get as they are created, where their policies say `publish: NodeAffinity`."""
+
+    enabled: bool = False
+    """true: an admission policy of the chart adds it to pods. It needs Kubernetes 1.36."""
+    late_labels: Annotated[Listed[Annotated[str, Field(max_length=317), _LABEL_PREFIX]], Field(max_length=64)] = (
+        "feature.node.kubernetes.io/",
+        "nvidia.com/",
+        "amd.com/",
+    )
+    """Prefixes of labels that are not published, because nodes get them only after they have joined: autoscalers do not
+    see them in the template of a node."""
+
+
 class OperatorSettings(Params):
     """Settings of the operator."""
 
@@ -114,6 +133,8 @@ class OperatorSettings(Params):
         Listed[Annotated[str, Field(max_length=253), _PREFIX]], Field(min_length=1, max_length=16)
     ] = (f"{GROUP}/",)
     """Prefixes of the annotation keys that policies may set on pods."""
+    published_affinity: PublishedAffinitySettings = PublishedAffinitySettings()
+    """Node affinity that pods get as they are created, where their policies say `publish: NodeAffinity`."""
     prometheus: Annotated[Listed[PrometheusServer], Field(max_length=16)] = ()
     """Prometheus servers that policies may take values from. Their Secrets and ConfigMaps are in this namespace. What
     changes in them is used from the next poll on."""

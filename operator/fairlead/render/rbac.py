@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from fairlead.api.names import GROUP, PLURAL
+from fairlead.api.names import GROUP, PLURAL, PUBLISHED_PLURAL
 
 Place = Literal["cluster", "own", "kube-system", "claim", "default"]
 """Scope of permissions: the cluster, the operator's own namespace, or another one.
@@ -21,6 +21,8 @@ ADMISSION: Final = "fairlead.{namespace}"
 """Name of the operator's ValidatingWebhookConfiguration."""
 NOTHING_TO_UNINSTALL: Final = "fairlead.{namespace}.nothing-to-uninstall"
 """Name of the chart's MutatingAdmissionPolicy, and of its binding, with which the uninstall's Jobs run no pod."""
+PUBLISHED_AFFINITY: Final = "fairlead.{namespace}.published-affinity"
+"""Name of the chart's MutatingAdmissionPolicy, and of its binding, that adds published node affinity to pods."""
 ROLE: Final = "fairlead.{namespace}.operator"
 """Name of the operator's roles and bindings; in another namespace it is followed by `IN` and that namespace."""
 IN: Final = "-in-"
@@ -52,6 +54,8 @@ class RbacRule:
     """True if it is needed only while policies may name schedulers that are not listed."""
     secure_metrics: bool = False
     """True if it is needed only while callers must show a token to read metrics."""
+    published_affinity: bool = False
+    """True if it is needed only while node affinity is published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +200,21 @@ OPERATOR: Final = (
                 ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
                 ("delete",),
                 (NOTHING_TO_UNINSTALL,),
+            ),
+            RbacRule(
+                "the node affinity that policies publish",
+                GROUP,
+                (PUBLISHED_PLURAL,),
+                ("list", "create", "patch", "delete"),
+                published_affinity=True,
+            ),
+            RbacRule(
+                "whether the chart's admission policy is there that adds it to pods; it cannot be changed",
+                "admissionregistration.k8s.io",
+                ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+                ("get",),
+                (PUBLISHED_AFFINITY,),
+                published_affinity=True,
             ),
             *_SECURE_METRICS,
         ),

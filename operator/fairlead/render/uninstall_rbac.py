@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fairlead.api.names import GROUP, PLURAL
+from fairlead.api.names import GROUP, PLURAL, PUBLISHED_PLURAL
 from fairlead.render.rbac import CLAIM, CLAIM_PLACE, RbacRule, RoleGrant
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -24,6 +24,9 @@ UNINSTALL: Final = (
             RbacRule("pods that still name a deleted scheduler are reported", "", ("pods",), ("list",)),
             RbacRule("the Lease, in whichever namespace it is", _LEASES, ("leases",), ("list",), (CLAIM,)),
             RbacRule("bindings that earlier versions created", _RBAC, ("clusterrolebindings",), ("list", "delete")),
+            RbacRule(
+                "published node affinity", GROUP, (PUBLISHED_PLURAL,), ("list", "delete"), published_affinity=True
+            ),
         ),
     ),
     RoleGrant(

@@ -16,8 +16,9 @@ from generate.crds import installed_policy
 
 from fairlead.control.certificates.issuer import SchedulerCertificates
 from fairlead.control.certificates.leader_certificates import OwnAuthority
-from fairlead.control.loop.controller import LeaderContext, OperatorService, leader_controller, now
+from fairlead.control.loop.controller import leader_controller, now
 from fairlead.control.loop.kopf_runtime import Runtime, session
+from fairlead.control.loop.leader_context import LeaderContext, OperatorService
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client

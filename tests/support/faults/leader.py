@@ -10,8 +10,9 @@ from unittest.mock import patch
 from generate.crds import installed_policy
 
 from fairlead.control.certificates.leader_certificates import OwnAuthority
-from fairlead.control.loop.controller import LeaderContext, LeaderController, OperatorService, leader_controller
+from fairlead.control.loop.controller import LeaderController, leader_controller
 from fairlead.control.loop.kopf_runtime import CHILDREN
+from fairlead.control.loop.leader_context import LeaderContext, OperatorService
 from fairlead.control.loop.leader_metrics import LeaderMetrics
 from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.metrics import Metrics

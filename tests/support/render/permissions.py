@@ -27,7 +27,7 @@ RULES = {
     )
     for grant in OPERATOR
     for rule in grant.rules
-    if not rule.claimed_elsewhere
+    if not (rule.claimed_elsewhere or rule.published_affinity)
 }
 _RULE = re.compile(r'lacks the rule \{apiGroups: \["(.*?)"\], resources: \[(.*?)\].*?, verbs: \[(.*?)\]\}')
 

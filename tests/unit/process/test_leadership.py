@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.control.loop.controller import LeaderContext
+from fairlead.control.loop.leader_context import LeaderContext
 from fairlead.kube.http.client import Client
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.process import leadership

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.names import GROUP, PLURAL
+from fairlead.api.names import GROUP, PLURAL, PUBLISHED_PLURAL
 from fairlead.control.loop.kopf_runtime import CHILDREN
 from fairlead.control.reconcile.foreign_owner import WORKLOADS
 from fairlead.control.reconcile.object_client import KINDS, NAMESPACED
@@ -107,6 +107,13 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest("delete", "admissionregistration.k8s.io", plural, "cluster", "fairlead.system.nothing-to-uninstall")
         for plural in ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
     ],
+    "control/publication/affinity_publisher": [
+        *(ApiRequest(verb, GROUP, PUBLISHED_PLURAL, "cluster") for verb in ("list", "create", "patch", "delete")),
+        *(
+            ApiRequest("get", "admissionregistration.k8s.io", plural, "cluster", "fairlead.system.published-affinity")
+            for plural in ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
+        ),
+    ],
     "what is bound": [
         ApiRequest("bind", RBAC, "clusterroles", "cluster", "system:kube-scheduler"),
         ApiRequest("bind", RBAC, "clusterroles", "cluster", "system:volume-scheduler"),
@@ -124,6 +131,7 @@ ENDS: list[ApiRequest] = [
     *(ApiRequest(verb, "coordination.k8s.io", "leases", "own") for verb in ("get", "update")),
     ApiRequest("list", "coordination.k8s.io", "leases", "cluster", CLAIM),
     ApiRequest("delete", "coordination.k8s.io", "leases", "kube-system", CLAIM),
+    *(ApiRequest(verb, GROUP, PUBLISHED_PLURAL, "cluster") for verb in ("list", "delete")),
     *(ApiRequest(verb, "apps", "controllerrevisions", "own") for verb in ("list", "delete")),
     *(ApiRequest(verb, "storage.k8s.io", "csistoragecapacities", "own") for verb in ("list", "delete")),
 ]

@@ -1,20 +1,11 @@
 """Text of `fairlead affinity`. Pure."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
 
 from fairlead.cli.console.output import clean
 from fairlead.cli.reports.affinity_report import AffinityReport, NamedPublication, PodAffinity
 from fairlead.policy.affinity.node_affinity import as_yaml
-from fairlead.policy.affinity.node_terms import PublishedGuard, PublishedTerm
-
-_FACTS: Final = {
-    "label": "label",
-    "annotation": "annotation",
-    "namespaceLabel": "namespace's label",
-    "resource": "limit of",
-}
-_SIGNS: Final = {"In": "in", "NotIn": "not in", "Gt": ">", "Lt": "<"}
+from fairlead.policy.affinity.publication_text import guard_text, term_text
 
 
 def affinity_text(report: AffinityReport) -> Iterator[str]:
@@ -40,50 +31,10 @@ def _policy(named: NamedPublication) -> Iterator[str]:
     else:
         yield f"{head}: {'the nodes that pass, and others' if publication.left_out else 'exactly the nodes that pass'}"
         for guard in found["when"]:
-            yield f"  for pods with {_guard(guard)}"
-        yield from (f"  - {_term(term)}" for term in found["terms"])
+            yield f"  for pods with {guard_text(guard)}"
+        yield from (f"  - {term_text(term)}" for term in found["terms"])
     for left in publication.left_out:
         yield f"  left out of {left.rule}: {left.reason}"
-
-
-def _term(term: PublishedTerm) -> str:
-    asked = " and ".join(map(_requirement, term.get("matchExpressions", ()))) or "any node"
-    guards = " and ".join(map(_guard, term.get("when", ())))
-    return f"{asked}, for pods with {guards}" if guards else asked
-
-
-def _requirement(requirement: Mapping[str, Any]) -> str:
-    key, operator = requirement["key"], requirement["operator"]
-    if operator in ("Exists", "DoesNotExist"):
-        return f"{key} is {'there' if operator == 'Exists' else 'absent'}"
-    if "values" in requirement:
-        return f"{key} {_SIGNS[operator]} {_values(requirement['values'])}"
-    return f"{key} {'is' if operator == 'In' else 'is not'} the {_fact(requirement)}"
-
-
-def _guard(guard: PublishedGuard) -> str:
-    operator = guard["operator"]
-    if operator in ("Exists", "DoesNotExist"):
-        return f"{'' if operator == 'Exists' else 'no '}{_fact(guard)}"
-    return f"{_fact(guard)} {_SIGNS[operator]} {_values(guard['values'])}"
-
-
-def _fact(reading: Mapping[str, Any]) -> str:
-    words = {
-        "label": "label",
-        "annotation": "annotation",
-        "namespaceLabel": "namespace's label",
-        "resource": "limit of",
-    }
-    for source, word in words.items():
-        if source in reading:
-            default = f" (absent: {reading['default'] or repr('')})" if "default" in reading else ""
-            return f"{word} {reading[source]}{default}"
-    return "namespace"
-
-
-def _values(values: list[str]) -> str:
-    return ", ".join(one or repr("") for one in values)
 
 
 def _pod(pod: PodAffinity) -> Iterator[str]:

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, deciding_fields
-from fairlead.control.certificates.leader_certificates import LeaderCertificates, OwnAuthority
+from fairlead.api.v1alpha1 import deciding_fields
+from fairlead.control.certificates.leader_certificates import LeaderCertificates
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.decide.drift import DriftLog
 from fairlead.control.loop.binding_watch import BindingWatch
 from fairlead.control.loop.crd_check import CrdCheck
 from fairlead.control.loop.housekeeper import Housekeeper
 from fairlead.control.loop.informer import PolicyInformer
-from fairlead.control.loop.leader_metrics import LeaderMetrics
+from fairlead.control.loop.leader_context import LeaderContext
 from fairlead.control.loop.pod_groups_discovery import PodGroupsDiscovery
 from fairlead.control.loop.queue import SchedulerQueue
 from fairlead.control.loop.replica_poller import ReplicaPoller
 from fairlead.control.loop.uninstall_hook import UninstallHook
 from fairlead.control.loop.waker import Waker
+from fairlead.control.publication.affinity_publisher import AffinityPublisher
 from fairlead.control.reconcile.apply import Applier
 from fairlead.control.reconcile.binding_subjects import SchedulerBindings
 from fairlead.control.reconcile.facts_gatherer import FactsGatherer
@@ -34,58 +35,12 @@ from fairlead.control.reconcile.replicas import ReplicaClient
 from fairlead.control.reconcile.scheduler_registry import SchedulerRegistry
 from fairlead.control.status.crd_fields import CrdFields
 from fairlead.control.status.events import EventRecorder
-from fairlead.control.status.lint_cache import Warnings
 from fairlead.control.status.unreviewed import UnreviewedGenerations
 from fairlead.control.status.writer import StatusWriter
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
-from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.shipped_templates import templates
 from fairlead.render.templates import TemplateEngine
-
-"""Name of the Lease: its holder leads."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorService:
-    """Service of the operator, with the pods behind it."""
-
-    namespace: str
-    name: str
-    port: int
-    """Port of the webhook, in the Service and in the pods."""
-    admission_port: int
-    """Port of the admission check."""
-    publishes_authority: bool = False
-    """True if the leader also writes its authority into the chart's ConfigMap, for scrapers of metrics."""
-    selector: str
-    """Label selector of the operator's pods."""
-    url: str
-    """URL at which schedulers call the operator."""
-
-    @property
-    def host(self) -> str:
-        """Host name of the replicas' certificates."""
-        return f"{self.name}.{self.namespace}.svc"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderContext:
-    """Context that a replica hands to its controller when it leads."""
-
-    client: Callable[[], Client]
-    """Makes a new client for each time that the replica leads."""
-    model: type[SchedulerExtenderPolicy]
-    settings: Callable[[], OperatorSettings]
-    service: OperatorService
-    instance: str
-    """Name of this replica."""
-    authority: OwnAuthority
-    nodes: Callable[[], int | None]
-    """Number of nodes; None while they are being listed."""
-    is_leader: Callable[[], bool]
-    warnings: Callable[[Obj, Callable[[], None]], Warnings | None]
-    metrics: LeaderMetrics
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -96,12 +51,14 @@ class LeaderController:
     queue: SchedulerQueue
     poller: ReplicaPoller
     housekeeper: Housekeeper
+    publisher: AffinityPublisher
     background: Sequence[Callable[[], Awaitable[None]]] = ()
     """Other tasks that run while it leads."""
 
     def on_policy_event(self, kind: str | None, policy: Obj) -> None:
         """Handle an event of a policy."""
         self.informer.on_policy_event(kind, policy)
+        self.publisher.request()
 
     def enqueue(self, scheduler: str) -> None:
         """Handle an event of an object of a scheduler."""
@@ -126,6 +83,7 @@ class LeaderController:
         """Poll the replicas, and do what is due then, again and again."""
         while True:
             await self.poller.poll()
+            self.publisher.request()
             await self.housekeeper.tend(self.poller.replicas.states)
             await self.poller.wait()
 
@@ -189,6 +147,15 @@ class _LeaderParts:
             settings=operator.settings,
             now=now,
         )
+        self.affinity = AffinityPublisher(
+            objects=self.objects,
+            policy_index=self.policy_index,
+            states=lambda: self.replicas.states,
+            settings=operator.settings,
+            namespace=service.namespace,
+            missing_permissions=self.missing_permissions,
+            is_leader=operator.is_leader,
+        )
         self.pod_groups = PodGroupsDiscovery(client=client, now=now)
         self.foreign = ForeignSchedulers(
             objects=self.objects,
@@ -236,18 +203,21 @@ class _LeaderParts:
             queue.enqueue_statuses()
 
         self.pod_groups.on_change = queue.enqueue_all
+        self.affinity.on_change = queue.enqueue_statuses
         crd_check = CrdCheck(client=self.client, fields=self.crd_fields, on_change=show_crd_fields)
         return LeaderController(
             informer=informer,
             queue=queue,
             poller=poller,
             housekeeper=housekeeper,
+            publisher=self.affinity,
             background=(
                 binding_watch.run,
                 self.foreign.run,
                 crd_check.run,
                 self.uninstall_hook.run,
                 self.pod_groups.run,
+                self.affinity.run,
             ),
         )
 
@@ -265,6 +235,7 @@ class _LeaderParts:
                 crd_fields=self.crd_fields,
                 unreviewed=self.unreviewed,
                 admission_port=self.operator.service.admission_port,
+                not_installed=lambda: self.affinity.not_installed,
                 now=now,
             ),
             events=self.events,

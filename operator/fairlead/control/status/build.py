@@ -12,6 +12,7 @@ from fairlead.control.decide.desired import edit_id
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
+from fairlead.control.status.publication_condition import publication_condition, publication_status
 from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState, WaitingGroups
 
@@ -41,6 +42,8 @@ class StatusInputs:
     invalid: str = ""
     warnings: Sequence[tuple[str, str, str]] = ()
     """Reasons and messages of lint."""
+    not_installed: str | None = None
+    """Why node affinity that it publishes gets to no pod; "" if it does, None while that is not known."""
     unreviewed_by: int | None = None
     """Port of the admission check, which did not review this generation; None if it did, or if that is unknown."""
 
@@ -75,6 +78,7 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
         missing_permissions=inputs.missing_permissions,
         paused=inputs.paused,
         data=data_condition(measured_entries(policy["spec"]), data, mode),
+        published=publication_condition(policy["spec"], mode, found, inputs.not_installed),
         unreadable=sorted({fault for one in found for fault in one.unreadable}),
     )
     made: dict[str, Any] = {
@@ -90,6 +94,8 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
         made["acceptedWarnings"] = accepted
     if measured := data_status(data, now):
         made["data"] = measured
+    if published := publication_status(found):
+        made["published"] = published
     return made
 
 

@@ -24,6 +24,8 @@ Reason = Literal[
     "DataReady", "DataStale", "DataMissing", "PollFailed",
     # LearnedStateUnreadable
     "LearnedStateUnreadable",
+    # Published
+    "Exact", "Wider", "NotInstalled", "NothingToPublish", "MatchNotPublishable",
     # Ready, Reconciling and Stalled
     "Ready", "Progressing",
     # Programmed, DataReady, LearnedStateUnreadable and Ready, after the operator was uninstalled
@@ -99,6 +101,8 @@ class ConditionInputs:
     paused: bool = False
     data: ConditionValue | None = None
     """Whether its measured values are there; None if it has none."""
+    published: ConditionValue | None = None
+    """Whether pods get the node affinity that it publishes; None if it publishes none."""
     unreadable: Sequence[str] = ()
     """Faults of what its rules have learned, where it cannot be read."""
 
@@ -122,6 +126,7 @@ def conditions(known: ConditionInputs, before: Iterable[Condition], now: str) ->
         "Compiled": compiled,
         "Programmed": programmed,
         **({"DataReady": known.data} if known.data is not None else {}),
+        **({"Published": known.published} if known.published is not None else {}),
         **({"LearnedStateUnreadable": _unreadable(known.unreadable)} if known.unreadable else {}),
         "Ready": ready,
         "Reconciling": ConditionValue("True", "Progressing", ready.message)

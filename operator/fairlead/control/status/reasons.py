@@ -153,10 +153,34 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "Upgrade Fairlead, restore the ConfigMap that the message names, or delete it: its rule then learns from the "
         "beginning.",
     ),
+    "Exact": ReasonDoc("Published", "New pods get node affinity that selects exactly the nodes that pass its filters."),
+    "Wider": ReasonDoc(
+        "Published",
+        "New pods get node affinity that selects all nodes that pass its filters, and others: labels cannot say the "
+        "rest, which the message names. The filters still reject those nodes, but an autoscaler may add one.",
+        "Nothing has to be done. To be exact, write what is left out by labels of nodes.",
+    ),
+    "NotInstalled": ReasonDoc(
+        "Published",
+        "The admission policy that adds published node affinity to pods is not there.",
+        "Do what the message says: set the chart's value `publishedAffinity.enabled`, which needs Kubernetes 1.36, or "
+        "upgrade the release, so that what is missing is made again.",
+    ),
+    "NothingToPublish": ReasonDoc(
+        "Published",
+        "Nothing of its filters can be said by labels of nodes, it has none, or it is disabled.",
+        "`fairlead lint` names each filter, and what it reads. Remove `publish`, or read labels of nodes.",
+    ),
+    "MatchNotPublishable": ReasonDoc(
+        "Published",
+        "Its `match` depends on something that is not published, such as a field of the pod's spec. Other pods must "
+        "not get its affinity, so that none does.",
+        "Match by namespaces, selectors, or conditions on labels and annotations.",
+    ),
     "Ready": ReasonDoc("Ready", "The policy's rules serve."),
     "Progressing": ReasonDoc("Reconciling", "A change is in progress and completes by itself.", "Wait."),
     "Uninstalled": ReasonDoc(
-        "Programmed, DataReady, LearnedStateUnreadable, Ready",
+        "Programmed, DataReady, Published, LearnedStateUnreadable, Ready",
         "The operator and its schedulers were uninstalled: nothing enforces the policy, and pods that name its "
         "scheduler wait.",
         "Install the operator again, or delete the policy.",

@@ -42,6 +42,8 @@ class StatusWriter:
     crd_fields: CrdFields
     unreviewed: UnreviewedGenerations
     admission_port: int
+    not_installed: Callable[[], str | None]
+    """Returns why published node affinity gets to no pod."""
     now: Callable[[], datetime]
     _counted: dict[str, float] = field(default_factory=dict)
     _rate_limiter: RateLimiter = field(default_factory=RateLimiter)
@@ -89,6 +91,7 @@ class StatusWriter:
             paused=is_paused(self.policy_index.policies_of(scheduler)),
             crd_outdated=self.crd_fields.describe_loss(policy),
             warnings=warnings or (),
+            not_installed=self.not_installed(),
             unreviewed_by=self.admission_port if policy["metadata"]["name"] in self.unreviewed else None,
         )
         name, before, after = policy["metadata"]["name"], policy.get("status", {}), build_status(about, now)

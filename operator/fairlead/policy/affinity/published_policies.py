@@ -56,7 +56,7 @@ class PublishedPolicy(TypedDict):
 
     name: str
     uid: str
-    generation: str
+    generation: int
     when: list[PublishedGuard]
     terms: list[PublishedTerm]
 
@@ -100,7 +100,7 @@ def publication_of(policy: CompiledPolicy, vocabulary: Vocabulary) -> PolicyPubl
     written: PublishedPolicy = {
         "name": policy.name,
         "uid": policy.uid,
-        "generation": policy.generation,
+        "generation": int(policy.generation) if policy.generation.isdecimal() else 0,
         "when": when,
         "terms": draft.written,
     }
@@ -108,9 +108,12 @@ def publication_of(policy: CompiledPolicy, vocabulary: Vocabulary) -> PolicyPubl
 
 
 def affinity_of_scheduler(scheduler_name: str, policies: Iterable[PublishedPolicy | None]) -> AffinityOfScheduler:
-    """Return what policies publish for the pods of a scheduler; of too many the last are left out."""
+    """Return what policies publish for the pods of a scheduler; of too many the last are left out.
+
+    An edit that changes nothing of what pods get keeps the hash.
+    """
     kept = [one for one in policies if one is not None][:POLICIES_MAX]
-    text = json.dumps([scheduler_name, kept], sort_keys=True)
+    text = json.dumps([scheduler_name, [[one["name"], one["when"], one["terms"]] for one in kept]], sort_keys=True)
     return {
         "schedulerName": scheduler_name,
         "hash": hashlib.sha256(text.encode()).hexdigest()[:12],

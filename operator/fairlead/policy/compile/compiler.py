@@ -180,6 +180,7 @@ class _Compiler:
             device_shares=tuple(self.device_shares),
             gangs=tuple(self.gangs),
             domain_rules=tuple(self.domain_rules),
+            publishes=spec.publish == "NodeAffinity",
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports.listed),
         )

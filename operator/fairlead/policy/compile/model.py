@@ -196,6 +196,8 @@ class CompiledPolicy:
     device_shares: tuple[DeviceShareRule, ...] = ()
     gangs: tuple[GangRule, ...] = ()
     domain_rules: tuple[DomainRule, ...] = ()
+    publishes: bool = False
+    """Whether pods get the node affinity that its filters imply."""
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
     reads: Reads = field(init=False)

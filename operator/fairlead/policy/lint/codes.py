@@ -32,6 +32,8 @@ class LintCode(StrEnum):
     SAME_NAME = "SameName"
     EVENTUALLY_CONSISTENT = "EventuallyConsistent"
     INVISIBLE_TO_AUTOSCALERS = "InvisibleToAutoscalers"
+    PUBLISHES_NOTHING = "PublishesNothing"
+    PUBLISHES_WIDER = "PublishesWider"
     DEFAULT_SCHEDULER = "DefaultScheduler"
     DISABLED = "Disabled"
     UNUSED_ACCEPTANCE = "UnusedAcceptance"
@@ -41,6 +43,7 @@ NOTES: Final = frozenset(
     {
         LintCode.EVENTUALLY_CONSISTENT,
         LintCode.INVISIBLE_TO_AUTOSCALERS,
+        LintCode.PUBLISHES_WIDER,
         LintCode.DISABLED,
     }
 )

@@ -20,6 +20,7 @@ from fairlead.policy.lint.expression_checks import AbsentKeyChecks, check_compar
 from fairlead.policy.lint.gang_checks import check_gang
 from fairlead.policy.lint.match_checks import check_match
 from fairlead.policy.lint.measured_checks import check_measured_values
+from fairlead.policy.lint.publication_checks import check_publication
 from fairlead.policy.lint.rule_checks import check_engine, check_filter, check_protection, check_score
 from fairlead.strategies.reads import EVERY
 
@@ -55,7 +56,8 @@ def _of_each(
     spec = policy.spec
     for at, filter_ in enumerate(compiled.filters[: len(spec.filters)]):
         path: FieldPath = ("spec", "filters", at)
-        yield path, check_filter(path, filter_, spec.filters[at].resolvable)
+        yield path, check_filter(path, filter_, spec.filters[at].resolvable, publishes=compiled.publishes)
+    yield ("spec", "publish"), check_publication(compiled)
     for at, score in enumerate(compiled.scores):
         path = ("spec", "scores", at)
         yield path, check_score(path, score)

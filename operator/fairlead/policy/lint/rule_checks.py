@@ -10,11 +10,13 @@ from fairlead.cel.functions.overloads import OF_TIME_ZONES
 from fairlead.cel.lowering.program import Program
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, walk
 from fairlead.cel.values.errors import NotLoweredError
-from fairlead.policy.affinity.node_affinity import as_yaml, node_affinity
+from fairlead.policy.affinity.label_atoms import Vocabulary
+from fairlead.policy.affinity.node_affinity import as_yaml, node_affinity, node_bound
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import FilterRule, ScoreRule
 from fairlead.policy.lint.amount_checks import check_score_range
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
+from fairlead.policy.symbolic.label_sets import EVERY
 from fairlead.policy.symbolic.terms import Term, TooLargeError, can_be, read, term_of, term_outcomes
 
 _OF_NODE: Final = frozenset({"node", "free", "requested", "allocatable", "pods", "data", "victim"})
@@ -30,7 +32,16 @@ MEASURED_BURST: Final = "13 pods on one node were measured where 3 were meant"
 HARD_LIMITS: Final = "give the pods topologySpreadConstraints, a podAntiAffinity or an extended resource"
 
 
-def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> LintWarnings:  # noqa: FBT001
+_PUBLISH: Final = "with `publish: NodeAffinity` pods get what it implies when they are created"
+
+
+def check_filter(
+    path: FieldPath,
+    rule: FilterRule,
+    resolvable: bool | None,  # noqa: FBT001
+    *,
+    publishes: bool = False,
+) -> LintWarnings:
     """Yield the warnings about a filter; `path` is the rule's."""
     expression = rule.expression
     if resolvable:
@@ -57,8 +68,8 @@ def check_filter(path: FieldPath, rule: FilterRule, resolvable: bool | None) -> 
         hint = "`!=` and `||` are often written where `&&` is meant" if expression.paths else ""
         hint = "".join(_of_time(expression)) or hint
         yield LintWarning(LintCode.ALWAYS_PASSES, here, message, hint)
-    elif what:
-        yield _invisible(here, what, terms, expression)
+    elif what and not publishes:
+        yield _invisible(here, what, terms, rule)
     yield from _of_rule(here, expression, is_limit=limits_pods(expression))
 
 
@@ -226,16 +237,19 @@ def _known_to_affinity(expression: CompiledExpression) -> str:
     return " and ".join(["labels"] * any(is_label) + ["the name"] * any(is_name))
 
 
-def _invisible(
-    path: FieldPath, what: str, terms: list[dict[str, object]] | None, expression: CompiledExpression
-) -> LintWarning:
+def _invisible(path: FieldPath, what: str, terms: list[dict[str, object]] | None, rule: FilterRule) -> LintWarning:
     message = (
         f"this reads only {what} of nodes, and autoscalers do not call extenders: for a pod that every node rejects, "
         "they may add nodes that do not help, or none"
     )
+    expression = rule.expression
+    bound = expression and node_bound(expression, Vocabulary(), rejects_on_error=rule.rejects_on_error)
     if terms:
-        hint = f"autoscalers understand pods that have the same requirement themselves:\n{as_yaml(terms)}"
-    elif expression.roots - _OF_NODE - {"now"}:
+        hint = f"{_PUBLISH}; autoscalers understand pods that have the same requirement themselves:\n{as_yaml(terms)}"
+    elif bound and bound.terms != EVERY:
+        hint = f"{_PUBLISH}; `fairlead affinity` shows it"
+        hint += f", without {', '.join(bound.left_out)}" if bound.left_out else ""
+    elif expression and expression.roots - _OF_NODE - {"now"}:
         hint = "the requirement depends on the pod: give the pods a nodeSelector or nodeAffinity of their own"
     else:
         hint = "no nodeAffinity says the same: give such nodes one label for it, and let the pods select that label"

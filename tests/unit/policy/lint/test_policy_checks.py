@@ -83,11 +83,11 @@ def test_what_filters_on_labels_would_be_as_affinity_is_printed() -> None:
     [warning] = warnings_of_filter(f"{LABELS}['a'] == 'x'")
     assert "- key: a\n          operator: In\n          values:\n          - x\n" in warning.hint
     [warning] = warnings_of_filter(f"{LABELS}['a'] == pod.metadata.labels['a']")
-    assert "depends on the pod" in warning.hint
+    assert "with `publish: NodeAffinity` pods get what it implies" in warning.hint
     [warning] = warnings_of_filter(f"{LABELS}['a'].startsWith('x')")
     assert "no nodeAffinity says the same" in warning.hint
     [warning] = warnings_of_filter(f"{LABELS}['a'] == 'x' && now.getHours() > 3")
-    assert "no nodeAffinity says the same" in warning.hint
+    assert "`fairlead affinity` shows it, without `now.getHours() > 3`" in warning.hint
 
 
 def test_of_what_autoscalers_do_not_see_it_is_said_what_is_read() -> None:

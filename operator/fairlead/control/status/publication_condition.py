@@ -1,0 +1,66 @@
+"""Publication of a policy in its status: the condition Published, and what is published. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.api.mode import Mode
+from fairlead.control.decide.desired_affinity import PUBLISHES
+from fairlead.control.status.conditions import ConditionValue
+from fairlead.policy.affinity.publication_text import guard_text, term_text
+from fairlead.replica_state import PolicyState, PublicationState
+
+_TEXT_MAX: Final = 1024
+_LEFT_OUT_MAX: Final = 32
+
+
+def publication_condition(
+    spec: Mapping[str, Any], mode: Mode, states: Sequence[PolicyState], not_installed: str | None
+) -> ConditionValue | None:
+    """Return whether a policy's node affinity gets to pods; None for a policy that does not publish.
+
+    `not_installed` is why nothing is added to pods, "" if it is, and None while that is not known.
+    """
+    if spec.get("publish") != PUBLISHES:
+        return None
+    if not_installed:
+        return ConditionValue("False", "NotInstalled", not_installed)
+    if mode == "Disabled":
+        return ConditionValue("False", "NothingToPublish", "it is disabled")
+    publication = _publication(states)
+    if publication is None or not_installed is None:
+        return ConditionValue("Unknown", "Pending", "what it publishes is being computed")
+    if publication.unknown_match:
+        what = "labels cannot say which pods it matches, and other pods must not get its affinity"
+        return ConditionValue("False", "MatchNotPublishable", f"{what}: {publication.unknown_match}")
+    left_out = _left_out(publication)
+    if publication.policy is None:
+        why = left_out or "it has no filters"
+        return ConditionValue("False", "NothingToPublish", f"labels of nodes cannot say what its filters ask: {why}")
+    if publication.left_out:
+        return ConditionValue("True", "Wider", f"it also selects nodes that do not pass: {left_out}")
+    return ConditionValue("True", "Exact", "it selects exactly the nodes that pass its filters")
+
+
+def publication_status(states: Sequence[PolicyState]) -> Mapping[str, Any] | None:
+    """Return what the serving generation publishes; None if it publishes nothing."""
+    publication = _publication(states)
+    if publication is None or (publication.policy is None and not publication.left_out):
+        return None
+    found: Any = publication.policy or {}
+    pods = " and ".join(map(guard_text, found.get("when", ())))
+    terms = [
+        f"{term_text(one)}{f', for pods with {pods}' if pods else ''}"[:_TEXT_MAX] for one in found.get("terms", ())
+    ]
+    left_out = [{"rule": rule, "reason": why[:_TEXT_MAX]} for rule, why in publication.left_out[:_LEFT_OUT_MAX]]
+    generation = {"generation": found["generation"]} if found else {}
+    return {**generation, **({"terms": terms} if terms else {}), **({"leftOut": left_out} if left_out else {})}
+
+
+def _publication(states: Sequence[PolicyState]) -> PublicationState | None:
+    """Return what all replicas that have answered publish; None if they do not say the same, or nothing yet."""
+    found = [one.publication for one in states]
+    return found[0] if found and all(one == found[0] for one in found) else None
+
+
+def _left_out(publication: PublicationState) -> str:
+    return "; ".join(f"{rule}: {why}" for rule, why in publication.left_out)

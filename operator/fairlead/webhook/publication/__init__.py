@@ -1,0 +1,1 @@
+"""Publication of node affinity: what the policies that serve imply for pods that are created."""

@@ -1,0 +1,93 @@
+"""Publications: node affinity that the policies which serve imply, reported to the leader, which writes it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from fairlead.logs import FaultError
+from fairlead.metrics import Labels, Metrics
+from fairlead.policy.affinity.label_atoms import Vocabulary
+from fairlead.policy.affinity.published_policies import publication_of
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.render.operator_settings import OperatorSettings
+from fairlead.replica_state import PublicationState, ReplicaState
+from fairlead.webhook.capability import Capability
+
+LOG: Final = logging.getLogger(__name__)
+_Generation: TypeAlias = tuple[str, str]
+"""UID and generation of a policy."""
+
+
+class _Published(NamedTuple):
+    policy: CompiledPolicy
+    publication: PublicationState
+
+
+class Publications(Capability):
+    """Publications of a replica."""
+
+    def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
+        self._published: dict[_Generation, _Published] = {}
+
+    def use_settings(self, settings: OperatorSettings) -> None:
+        """Leave out labels that nodes get after they have joined."""
+        vocabulary = Vocabulary(late_labels=tuple(settings.published_affinity.late_labels))
+        if vocabulary != self._vocabulary:
+            self._vocabulary = vocabulary
+            self._published = {
+                key: one._replace(publication=self._publication_of(one.policy)) for key, one in self._published.items()
+            }
+
+    async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
+        """Compute what these policies publish; those that served before are known."""
+        made = dict[_Generation, _Published]()
+        for one in policies:
+            if one.publishes and one.enforced and not one.placeholder:
+                key = one.uid, one.generation
+                made[key] = self._published.get(key) or _Published(one, self._publication_of(one))
+                await asyncio.sleep(0)
+        self._published = made
+
+    def report(self, state: ReplicaState) -> ReplicaState:
+        """Return the report with what each policy publishes."""
+        if not self._published:
+            return state
+        policies = {
+            name: replace(one, publication=found.publication)
+            if (found := self._published.get((one.uid, one.serving))) is not None
+            else one
+            for name, one in state.policies.items()
+        }
+        return replace(state, policies=policies)
+
+    def register(self, metrics: Metrics) -> None:
+        """Register its metrics."""
+        metrics.gauge(
+            "fairlead_published_terms",
+            "Alternatives of the node affinity that a policy publishes.",
+            "policy",
+            ask=self._terms,
+        )
+
+    def _terms(self) -> Mapping[Labels, float]:
+        return {
+            (policy.name,): len((publication.policy or {}).get("terms", ()))
+            for policy, publication in self._published.values()
+        }
+
+    def _publication_of(self, policy: CompiledPolicy) -> PublicationState:
+        try:
+            found = publication_of(policy, self._vocabulary)
+        except Exception as error:  # the policy serves all the same; nothing published is always sound
+            LOG.exception("publication.fault", exc_info=FaultError(error), extra={"policy": policy.name})
+            return PublicationState(left_out=((policy.name, "what it publishes could not be computed"),))
+        unknown = found.unknown_match
+        return PublicationState(
+            policy=None if found.policy is None else dict(found.policy),
+            left_out=tuple((one.rule, one.reason) for one in found.left_out),
+            unknown_match="" if unknown is None else f"{unknown.rule} reads {unknown.reason}",
+        )

@@ -1,0 +1,77 @@
+"""Condition Published, and what a status says of the node affinity that a policy publishes."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.api.mode import Mode
+from fairlead.control.status.publication_condition import publication_condition, publication_status
+from fairlead.replica_state import PolicyState, PublicationState
+
+POLICY: dict[str, Any] = {
+    "name": "p",
+    "uid": "u",
+    "generation": 3,
+    "when": [{"namespace": True, "operator": "In", "values": ["ml"]}],
+    "terms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a", "b"]}]}],
+}
+EXACT = PublicationState(policy=POLICY)
+WIDER = PublicationState(policy=POLICY, left_out=(("room", "it reads free"),))
+NOTHING = PublicationState(left_out=(("room", "it reads free"),))
+UNKNOWN = PublicationState(unknown_match="urgent reads pod.spec.priority")
+PUBLISHES = {"publish": "NodeAffinity"}
+
+
+def states(*publications: PublicationState | None) -> list[PolicyState]:
+    return [PolicyState(uid="u", generation="3", serving="3", reason="", publication=one) for one in publications]
+
+
+@pytest.mark.parametrize(
+    ("spec", "mode", "publications", "not_installed", "expected"),
+    [
+        ({}, "Enforce", [EXACT], "", None),
+        ({"publish": "None"}, "Enforce", [EXACT], "", None),
+        (PUBLISHES, "Enforce", [EXACT, EXACT], "", ("True", "Exact", "exactly")),
+        (PUBLISHES, "Enforce", [WIDER], "", ("True", "Wider", "room: it reads free")),
+        (PUBLISHES, "Enforce", [NOTHING], "", ("False", "NothingToPublish", "room: it reads free")),
+        (PUBLISHES, "Enforce", [PublicationState()], "", ("False", "NothingToPublish", "it has no filters")),
+        (PUBLISHES, "Enforce", [UNKNOWN], "", ("False", "MatchNotPublishable", "urgent reads pod.spec.priority")),
+        (PUBLISHES, "Enforce", [EXACT], "upgrade the chart", ("False", "NotInstalled", "upgrade the chart")),
+        (PUBLISHES, "Disabled", [], "", ("False", "NothingToPublish", "it is disabled")),
+        (PUBLISHES, "Enforce", [EXACT], None, ("Unknown", "Pending", "being computed")),
+        (PUBLISHES, "Enforce", [EXACT, WIDER], "", ("Unknown", "Pending", "being computed")),
+        (PUBLISHES, "Enforce", [EXACT, None], "", ("Unknown", "Pending", "being computed")),
+        (PUBLISHES, "Enforce", [], "", ("Unknown", "Pending", "being computed")),
+    ],
+)
+def test_the_condition(
+    spec: dict[str, str],
+    mode: Mode,
+    publications: list[PublicationState | None],
+    not_installed: str | None,
+    expected: tuple[str, str, str] | None,
+) -> None:
+    found = publication_condition(spec, mode, states(*publications), not_installed)
+    if expected is None:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.value, found.reason) == expected[:2]
+    assert expected[2] in found.message
+
+
+def test_what_is_published_in_words() -> None:
+    assert publication_status(states(WIDER)) == {
+        "generation": 3,
+        "terms": ["pool in a, b, for pods with namespace in ml"],
+        "leftOut": [{"rule": "room", "reason": "it reads free"}],
+    }
+
+
+def test_what_is_left_out_where_nothing_is_published() -> None:
+    assert publication_status(states(NOTHING)) == {"leftOut": [{"rule": "room", "reason": "it reads free"}]}
+
+
+@pytest.mark.parametrize("publications", [[], [None], [PublicationState()], [EXACT, WIDER]])
+def test_nothing_is_said_of_what_replicas_do_not_agree_on(publications: list[PublicationState | None]) -> None:
+    assert publication_status(states(*publications)) is None
