@@ -73,7 +73,7 @@ def gates(ground: LeaderSetup, scheduler: str = "s") -> list[str]:
 
 
 def groups(ground: LeaderSetup, policy: str) -> tuple[str, str]:
-    """What its status says of Kubernetes' own groups; empty before it says something."""
+    """Return what its status says of Kubernetes' own groups; empty before it says something."""
     said = ground.cluster.api.get(f"{POLICIES}/{policy}").get("status", {}).get("scheduler", {})
     return said.get("groups", ""), said.get("groupsMessage", "")
 
