@@ -5,7 +5,7 @@ import itertools
 import os
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +74,7 @@ class Scheduler:
 
 
 Kubectl = Callable[..., str]
-StartScheduler = Callable[[Object], Scheduler]
+StartScheduler = Callable[..., Scheduler]
 MakeNodes = Callable[..., list[str]]
 
 
@@ -274,15 +274,21 @@ def device_plugin(cluster: Cluster) -> Iterator[DevicePlugin]:
 
 @pytest.fixture
 def scheduler(ground: Cluster) -> Iterator[StartScheduler]:
-    """Start a real kube-scheduler with a configuration (a KubeSchedulerConfiguration; the kubeconfig is filled in)."""
+    """Start a real kube-scheduler with a configuration (a KubeSchedulerConfiguration; the kubeconfig is filled in).
+
+    It has the feature gates of its cluster, unless others are given.
+    """
     with ExitStack() as started:
-        yield lambda config: _start_scheduler(ground, config, started)
+        yield lambda config, gates=None: _start_scheduler(ground, config, gates, started)
 
 
 _numbers = itertools.count(1)
 
 
-def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Scheduler:
+def _start_scheduler(ground: Cluster, config: Object, gates: Iterable[str] | None, started: ExitStack) -> Scheduler:
+    if gates is None:
+        layout = load(ground.provider.cluster)
+        gates = control_plane_of.GATES if layout is not None and layout.gates else ()
     name = f"test-scheduler-{next(_numbers)}"
     document: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -300,7 +306,7 @@ def _start_scheduler(ground: Cluster, config: Object, started: ExitStack) -> Sch
         f"--secure-port={port}",
         f"--cert-dir={ground.folder}/pki/{name}",
         "-v=4",
-        *(control_plane_of.GATES if (layout := load(ground.provider.cluster)) is not None and layout.gates else ()),
+        *gates,
     ]
     supervisor = Supervisor(ground.folder, list)
     started.callback(file.unlink)

@@ -143,7 +143,7 @@ def _renew(release: Release, cert_manager: CertManager) -> None:
     files = [
         Path(f"/proc/{one.pid}/root{TLS_FOLDER}/tls.crt")
         for pod in release.pods(SCHEDULER)
-        for one in processes(pod["status"]["podIP"], "POD_IP")
+        for one in processes(pod["status"]["podIP"], variable="POD_IP")
     ]
     wait_for("schedulers to have it", lambda: {one.read_bytes() for one in files} == {new}, timeout_s=_SEEN_WITHIN_S)
     ends = _certificate(release, _SERVER).not_valid_after_utc.timestamp()

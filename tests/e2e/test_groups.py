@@ -202,9 +202,9 @@ def _end_scheduler(release: Release) -> None:
 
 
 def _kill_scheduler(release: Release) -> None:
-    for pod in release.pods(SCHEDULER):
-        for one in processes(pod["metadata"]["name"], "HOSTNAME"):
-            one.kill()
+    # A pod that ends, or begins, has no process: one that runs has refused the members.
+    for one in processes(*(pod["metadata"]["name"] for pod in release.pods(SCHEDULER)), variable="HOSTNAME"):
+        one.kill()
 
 
 def _roll_operator(release: Release) -> None:

@@ -267,7 +267,7 @@ def test_certificate_issued_anew(release: Release, stream: Stream) -> None:
         files = [
             Path(f"/proc/{one.pid}/root{TLS_FOLDER}/tls.crt")
             for pod in pods
-            for one in processes(pod["status"]["podIP"], "POD_IP")
+            for one in processes(pod["status"]["podIP"], variable="POD_IP")
         ]
         wait_for("the schedulers to have it", lambda: all(file.read_bytes() == new for file in files), timeout_s=150)
         stream.flow(2)

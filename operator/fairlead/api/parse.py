@@ -199,6 +199,8 @@ def _suggested(value: object, allowed: list[str]) -> str:
     """Return which of the allowed words was meant by another one, or by one that YAML reads as a boolean."""
     if "Disabled" in allowed and str(value).lower() in _OFF:
         return "did you mean Disabled?"
+    if value is False and "Off" in allowed:
+        return 'write "Off" in quotes: without, YAML reads it as false'
     return _meant(value, allowed) if isinstance(value, str) else ""
 
 

@@ -11,9 +11,11 @@ GATE: Final = "GenericWorkload"
 """Feature gate of kube-scheduler, of the API server and of the controller manager."""
 GROUP_VERSION: Final = "scheduling.k8s.io/v1beta1"
 RESOURCE: Final = "podgroups"
+NOT_ASKED: Final = "its setting groups is Off"
+"""Message about a scheduler for which they were not asked for."""
+FLAG: Final = f"--feature-gates={GATE}=true"
 _FLAGS: Final = "--feature-gates="
-_FLAG: Final = f"--feature-gates={GATE}=true"
-_SERVED_WITH: Final = f"{_FLAG} and --runtime-config={GROUP_VERSION}=true"
+_SERVED_WITH: Final = f"{FLAG} and --runtime-config={GROUP_VERSION}=true"
 _FIRST: Final = (1, 37)
 
 
@@ -25,6 +27,8 @@ class NativeGroups:
     message: str
     is_rendered: bool = False
     """Whether the operator sets the gate, not the setting `featureGates`."""
+    may_be_on: bool = False
+    """Whether all is there and others run the scheduler, so that it does if they set the gate."""
 
 
 def native_groups(settings: SchedulerSettings, facts: ClusterFacts) -> NativeGroups:
@@ -35,13 +39,16 @@ def native_groups(settings: SchedulerSettings, facts: ClusterFacts) -> NativeGro
     chosen = settings.feature_gates.get(GATE) if settings.management == "Managed" else None
     if chosen is not None:
         return NativeGroups(chosen, f"its setting featureGates has {GATE}: {str(chosen).lower()}")
+    missing = _missing(settings, facts)
+    may_be_on = settings.management == "ConfigOnly" and not missing
     if settings.groups == "Off":
-        return NativeGroups(is_on=False, message="its setting groups is Off")
-    if why := _missing(settings, facts):
-        return NativeGroups(is_on=False, message=why)
-    if settings.management == "ConfigOnly":
-        return NativeGroups(is_on=False, message=f"you run it: start it with {_FLAG}, which needs kube-scheduler 1.37")
-    return NativeGroups(is_on=True, message=f"it runs with {_FLAG}", is_rendered=True)
+        return NativeGroups(is_on=False, message=NOT_ASKED, may_be_on=may_be_on)
+    if missing:
+        return NativeGroups(is_on=False, message=missing)
+    if may_be_on:
+        message = f"you run it: start it with {FLAG}, which needs kube-scheduler 1.37"
+        return NativeGroups(is_on=False, message=message, may_be_on=True)
+    return NativeGroups(is_on=True, message=f"it runs with {FLAG}", is_rendered=True)
 
 
 def groups_of_pods(pod: Mapping[str, Any], wanted: NativeGroups) -> NativeGroups:
@@ -52,7 +59,7 @@ def groups_of_pods(pod: Mapping[str, Any], wanted: NativeGroups) -> NativeGroups
     is_on = any(f"{GATE}=true" in gates.split(",") for gates in flags)
     if is_on == wanted.is_on:
         return wanted
-    return NativeGroups(is_on, f"it was rolled back to pods {'with' if is_on else 'without'} {_FLAG}")
+    return NativeGroups(is_on, f"it was rolled back to pods {'with' if is_on else 'without'} {FLAG}")
 
 
 def _missing(settings: SchedulerSettings, facts: ClusterFacts) -> str:

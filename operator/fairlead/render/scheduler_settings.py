@@ -201,7 +201,8 @@ class SchedulerDefaults(Params):
     """Feature gates of kube-scheduler. One that it does not know keeps it from starting."""
     groups: Literal["Auto", "Off"] = "Off"
     """Kubernetes' own groups of pods (PodGroup). Auto: the scheduler places them where it and all API servers are 1.37
-    or newer and the API is served (feature gate GenericWorkload); the status of policies says whether, and why."""
+    or newer and the API is served (feature gate GenericWorkload); the status of policies says whether, and why.
+    "Off" needs its quotes in YAML."""
     parallelism: Annotated[int, Field(ge=1, le=1024)] = 16
     """Number of nodes that it looks at in parallel for a pod."""
     qps: Annotated[int, Field(ge=1, le=100_000)] = 500

@@ -241,17 +241,17 @@ def pods_of_one_test(release: Release, namespace: str) -> Iterator[Stage]:
         release.api.delete(stage.path)
 
 
-def processes(pod: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:
-    """Processes of these pods, on the node that is this machine."""
+def processes(*pods: str, variable: str = "POD_NAME") -> Sequence[psutil.Process]:
+    """Processes of these pods, of which some may have none, on the node that is this machine."""
 
     def is_one(process: psutil.Process) -> bool:
         try:
-            return process.environ().get(variable) == pod
+            return process.environ().get(variable) in pods
         except psutil.Error:
             return False
 
     found = [*filter(is_one, psutil.process_iter())]
-    assert found, f"{pod} has no process here"
+    assert found, f"{', '.join(pods)}: no process here"
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairlead.cli.main import main
 from fairlead.control.status.uninstalled import uninstalled_status
+from fairlead.render.native_groups import FLAG, NOT_ASKED
 from support.cli.status_api import Answers, api_server, items
 from support.kube.crd import POLICIES
 
@@ -153,6 +154,17 @@ def _uninstalled(name: str) -> Object:
     return made
 
 
+def _of(scheduler: str, groups: str, message: str) -> Object:
+    """A policy whose scheduler has this state of Kubernetes' own groups."""
+    said = {"name": scheduler, "groups": groups, "groupsMessage": message}
+    return policy(f"of-{scheduler}", scheduler=said) | {"spec": {"schedulerName": scheduler}}
+
+
+def _published(scheduler: str) -> Object:
+    """The configuration of a scheduler that others run."""
+    return {"metadata": {"name": f"kube-scheduler-{scheduler}", "labels": {"fairlead.dev/scheduler": scheduler}}}
+
+
 TERMINATING = pod("fairlead-a", ready=False)
 TERMINATING["metadata"]["deletionTimestamp"] = "2026-07-01T09:00:00Z"
 _WELL = items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS)
@@ -240,6 +252,20 @@ SCENES: dict[str, tuple[Answers, int]] = {
             PODS=items(pod("fairlead-a"), pod("fairlead-b"), *_SCHEDULER_PODS),
             DEPLOYMENTS=items(deployment("gpu"), deployment("old", ready=0)),
             CONFIG_MAPS=items(_EMPTY),
+        ),
+        0,
+    ),
+    "native-groups": (
+        cluster(
+            PODS=_WELL,
+            POLICIES=items(
+                _of("gpu", "Native", f"it runs with {FLAG}"),
+                _of("mine", "Off", "an API server is v1.36.3, and Kubernetes has them from 1.37 on"),
+                _of("plain", "Off", NOT_ASKED),
+                # Its status is still of the scheduler that it was for.
+                policy("moved", scheduler={"name": "gpu", "groups": "Off"}) | {"spec": {"schedulerName": "moved"}},
+            ),
+            CONFIG_MAPS=items(*map(_published, ("mine", "moved", "plain"))),
         ),
         0,
     ),

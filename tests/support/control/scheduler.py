@@ -65,6 +65,19 @@ def message(ground: LeaderSetup, name: str, kind: str) -> str:
     return next((str(one["message"]) for one in found if one["type"] == kind), "")
 
 
+def gates(ground: LeaderSetup, scheduler: str = "s") -> list[str]:
+    """The feature gates that its container is started with."""
+    there = ground.cluster.api.get(child(ground, "deployments", ObjectNames(scheduler, ground.namespace).object_name))
+    (container,) = there["spec"]["template"]["spec"]["containers"]
+    return [one for one in container["args"] if one.startswith("--feature-gates=")]
+
+
+def groups(ground: LeaderSetup, policy: str) -> tuple[str, str]:
+    """Return what its status says of Kubernetes' own groups; empty before it says something."""
+    said = ground.cluster.api.get(f"{POLICIES}/{policy}").get("status", {}).get("scheduler", {})
+    return said.get("groups", ""), said.get("groupsMessage", "")
+
+
 def versions(ground: LeaderSetup, scheduler: str = "s") -> dict[str, Any]:
     """Of all that a scheduler is made of; what is remembered of it says when what was."""
     api = ground.cluster.api

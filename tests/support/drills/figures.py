@@ -88,7 +88,7 @@ def _buckets(lines: Iterable[tuple[str, str]]) -> Counter[float]:
 def _metrics_of(release: Release, address: str) -> str:
     """Return the metrics of a pod, which are for administrators alone, and can be reached where the pod is."""
     kubectl = build.build([program("kubectl", release.cluster.kubernetes)])["kubectl"]
-    enter = ["nsenter", f"--target={processes(address, 'POD_IP')[0].pid}", "--net", str(kubectl)]
+    enter = ["nsenter", f"--target={processes(address, variable='POD_IP')[0].pid}", "--net", str(kubectl)]
     asked = [f"--kubeconfig={release.cluster.kubeconfig}", f"--server=https://{address}:10259"]
     command = [*enter, *asked, "--insecure-skip-tls-verify", "get", "--raw=/metrics"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -86,6 +86,23 @@ def test_whether_a_scheduler_places_them(case: str) -> None:
         assert (_GATE in _arguments(made)) == is_on
 
 
+@pytest.mark.parametrize(
+    ("fields", "pod_groups", "may_be_on"),
+    [
+        ({"management": "ConfigOnly", "groups": "Auto"}, True, True),
+        ({"management": "ConfigOnly", "groups": "Off"}, True, True),
+        ({"management": "ConfigOnly", "groups": "Auto"}, False, False),
+        ({"management": "ConfigOnly", "groups": "Off"}, False, False),
+        ({"groups": "Auto"}, True, False),
+        ({"groups": "Off"}, True, False),
+    ],
+)
+def test_a_scheduler_that_others_run_may_place_them_wherever_they_are_served(
+    fields: dict[str, Any], pod_groups: bool, may_be_on: bool
+) -> None:
+    assert planned(cluster=facts(pod_groups=pod_groups), **fields).groups.may_be_on == may_be_on
+
+
 def test_it_is_one_of_several_gates() -> None:
     made = planned(cluster=facts(pod_groups=True), groups="Auto", featureGates={"Z": False, "A": True})
     assert _arguments(made)[-1] == "--feature-gates=A=true,GenericWorkload=true,Z=false"

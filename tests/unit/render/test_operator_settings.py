@@ -66,6 +66,10 @@ BAD: Mapping[str, tuple[str, str]] = {
         "schedulers: [{name: a, replica: 3}]",
         "schedulers[0].replica: there is no such field; did you mean replicas?",
     ),
+    "a word that YAML reads as a boolean": (
+        "schedulers: [{name: a, groups: Off}]",
+        'schedulers[0].groups: false is not one of Auto, Off; write "Off" in quotes: without, YAML reads it as false',
+    ),
     "an authority that is none": (
         "admission: {clientCA: x}",
         "admission.clientCA: 'x' is not possible here; write certificates in PEM, or leave it empty",

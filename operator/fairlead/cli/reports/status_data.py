@@ -78,6 +78,10 @@ class SchedulerRow(Row, frozen=True, kw_only=True):
     message: str
     deleted_after: str = ""
     """Time after which it is deleted, because no policy uses it; empty: it stays."""
+    groups: str = ""
+    """Native or Off, as its policies' status has it: whether it places Kubernetes' own groups; empty: unknown."""
+    groups_message: str = ""
+    """Why it does, or what is missing."""
 
 
 class ReplicaRow(Row, frozen=True, kw_only=True):

@@ -143,6 +143,7 @@ def _schedulers(survey: Survey) -> Iterator[SchedulerRow]:
             management = "Refused" if refused else ""
             gone = "it was deleted when the operator was uninstalled" if uninstalled_at(survey) is not None else ""
             ready, message = False, refused or gone or "the operator has created nothing for it yet"
+        groups, groups_message = _groups(survey.policies, name)
         yield SchedulerRow(
             name=name,
             management=management,
@@ -153,7 +154,22 @@ def _schedulers(survey: Survey) -> Iterator[SchedulerRow]:
             policies=named.count(name),
             message=message,
             deleted_after="" if name in (*named, *survey.listed) else _deleted_after(survey, name),
+            groups=groups,
+            groups_message=groups_message,
         )
+
+
+def _groups(policies: Iterable[Obj], scheduler: str) -> tuple[str, str]:
+    """Return whether a scheduler places Kubernetes' own groups, and why; empty if no policy's status says so."""
+    parts = [one.get("status", {}).get("scheduler", {}) for one in policies if scheduler_of(one) == scheduler]
+    return next(
+        (
+            (one["groups"], one.get("groupsMessage", ""))
+            for one in parts
+            if "groups" in one and one.get("name") == scheduler
+        ),
+        ("", ""),
+    )
 
 
 def _refusal(policies: Iterable[Obj], scheduler: str) -> str:

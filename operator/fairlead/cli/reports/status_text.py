@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.status_data import STALE_S, Overview, ProblemRow, RuleRow, Stray
+from fairlead.render.native_groups import NOT_ASKED
 
 _RED: Final = "\x1b[1;31m"
 _GREEN: Final = "\x1b[1;32m"
@@ -38,6 +39,7 @@ def status_text(what: Overview, *, colour: bool, whole: bool = True) -> Iterator
             yield from _more(len(rows) - _SHOWN - 1)
         if title == "SCHEDULERS":
             yield from _ending(what)
+            yield from _groups(what)
     if what.strays:
         yield ""
         yield paint("PODS OF NO SCHEDULER", _BOLD, colour)
@@ -109,6 +111,13 @@ def _ending(what: Overview) -> Iterator[str]:
         if one.deleted_after:
             when = f"after {one.deleted_after}, once no pending pod names it"
             yield clean(f"  {one.name}: no policy uses it; it will be deleted {when}")
+
+
+def _groups(what: Overview) -> Iterator[str]:
+    """Yield what became of Kubernetes' own groups where they were asked for."""
+    asked = [one for one in what.schedulers if one.groups and one.groups_message != NOT_ASKED]
+    yield from (clean(f"  {one.name}: groups {one.groups}: {one.groups_message}") for one in asked[:_SHOWN])
+    yield from _more(len(asked) - _SHOWN)
 
 
 def _policies(what: Overview) -> list[Sequence[str]]:

@@ -14,6 +14,7 @@ from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaS
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
 from fairlead.control.status.publication_condition import publication_condition, publication_status
 from fairlead.control.status.reasons import NOT_REVIEWED
+from fairlead.render.native_groups import FLAG
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState, WaitingGroups
 
 Obj = Mapping[str, Any]
@@ -192,13 +193,13 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
     if decision is not None and decision.asked_nodes is not None and any(one.asks_all for one in states):
         reason, message = decision.asked_nodes
         yield {"reason": reason, "count": 1, "message": message}
-    if _has_gang(inputs.policy) and _has_native_groups(inputs.result):
+    if _has_gang(inputs.policy) and (which := _which_places_native_groups(inputs.result)):
         yield {
             "reason": "NativeGroups",
             "count": 1,
-            "message": "pods with a PodGroup are left to the scheduler, which places Kubernetes' own groups: gang "
-            "holds none of them, and preemption for such a group may evict members that gang holds. Give each kind of "
-            "group a scheduler of its own",
+            "message": f"pods with a PodGroup are left to the scheduler, which {which}: gang holds none of them, and "
+            "preemption for such a group may evict members that gang holds. Give each kind of group a scheduler of its "
+            "own",
         }
     if slow := dict.fromkeys(text for one in states for text in one.slow_for):
         yield {
@@ -244,9 +245,13 @@ def _has_gang(policy: Obj) -> bool:
     return bool((policy["spec"].get("binding") or {}).get("gang"))
 
 
-def _has_native_groups(result: ReconcileResult) -> bool:
+def _which_places_native_groups(result: ReconcileResult) -> str:
+    """Return that the scheduler places Kubernetes' own groups, or that it may, in words after "which"; "" if not."""
     plan = None if result.decision is None else result.decision.plan
-    return plan is not None and plan.groups.is_on
+    if plan is None or not (plan.groups.is_on or plan.groups.may_be_on):
+        return ""
+    places = "places Kubernetes' own groups"
+    return places if plan.groups.is_on else f"{places} if you run it with {FLAG}"
 
 
 def _accepted(inputs: StatusInputs) -> Iterator[dict[str, Any]]:

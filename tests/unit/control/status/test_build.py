@@ -1,5 +1,6 @@
 """What is written as the status of a policy."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
+from fairlead.render.native_groups import NativeGroups
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState, WaitingGroups
+from support.render.schedulers import planned
 
 
 @pytest.mark.parametrize(("spec", "scheduler"), [({}, "fairlead"), ({"schedulerName": "s"}, "s")])
@@ -67,6 +70,34 @@ def test_accepted_warnings_stand_apart_with_their_reasons() -> None:
     assert made["acceptedWarnings"] == [
         {"reason": "CountsPods", "count": 1, "message": "it is soft (spec.filters[0]: it counts)"}
     ]
+
+
+_GANG = {"binding": {"gang": [{"name": "g"}]}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "groups", "said"),
+    [
+        (_GANG, NativeGroups(is_on=True, message="x"), "which places Kubernetes' own groups: gang holds none"),
+        (
+            _GANG,
+            NativeGroups(is_on=False, message="x", may_be_on=True),
+            "which places Kubernetes' own groups if you run it with --feature-gates=GenericWorkload=true: gang holds",
+        ),
+        (_GANG, NativeGroups(is_on=False, message="x"), ""),
+        ({}, NativeGroups(is_on=True, message="x", may_be_on=True), ""),
+    ],
+)
+def test_a_policy_with_gang_beside_kubernetes_own_groups_is_warned(
+    spec: dict[str, Any], groups: NativeGroups, said: str
+) -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": spec}
+    plan = replace(planned(), groups=groups)
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady", plan=plan))
+    about = StatusInputs(policy=policy, states={}, result=passed, paused=False)
+    made = build_status(about, datetime(2026, 1, 1, tzinfo=UTC)).get("warnings", [])
+    assert [one["reason"] for one in made] == (["NativeGroups"] if said else [])
+    assert all(said in one["message"] for one in made)
 
 
 @pytest.mark.parametrize(
