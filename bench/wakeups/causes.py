@@ -6,8 +6,9 @@ publishes until when a group rests, to a tenth of a second, and from that and th
 attempt failed. The moment at which that is published is not used, for it comes later.
 
 In a quiet cluster no wake-up came lately, so the pause after the last one is waited for first. Within it, a pod waits
-up to five seconds longer (a second longer for groups). The leader knows by then, as a rule, that pods are rejected, and
-polls each second: it hears of the first one after up to ten.
+up to five seconds longer (a second longer for groups). The leader hears of the first rejected pod after up to ten
+seconds, and polls each second from then on. The pods here are rejected some seven seconds before, so that a few of them
+wait for that up to three seconds.
 """
 
 import time
