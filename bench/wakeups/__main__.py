@@ -1,7 +1,7 @@
 """Time from what may help a rejected pod until it has its node: a table for the guide's page about such pods.
 
 `python -m bench.wakeups` provokes each cause many times, one pod or one group at a time, with a real kube-scheduler,
-two replicas and 100 kwok nodes. It takes a minute and a half for each repetition of all causes.
+two replicas and 100 kwok nodes. It takes some two minutes for each repetition of all causes.
 """
 
 import argparse
