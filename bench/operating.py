@@ -21,9 +21,10 @@ from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import LEAF_LIFE, Authority, read
-from fairlead.pki.identities import AUTHORITY_SECRET, OPERATOR
+from fairlead.pki.identities import AUTHORITY_SECRET, OPERATOR, scheduler_identity
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import load_pair
+from fairlead.render.object_names import LEASE
 from fairlead.replica_state import PATH, decode
 from testbed.api import Api, Object, wait_for
 from testbed.layout import free_ports
@@ -33,6 +34,7 @@ NAMESPACE: Final = "fairlead-system"
 POLICIES: Final = "/apis/fairlead.dev/v1alpha1/schedulerextenderpolicies"
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE}"
 _SETTINGS: Final = "schedulers: [{name: fairlead, management: ConfigOnly}]"
 _LABELS: Final = {"app.kubernetes.io/name": "fairlead", "app.kubernetes.io/component": "operator"}
 _LOOK_S: Final = 0.005
@@ -65,6 +67,21 @@ def replicas_running(api: Api, kubeconfig: Path, many: int) -> Iterator[Sequence
             stack.enter_context(_replica(api, kubeconfig, settings, f"127.0.0.{2 + number}", port))
             for number in range(many)
         ]
+
+
+def leader_of(api: Api) -> str:
+    """Return the name of the replica that leads, once one does."""
+    holder = wait_for("a leader", lambda: api.get(_LEASE)["spec"].get("holderIdentity") or None)
+    return str(holder).partition("_")[0]
+
+
+def write_certificate(kubeconfig: Path, scheduler: str, folder: Path) -> None:
+    """Write the certificate of a scheduler, and the authorities of replicas, as `Wiring` names the files."""
+    authority = authority_of(kubeconfig)
+    pair = issue_leaf(authority.signing, scheduler_identity(scheduler), "client", now(), LEAF_LIFE)
+    files = {"ca.crt": authority.server_ca_bundle, "scheduler.crt": pair.certificate, "scheduler.key": pair.key}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
 
 
 def authority_of(kubeconfig: Path) -> Authority:

@@ -15,15 +15,13 @@ from typing import Final
 
 from bench import page
 from bench.measure import MILLI, Measured
-from bench.operating import NAMESPACE, POLICIES, Asked, Replica, asking, replicas_running, wait_until_served
+from bench.operating import POLICIES, Asked, Replica, asking, leader_of, replicas_running, wait_until_served
 from bench.report import Line, Target, judged
-from fairlead.render.object_names import LEASE
 from testbed import node_template, nodes
 from testbed.api import Api, Object
 from testbed.node_template_file import default_template
 from testbed.providers import Local
 
-_LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE}"
 TARGETS: Final = {
     "rest-leader-processor": Target("%", below=2),
     "rest-leader-resident": Target("MiB", below=150),
@@ -59,7 +57,7 @@ def _measured(api: Api, kubeconfig: Path, both: Sequence[Replica], given: argpar
     asked = asking(kubeconfig, both)
     wait_until_served(asked, api.get(f"{POLICIES}/bench"))
     time.sleep(_SETTLED_S)
-    leader = api.get(_LEASE)["spec"]["holderIdentity"].partition("_")[0]
+    leader = leader_of(api)
     before = [_processor_s(one) for one in both]
     begun = time.monotonic()
     time.sleep(given.seconds)

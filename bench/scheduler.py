@@ -86,6 +86,7 @@ def scheduler_running(
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 2000, "burst": 4000},
         "leaderElection": {"leaderElect": False},
         "percentageOfNodesToScore": percentage(node_sample, many, None),
+        "podMaxBackoffSeconds": SchedulerDefaults().pod_max_backoff_seconds,
         "profiles": [{"schedulerName": name, **profile}],
         "extenders": list(entries),
     }

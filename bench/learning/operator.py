@@ -11,21 +11,17 @@ from bench.operating import (
     POLICIES,
     Replica,
     asking,
-    authority_of,
     replicas_running,
     wait_until_served,
+    write_certificate,
 )
 from bench.programs import Extender
 from bench.scheduler import Wiring
 from bench.stage import NAME, Stage
-from fairlead.control.loop.controller import now
 from fairlead.learned.content import demands_in, pairs_in
 from fairlead.learned.demands import Demands
 from fairlead.learned.pairs import Pairs
 from fairlead.learned.published import LABEL, decode
-from fairlead.pki.authority import LEAF_LIFE
-from fairlead.pki.identities import scheduler_identity
-from fairlead.pki.issuing import issue_leaf
 
 _CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _ABOUT = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy", "metadata": {"name": "learns"}}
@@ -48,11 +44,7 @@ class LearningOperator:
 
     def entries(self, folder: Path) -> list[dict[str, Any]]:
         """Return the extenders of a scheduler's configuration, with a certificate of its own in the folder."""
-        authority = authority_of(self.stage.kubeconfig)
-        pair = issue_leaf(authority.signing, scheduler_identity(NAME), "client", now(), LEAF_LIFE)
-        files = {"ca.crt": authority.server_ca_bundle, "scheduler.crt": pair.certificate, "scheduler.key": pair.key}
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
+        write_certificate(self.stage.kubeconfig, NAME, folder)
         url = f"https://{self.replica.address}:{self.replica.port}"
         return Wiring(scores=True).entries(Extender(url, self.replica.process.pid, folder))
 

@@ -43,6 +43,8 @@ class WakeState:
     def observe(self, answers: Iterable[ReplicaState | str], *, lost: bool = False) -> "WakeState":
         """Return the state after a poll; a replica reports only once that pods are schedulable again.
 
+        A set that serves everywhere helps no pod if none is rejected: a wake-up would only begin the pause before the
+        next one. The first set may help pods that replicas rejected which are gone.
         `lost`: a replica that answered before is gone, and with it what it knew of pods that it had rejected.
         """
         polled = [*answers]
@@ -50,10 +52,11 @@ class WakeState:
         sets = {one.policy_set for one in states}
         everywhere = sets.pop() if len(sets) == 1 and len(states) == len(polled) else ""
         new = bool(everywhere) and everywhere != self.served
+        may_help = not self.served or any(one.has_rejected_pods for one in states)
         return replace(
             self,
             served=everywhere or self.served,
-            pending=self.pending or lost or new or any(one.schedulable_again for one in states),
+            pending=self.pending or lost or (new and may_help) or any(one.schedulable_again for one in states),
         )
 
     def wait_s(self, now: float) -> float | None:

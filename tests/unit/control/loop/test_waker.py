@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 SERVED = WakeState(served="a")
 
 
-def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> ReplicaState:
-    return ReplicaState(policy_set=policy_set, schedulable_again=freed, process=process)
+def says(policy_set: str = "a", *, freed: bool = False, rejects: bool = False, process: str = "") -> ReplicaState:
+    return ReplicaState(
+        policy_set=policy_set, schedulable_again=freed, has_rejected_pods=freed or rejects, process=process
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,10 @@ def says(policy_set: str = "a", *, freed: bool = False, process: str = "") -> Re
         (SERVED, [says(), says()], "a", False),
         (SERVED, [says(), says(freed=True)], "a", True),
         (SERVED, [says(freed=True), "no answer"], "a", True),
-        (SERVED, [says("b"), says("b")], "b", True),
+        (SERVED, [says("b"), says("b")], "b", False),
+        (SERVED, [says("b"), says("b", rejects=True)], "b", True),
+        (SERVED, [says("b", rejects=True), says("a")], "a", False),
+        (WakeState(), [says(), says()], "a", True),
         (SERVED, [says("b"), says("a")], "a", False),
         (SERVED, [says("b"), "no answer"], "a", False),
         (SERVED, ["no answer"], "a", False),
