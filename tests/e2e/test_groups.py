@@ -12,6 +12,7 @@ import pytest
 from fairlead.groups.turns import read_turns, turns_name
 from support.chart.chart import NAMESPACE
 from support.chart.release import OPERATOR, SCHEDULER, Release, processes, released
+from support.kube.crd import POLICIES
 from support.stream import VALUES, Follow, Stream
 from testbed import tables
 from testbed.api import Api, Object, wait_for
@@ -100,6 +101,15 @@ class Job:
         }
 
 
+@pytest.fixture(scope="module")
+def incomplete(release: Release, pods: str) -> Iterator[Job]:
+    """A group that waits for members from the first test to the last."""
+    with Job(release, pods) as job:
+        job.make(1)
+        yield job
+
+
+@pytest.mark.usefixtures("incomplete")
 def test_a_group_starts_whichever_replica_its_scheduler_calls(
     release: Release, pods: str, pytestconfig: pytest.Config
 ) -> None:
@@ -222,3 +232,13 @@ def test_no_part_starts_and_the_whole_does_through_faults(
         fault(release)
         tables.leave(pytestconfig, f"a group of {_SIZE}, {fault.__name__}", f"complete after {job.starts(120):.1f} s")
     release.runs(2)
+
+
+def test_a_group_that_waits_for_members_is_told_in_the_status(release: Release, incomplete: Job) -> None:
+    def warning() -> Object | None:
+        warnings = release.api.get(f"{POLICIES}/groups")["status"].get("warnings", ())
+        return next((one for one in warnings if one["reason"] == "GroupsWaiting"), None)
+
+    found = wait_for("the warning", warning)
+    assert found["count"] == 1
+    assert f"1 for members; for the longest, groups/{incomplete.name}" in found["message"]
