@@ -22,7 +22,7 @@ _NAMESPACE = "groups"
 _SLOT, _PLACES, _SIZE = "example.org/slot", 10, 8
 _WIDE, _WIDTH = "example.org/wide", 60
 """Resource of which each node has so much, for groups larger than the nodes are many."""
-_HELD = int(os.environ.get("FAIRLEAD_GROUP_HELD", "100"))
+_HELD = int(os.environ.get("FAIRLEAD_GROUP_HELD", "50"))
 """Members that are held beside a stream of other pods."""
 _GANG: dict[str, Any] = {
     "name": "whole-job",
@@ -172,7 +172,7 @@ def test_pods_in_no_group_are_bound_while_a_large_group_is_held_and_while_the_ho
         # Told again later, with the same text, it is no news by which the attempt would fail.
         wait_for("it finds no node", lambda: _says(release, pods, large, f"Insufficient {_WIDE}"))
         large.make(_HELD)
-        wait_for("all but one to be held", lambda: _held(release) == _HELD or None)
+        wait_for("all but one to be held", lambda: _held(release) == _HELD or None, timeout_s=300)
         began = time.monotonic()
         stream.flow(2)
         while_held = stream.longest_wait_s(began)
