@@ -15,7 +15,7 @@ import pytest
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.cli.inputs.operator_survey import Survey, survey
-from fairlead.control.publication.affinity_publisher import PUBLISHED
+from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.control.reconcile.object_client import ref_of
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.api.parse import parse_policy
-from fairlead.control.publication.affinity_publisher import ADDED_BY, PUBLISHED
+from fairlead.control.publication.affinity_publisher import ADDED_BY
+from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.render.templates import written

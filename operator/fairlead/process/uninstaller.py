@@ -14,7 +14,7 @@ from fairlead.api.names import API_VERSION, GROUP, KIND, PUBLISHED_KIND, schedul
 from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.waker import CAPACITIES
-from fairlead.control.publication.affinity_publisher import PUBLISHED, published_objects
+from fairlead.control.publication.published_objects import PUBLISHED, published_objects
 from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions

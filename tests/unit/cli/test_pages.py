@@ -22,7 +22,7 @@ def test_the_page_is_up_to_date(writer: ModuleType) -> None:
 
 def test_each_reason_has_a_meaning_and_those_that_wait_for_somebody_have_a_cure() -> None:
     assert [*REASONS] == [*get_args(Reason)]
-    well = {"Accepted", "Compiled", "Programmed", "DataReady", "Ready"}
+    well = {"Accepted", "Compiled", "Programmed", "DataReady", "Exact", "Ready"}
     assert {reason for reason, one in REASONS.items() if not one.hint} == well
 
 

@@ -5,24 +5,23 @@ It writes objects that the chart's MutatingAdmissionPolicy takes as parameters, 
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from fairlead.api.names import PUBLISHED_KIND
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.decide.desired_affinity import desired_affinities, publishes
+from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
-from fairlead.kube.resources import POLICIES, ObjectRef, Resource, decode_object
-from fairlead.render.object_names import MANAGED_BY, MANAGER, Object
+from fairlead.kube.errors import ConflictError, NotFoundError
+from fairlead.kube.resources import ObjectRef, Resource, decode_object
+from fairlead.render.object_names import MANAGED_BY, MANAGER
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.rbac import PUBLISHED_AFFINITY
 from fairlead.replica_state import ReplicaStates
 
 LOG: Final = logging.getLogger(__name__)
-PUBLISHED: Final = ObjectRef(Resource(POLICIES.resource.group, POLICIES.resource.version, "publishedaffinities"))
 ADDED_BY: Final = tuple(
     ObjectRef(Resource("admissionregistration.k8s.io", "v1", kind))
     for kind in ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
@@ -137,15 +136,6 @@ class AffinityPublisher:
         except NotFoundError:
             return _NO_KIND
         return ""
-
-
-async def published_objects(objects: ObjectClient) -> Sequence[Object]:
-    """Return the objects that exist, with their kind; none where their kind is unknown, or may not be listed."""
-    try:
-        found = await objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
-    except (ForbiddenError, NotFoundError):
-        return ()
-    return [{**one, "kind": PUBLISHED_KIND} for one in found]
 
 
 def _is_like(live: Obj | None, desired: Mapping[str, Any]) -> bool:

@@ -30,6 +30,8 @@ from fairlead.yaml_output import to_yaml
 
 _TERMS_A_STEP: Final = 2
 _TEXT_MAX: Final = 80
+_COMPARED_MAX: Final = 100
+"""Most pairs of terms that are compared for a bound: what costs more is left out, which is sound."""
 _TOO_LARGE: Final = "the expression is too large"
 TOO_MANY: Final = "it has too many alternatives"
 _MAY_END: Final = "its evaluation may be ended, and then every node passes"
@@ -126,6 +128,8 @@ class _Sets:
     kind: Literal["exactly", "possibly", "surely"]
     vocabulary: Vocabulary
     left_out: list[str] = field(default_factory=list)
+    _compared: int = 0
+    """Pairs of terms that were compared for bounds."""
 
     def of(self, term: Term, *, want: bool) -> Terms:
         """Return the nodes on which a term has this value.
@@ -167,6 +171,7 @@ class _Sets:
     def both(self, first: Terms, second: Terms) -> Terms:
         """Return the intersection, or if it has too many terms a bound of it. Raises TooManyTermsError if exact."""
         try:
+            self._compare(len(first) * len(second))
             return both(first, second)
         except TooManyTermsError:
             if self.kind == "exactly":
@@ -177,6 +182,7 @@ class _Sets:
     def either(self, first: Terms, second: Terms) -> Terms:
         """Return the union, or if it has too many terms a bound of it. Raises TooManyTermsError if exact."""
         try:
+            self._compare(len(first) * len(second))
             return either(first, second)
         except TooManyTermsError:
             if self.kind == "exactly":
@@ -191,10 +197,18 @@ class _Sets:
         result = EVERY
         for term in terms:
             try:
+                self._compare(len(result) * len(term))
                 result = both(result, complement((term,)))
             except TooManyTermsError:  # without it there are more others
                 self.left_out.append(TOO_MANY)
         return result
+
+    def _compare(self, pairs: int) -> None:
+        """Count pairs of terms that are to be compared for a bound. Raises TooManyTermsError after too many."""
+        if self.kind != "exactly":
+            self._compared += pairs
+            if self._compared > _COMPARED_MAX:
+                raise TooManyTermsError
 
     @property
     def _is_upper(self) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypedDict
 
 from fairlead.api.selectors import LabelSelector
+from fairlead.cooperative import Steps, finish
 from fairlead.policy.affinity.label_atoms import NotSaidError, Vocabulary
 from fairlead.policy.affinity.node_affinity import TOO_MANY, condition_terms, node_bound
 from fairlead.policy.affinity.node_terms import (
@@ -82,6 +83,11 @@ class PolicyPublication(NamedTuple):
 
 def publication_of(policy: CompiledPolicy, vocabulary: Vocabulary) -> PolicyPublication:
     """Return what a policy publishes."""
+    return finish(publication_steps(policy, vocabulary))
+
+
+def publication_steps(policy: CompiledPolicy, vocabulary: Vocabulary) -> Steps[PolicyPublication]:
+    """Compute what a policy publishes, with a pause before each filter."""
     if not policy.filters:
         return PolicyPublication(None)
     try:
@@ -94,6 +100,7 @@ def publication_of(policy: CompiledPolicy, vocabulary: Vocabulary) -> PolicyPubl
     # Alternatives of the match go into the terms: where none holds, nothing is published.
     draft = _Draft(EVERY if len(match) == 1 else match)
     for rule in policy.filters:
+        yield
         draft.add(rule, vocabulary)
     if not policy.enforced or not draft.says_something:
         return PolicyPublication(None, tuple(draft.left_out))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.policy.affinity.label_atoms import Vocabulary
-from fairlead.policy.affinity.published_policies import LeftOut, publication_of
+from fairlead.policy.affinity.published_policies import LeftOut, publication_steps
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 
@@ -16,7 +16,7 @@ def check_publication(compiled: CompiledPolicy) -> LintWarnings:
     """Yield a warning if a policy publishes nothing, and a note if it publishes more nodes than pass."""
     if not compiled.publishes or not compiled.enforced:
         return
-    found = publication_of(compiled, Vocabulary())
+    found = yield from publication_steps(compiled, Vocabulary())
     yield None
     if (part := found.unknown_match) is not None:
         message = f"nothing is published, because labels cannot say which pods match: {part.rule} reads {part.reason}"

@@ -7,10 +7,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from fairlead.cooperative import Pauses, Steps, finish
 from fairlead.logs import FaultError
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.affinity.label_atoms import Vocabulary
-from fairlead.policy.affinity.published_policies import publication_of
+from fairlead.policy.affinity.published_policies import publication_steps
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.replica_state import PublicationState, ReplicaState
@@ -39,7 +40,8 @@ class Publications(Capability):
         if vocabulary != self._vocabulary:
             self._vocabulary = vocabulary
             self._published = {
-                key: one._replace(publication=self._publication_of(one.policy)) for key, one in self._published.items()
+                key: one._replace(publication=finish(self._publication(one.policy)))
+                for key, one in self._published.items()
             }
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
@@ -48,8 +50,12 @@ class Publications(Capability):
         for one in policies:
             if one.publishes and one.enforced and not one.placeholder:
                 key = one.uid, one.generation
-                made[key] = self._published.get(key) or _Published(one, self._publication_of(one))
-                await asyncio.sleep(0)
+                if (known := self._published.get(key)) is None:
+                    pauses = Pauses(self._publication(one))
+                    for _ in pauses:  # calls are answered meanwhile
+                        await asyncio.sleep(0)
+                    known = _Published(one, pauses.result)
+                made[key] = known
         self._published = made
 
     def report(self, state: ReplicaState) -> ReplicaState:
@@ -79,9 +85,9 @@ class Publications(Capability):
             for policy, publication in self._published.values()
         }
 
-    def _publication_of(self, policy: CompiledPolicy) -> PublicationState:
+    def _publication(self, policy: CompiledPolicy) -> Steps[PublicationState]:
         try:
-            found = publication_of(policy, self._vocabulary)
+            found = yield from publication_steps(policy, self._vocabulary)
         except Exception as error:  # the policy serves all the same; nothing published is always sound
             LOG.exception("publication.fault", exc_info=FaultError(error), extra={"policy": policy.name})
             return PublicationState(left_out=((policy.name, "what it publishes could not be computed"),))

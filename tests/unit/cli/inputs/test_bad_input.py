@@ -16,7 +16,10 @@ _MERGES = "a0: &a0 {x: 1}\n" + "".join(
     f"a{at}: &a{at}\n  <<: [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 30)
 )
 
-FIELDS = "schedulerName, mode, priority, match, data, variables, filters, scores, preemption, binding, failurePolicy"
+FIELDS = (
+    "schedulerName, mode, priority, match, data, variables, filters, scores, preemption, binding, publish, "
+    "failurePolicy"
+)
 TEMPLATE = "`{{` is a template that was not filled in; let Helm render the file first"
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {

@@ -26,8 +26,7 @@ _N: Any = {"key": "n", "operator": "Gt", "values": ["3"]}
 def affinity(*policies: Any) -> AffinityOfScheduler:
     """Return what policies publish, each given by its terms."""
     listed: list[PublishedPolicy] = [
-        {"name": f"p{at}", "uid": "u", "generation": 1, "when": [], "terms": terms}
-        for at, terms in enumerate(policies)
+        {"name": f"p{at}", "uid": "u", "generation": 1, "when": [], "terms": terms} for at, terms in enumerate(policies)
     ]
     return {"schedulerName": "fairlead", "hash": "4f", "policies": listed}
 

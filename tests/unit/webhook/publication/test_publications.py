@@ -67,7 +67,7 @@ def test_a_fault_publishes_nothing_and_the_policy_serves(monkeypatch: pytest.Mon
     def fails(*_: object) -> object:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("fairlead.webhook.publication.publications.publication_of", fails)
+    monkeypatch.setattr("fairlead.webhook.publication.publications.publication_steps", fails)
     one = compiled(POOL)
     found = reported(following(one), one)
     assert found is not None

@@ -1,0 +1,21 @@
+"""Objects with published node affinity, as the API server has them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.names import PUBLISHED_KIND, PUBLISHED_PLURAL
+from fairlead.control.reconcile.object_client import ObjectClient
+from fairlead.kube.errors import ForbiddenError, NotFoundError
+from fairlead.kube.resources import POLICIES, ObjectRef, Resource
+from fairlead.render.object_names import MANAGED_BY, MANAGER, Object
+
+PUBLISHED: Final = ObjectRef(Resource(POLICIES.resource.group, POLICIES.resource.version, PUBLISHED_PLURAL))
+
+
+async def published_objects(objects: ObjectClient) -> Sequence[Object]:
+    """Return the objects that exist, with their kind; none where their kind is unknown, or may not be listed."""
+    try:
+        found = await objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
+    except (ForbiddenError, NotFoundError):
+        return ()
+    return [{**one, "kind": PUBLISHED_KIND} for one in found]
