@@ -25,8 +25,9 @@ from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Reply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
-from fairlead.webhook.extender.state import build_serving_state
+from fairlead.webhook.extender.state import ServingState, build_serving_state
 from fairlead.webhook.https.dispatch import Dispatcher
+from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 NODES: Final = 1000
@@ -42,35 +43,40 @@ SUBJECTS: Final[Mapping[str, tuple[str, str, bool]]] = {
 """Case, path, and whether prioritize is computed ahead, by the name under which it is counted."""
 _TURNS: Final = 4
 """Turns of the loop after which a reply has been computed ahead."""
-_CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}))
-_AT_NS: Final = 0
+CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}))
+AT_NS: Final = 0
 _NAMES: Final = msgspec.json.encode([cluster.name(at) for at in range(NODES)])
+
+
+def routes_of(state: ServingState, metrics: Metrics, *, ahead: bool = True) -> Mapping[str, Handle]:
+    """Return the handlers of a replica without a server, by path; its clocks stand still."""
+    nothing: Any = None
+    return Dispatcher(
+        Binder(nothing),
+        lambda *_: CALLER,
+        lambda: state,
+        1.0,
+        metrics,
+        TimeOfDay(lambda: cluster.NOW),
+        clock=lambda: AT_NS,
+        prioritize_ahead=ahead,
+    ).routes()
 
 
 class Calls:
     """A replica without a server, and the scheduler that calls it."""
 
     def __init__(self, case: str, *, ahead: bool = True) -> None:
-        nothing: Any = None
         policies = cluster.policies(CASES[case].filters, CASES[case].scores)
         mirror = Mirror(lambda: cluster.NOW)
         nodes = cluster.nodes(NODES)
         self.state = build_serving_state(policies, nodes, mirror, CircuitBreaker(), NodeNameCache(), RuleErrorTally())
         self._metrics = Metrics()
-        self._routes = Dispatcher(
-            Binder(nothing),
-            lambda *_: _CALLER,
-            lambda: self.state,
-            1.0,
-            self._metrics,
-            TimeOfDay(lambda: cluster.NOW),
-            clock=lambda: _AT_NS,
-            prioritize_ahead=ahead,
-        ).routes()
+        self._routes = routes_of(self.state, self._metrics, ahead=ahead)
 
     def call(self, path: str, body: bytes) -> Reply:
         """Call a verb."""
-        reply = self._routes[path](IncomingCall("scheduler", _CALLER, body, _AT_NS))
+        reply = self._routes[path](IncomingCall("scheduler", CALLER, body, AT_NS))
         if not isinstance(reply, Reply) or reply.status != 200:
             raise RuntimeError(f"{path}: {reply!r}")
         return reply
@@ -82,7 +88,7 @@ class Calls:
 
     def use_idle_time(self) -> None:
         """Compute what the next calls may ask for."""
-        self.state.precompute(CallClock(cluster.NOW, lambda: _AT_NS, cluster.NEVER))
+        self.state.precompute(CallClock(cluster.NOW, lambda: AT_NS, cluster.NEVER))
 
     def hits(self) -> int:
         """Return how many calls of prioritize were answered with what was computed ahead."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bench import cluster, objects, webhook
+from bench.counted_calls import AT_NS, CALLER, routes_of
 from bench.measure import Benchmark, Benchmarks, Size, steady, timed
 from bench.mirror import PODS_OF_A_NODE
 from bench.report import main
@@ -20,21 +21,17 @@ from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.extender.caches import NodeNameCache
-from fairlead.webhook.extender.call import Caller, IncomingCall, Reply
+from fairlead.webhook.extender.call import IncomingCall, Reply
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker
 from fairlead.webhook.extender.state import build_serving_state
 from fairlead.webhook.holding.group_holding import GroupHolding
 from fairlead.webhook.holding.group_watch import GroupWatch
-from fairlead.webhook.https.dispatch import Dispatcher
-from fairlead.webhook.https.wall_clock import TimeOfDay
 
 _ASKED: Final = 500
 _WAITING: Final = 1000
 _SIZE: Final = 8
-_CALLER: Final = Caller(schedulers=frozenset({cluster.SCHEDULER}))
 
 
 def _policy(label: str, size: int) -> CompiledPolicy:
@@ -49,7 +46,7 @@ def rejected(size: Size) -> list[float]:
     """Call filter for a member whose group waits for others, as the rest of a thousand pods do."""
     nothing: Any = None
     policies, mirror = policy_set([_policy("job", _SIZE + 1)]), Mirror(lambda: cluster.NOW)
-    asked, metrics = min(_ASKED, size.nodes), Metrics()
+    asked = min(_ASKED, size.nodes)
     groups = GroupHolding(
         nothing, mirror, None, lambda: cluster.NOW, lambda: 0, DeviceGrants(nothing, mirror, "", lambda: ())
     )
@@ -65,22 +62,14 @@ def rejected(size: Size) -> list[float]:
         RuleErrorTally(),
         groups=groups,
     )
-    routes = Dispatcher(
-        Binder(nothing),
-        lambda *_: _CALLER,
-        lambda: state,
-        1.0,
-        metrics,
-        TimeOfDay(lambda: cluster.NOW),
-        clock=lambda: 0,
-    ).routes()
+    routes = routes_of(state, Metrics())
     body = msgspec.json.encode(
         {"Pod": msgspec.Raw(_waiting(0)), "Nodes": None, "NodeNames": [cluster.name(at) for at in range(asked)]}
     )
     said = WAITING.encode()
 
     def call(_: None) -> None:
-        reply = routes["/filter"](IncomingCall("scheduler", _CALLER, body, 0))
+        reply = routes["/filter"](IncomingCall("scheduler", CALLER, body, AT_NS))
         if not isinstance(reply, Reply) or reply.body.count(said) < 1:
             raise RuntimeError(f"a member was not rejected: {reply!r}")
 

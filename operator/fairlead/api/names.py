@@ -16,6 +16,8 @@ CRD_NAME = f"{PLURAL}.{GROUP}"
 
 PUBLISHED_KIND = "PublishedAffinity"
 PUBLISHED_PLURAL = "publishedaffinities"
+# Prefixes of labels that daemons write on nodes that have joined, so that no autoscaler knows them before.
+LATE_LABELS = ("feature.node.kubernetes.io/", "nvidia.com/", "amd.com/")
 
 DEFAULT_SCHEDULER_NAME = "fairlead"
 CLUSTERS_OWN_SCHEDULER = "default-scheduler"

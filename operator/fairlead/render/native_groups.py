@@ -28,7 +28,7 @@ class NativeGroups:
     is_rendered: bool = False
     """Whether the operator sets the gate, not the setting `featureGates`."""
     may_be_on: bool = False
-    """Whether all is there and others run the scheduler, so that it does if they set the gate."""
+    """True if all is there and others run the scheduler, so that it does if they set the gate."""
 
 
 def native_groups(settings: SchedulerSettings, facts: ClusterFacts) -> NativeGroups:

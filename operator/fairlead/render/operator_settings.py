@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fairlead.api.errors import FieldError, InvalidObjectError
-from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP
+from fairlead.api.names import CLUSTERS_OWN_SCHEDULER, GROUP, LATE_LABELS
 from fairlead.api.params import FieldCheck, Listed, Params
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Shape
@@ -94,9 +94,7 @@ class PublishedAffinitySettings(Params):
     enabled: bool = False
     """true: an admission policy of the chart adds it to pods. It needs Kubernetes 1.36."""
     late_labels: Annotated[Listed[Annotated[str, Field(max_length=317), _LABEL_PREFIX]], Field(max_length=64)] = (
-        "feature.node.kubernetes.io/",
-        "nvidia.com/",
-        "amd.com/",
+        LATE_LABELS
     )
     """Prefixes of labels that are not published, because nodes get them only after they have joined: autoscalers do not
     see them in the template of a node."""

@@ -1,4 +1,4 @@
-"""What is pure of the measurement of wake-ups: the table, and its place in the guide."""
+"""Table of wake-ups, and its place in the guide."""
 
 import pytest
 

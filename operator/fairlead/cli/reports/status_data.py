@@ -81,7 +81,7 @@ class SchedulerRow(Row, frozen=True, kw_only=True):
     groups: str = ""
     """Native or Off, as its policies' status has it: whether it places Kubernetes' own groups; empty: unknown."""
     groups_message: str = ""
-    """Why it does, or what is missing."""
+    """Reason that it does, or what is missing."""
 
 
 class ReplicaRow(Row, frozen=True, kw_only=True):

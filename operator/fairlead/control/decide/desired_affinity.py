@@ -37,7 +37,7 @@ def desired_affinities(
     return {scheduler: _object(scheduler, published) for scheduler, published in by_scheduler.items()}
 
 
-def serving_states(policy: Obj, states: ReplicaStates) -> Sequence[PolicyState]:
+def _states_of(policy: Obj, states: ReplicaStates) -> Sequence[PolicyState]:
     """Return the states of a policy on the replicas that have answered and know it."""
     name, uid = policy["metadata"]["name"], policy["metadata"]["uid"]
     answers = [one.policies.get(name) for one in states.values() if isinstance(one, ReplicaState)]
@@ -46,7 +46,7 @@ def serving_states(policy: Obj, states: ReplicaStates) -> Sequence[PolicyState]:
 
 def _agreed(policy: Obj, states: ReplicaStates, kept: PublishedPolicy | None) -> PublishedPolicy | None:
     """Return what is published of a policy: what all replicas serve, or else what was published before."""
-    found = serving_states(policy, states)
+    found = _states_of(policy, states)
     if not found or len(found) < len(states) or len({one.serving for one in found}) != 1:
         return kept
     publications = [one.publication for one in found]

@@ -53,12 +53,12 @@ class AffinityPublisher:
     on_change: Callable[[], None] = lambda: None
     """Called when statuses may have to say something else."""
     not_installed: str | None = None
-    """Why nothing is added to pods, and what to do; "" if it is, None before the first look."""
+    """Reason that nothing is added to pods, and what to do; "" if it is, None before the first look."""
     live: dict[str, Obj] = field(default_factory=dict)
     """Objects that exist, by scheduler."""
     time: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
     _looked: tuple[bool, float] | None = None
-    """Whether it was enabled at the last look, and when that was."""
+    """State of the setting at the last look, and the time of that."""
     _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     def request(self) -> None:
@@ -106,9 +106,12 @@ class AffinityPublisher:
         now = self.time()
         if self._looked is not None and self._looked[0] is is_enabled and now - self._looked[1] < LOOK_S:
             return
-        why = await self._why_not_installed(is_enabled=is_enabled)
-        if is_enabled and why != _NO_KIND:
-            existing = await self.objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
+        why = await self._why_not_installed() if is_enabled else _SWITCHED_OFF
+        if is_enabled:
+            try:
+                existing = await self.objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
+            except NotFoundError:
+                existing, why = [], _NO_KIND
             self.live = {one["spec"]["schedulerName"]: one for one in existing}
         self._looked = is_enabled, now
         if why != self.not_installed:
@@ -123,18 +126,13 @@ class AffinityPublisher:
             return
         LOG.info("affinity.unpublished", extra={"scheduler": metadata["name"]})
 
-    async def _why_not_installed(self, *, is_enabled: bool) -> str:
-        if not is_enabled:
-            return _SWITCHED_OFF
+    async def _why_not_installed(self) -> str:
+        """Return which part of what the chart adds to pods with is missing; "" if none is."""
         name = PUBLISHED_AFFINITY.replace("{namespace}", self.namespace)
         for kind in ADDED_BY:
             at = kind.named("", name)
             if await self.objects.get(at) is None:
                 return f"{at} is missing, which adds it to pods: upgrade the chart, or install it again"
-        try:
-            await self.objects.any(PUBLISHED)
-        except NotFoundError:
-            return _NO_KIND
         return ""
 
 

@@ -44,7 +44,7 @@ class StatusInputs:
     warnings: Sequence[tuple[str, str, str]] = ()
     """Reasons and messages of lint."""
     not_installed: str | None = None
-    """Why node affinity that it publishes gets to no pod; "" if it does, None while that is not known."""
+    """Reason that node affinity which it publishes gets to no pod; "" if it does, None while that is not known."""
     unreviewed_by: int | None = None
     """Port of the admission check, which did not review this generation; None if it did, or if that is unknown."""
 

@@ -102,7 +102,7 @@ class ConditionInputs:
     data: ConditionValue | None = None
     """Whether its measured values are there; None if it has none."""
     published: ConditionValue | None = None
-    """Whether pods get the node affinity that it publishes; None if it publishes none."""
+    """Condition of the node affinity that it publishes; None if it publishes none."""
     unreadable: Sequence[str] = ()
     """Faults of what its rules have learned, where it cannot be read."""
 

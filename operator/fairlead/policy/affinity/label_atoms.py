@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.names import LATE_LABELS
 from fairlead.cel.syntax.ast import Call, Comprehension, Const, Ident, ListExpr, Node, Select
 from fairlead.policy.symbolic.label_sets import (
     ABSENT,
@@ -30,8 +31,6 @@ _BEFORE: Final = {"_>=_": -1, "_<=_": 1}
 _REFUSED_BY_KARPENTER: Final = "karpenter.sh/"
 _KNOWN_TO_KARPENTER: Final = ("karpenter.sh/nodepool", "karpenter.sh/capacity-type")
 _HOSTNAME: Final = "kubernetes.io/hostname"
-LATE_LABELS: Final = ("feature.node.kubernetes.io/", "nvidia.com/", "amd.com/")
-"""Prefixes of labels that daemons write on nodes that have joined, so that no autoscaler knows them before."""
 
 
 class NotSaidError(Exception):

@@ -197,7 +197,7 @@ class CompiledPolicy:
     gangs: tuple[GangRule, ...] = ()
     domain_rules: tuple[DomainRule, ...] = ()
     publishes: bool = False
-    """Whether pods get the node affinity that its filters imply."""
+    """True if pods get the node affinity that its filters imply."""
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
     reads: Reads = field(init=False)
