@@ -39,7 +39,6 @@ _BAD = "node.metadata.nam == 'a'"
 _SCORES = [{"name": "points", "weight": 20, "expression": "double(node.metadata.labels['points'])"}]
 _LEFT = {
     ("CustomResourceDefinition", "<none>", "schedulerextenderpolicies.fairlead.dev"),
-    ("APIService", "<none>", "v1alpha1.fairlead.dev"),  # the API server's own, of that
     ("SchedulerExtenderPolicy", "<none>", "stays"),
     # what every namespace has, which helm has made and never deletes
     ("Namespace", "<none>", NAMESPACE),

@@ -25,13 +25,12 @@ _OPERATOR = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/fairlead"
 _URGENT = ("PriorityClass", "<none>", "urgent")  # of these tests
 _LEFT = {
     "schedulerextenderpolicies.fairlead.dev",
-    "v1alpha1.fairlead.dev",
     "p",
     NAMESPACE,
     "default",
     "kube-root-ca.crt",
 }
-"""What an uninstall leaves: the definition and what the API server has for it, a policy, and a namespace."""
+"""What an uninstall leaves: the definition, a policy, and a namespace."""
 _FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]
 
 

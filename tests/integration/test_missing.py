@@ -84,6 +84,8 @@ def drift(ground: LeaderSetup) -> None:
 
 
 def serve_others(ground: LeaderSetup) -> None:
+    """Have a replica that has rejected pods serve another set, so that they are woken."""
+    ground.stub.has_rejected_pods = True
     ground.stub.policy_set = uuid.uuid4().hex
     touch(ground)
 

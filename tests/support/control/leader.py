@@ -47,6 +47,7 @@ class Stub:
     port: int = 0
     frozen: bool = False
     policy_set: str = "x"
+    has_rejected_pods: bool = False
     requests: int = 0
     """How often it was asked what it serves."""
     policies: dict[str, PolicyState] = field(default_factory=dict)
@@ -65,7 +66,11 @@ class Stub:
         trusted = self.authority.client_ca_bundle
         taken = ReplicaTrust(digest(trusted), read_certificate(self.server.certificate, [trusted]).issuer)
         return ReplicaState(
-            policy_set=self.policy_set, policies=dict(self.policies), authorities=taken.trusts, issuer=taken.issuer
+            policy_set=self.policy_set,
+            policies=dict(self.policies),
+            authorities=taken.trusts,
+            issuer=taken.issuer,
+            has_rejected_pods=self.has_rejected_pods,
         )
 
     async def answer(self, request: web.Request) -> web.Response:
