@@ -58,7 +58,7 @@ _CASES = {
     "a label that a daemon writes later": _Case("'nvidia.com/gpu.product' in node.metadata.labels", _BOTH),
     "several values": _Case("node.metadata.labels[?'pool'].orValue('') in ['memory', 'arm']", ["memory"]),
     "the absence of a label": _Case(f"!('{_TENANT}' in node.metadata.labels)", ["memory"]),
-    "a number": _Case("int(node.metadata.labels[?'tier'].orValue('0')) > 2", _BOTH),
+    "a number": _Case("int(node.metadata.labels[?'tier'].orValue('0')) > 2", ["memory"]),
     "a label of the pod": _Case(
         f"node.metadata.labels[?'{_TENANT}'].orValue('') == pod.metadata.labels[?'{_TENANT}'].orValue('')",
         ["cpu"],
@@ -108,6 +108,8 @@ def _pod(case: _Case) -> dict[str, Any]:
 
 def _published(expression: str) -> Any:
     policy = {
+        "apiVersion": "fairlead.dev/v1alpha1",
+        "kind": "SchedulerExtenderPolicy",
         "metadata": {"name": "rule", "uid": "u", "generation": 1},
         "spec": {"publish": "NodeAffinity", "filters": [{"name": "rule", "expression": expression}]},
     }
