@@ -84,9 +84,7 @@ class Karpenter:
         return {str(one["metadata"]["name"]): str(one["metadata"]["labels"][POOL_OF]) for one in found}
 
     def remove_nodes(self) -> None:
-        """Have it take away all nodes that it has made."""
-        for claim in self._api.items(CLAIMS):
-            self._api.delete(f"{CLAIMS}/{claim['metadata']['name']}")
+        """Have it take away all nodes that it has made, also those that it makes meanwhile in place of others."""
         wait_for("its nodes to be gone", self._has_none, timeout_s=_WITHIN_S)
 
     def down(self) -> None:
@@ -102,6 +100,9 @@ class Karpenter:
                 self._api.delete(f"{_DEFINITIONS}/{definition['metadata']['name']}")
 
     def _has_none(self) -> bool:
+        for claim in self._api.items(CLAIMS):
+            if "deletionTimestamp" not in claim["metadata"]:
+                self._api.delete(f"{CLAIMS}/{claim['metadata']['name']}")
         return not self._api.items(CLAIMS) and not self._api.items(_NODES, labelSelector=POOL_OF)
 
     def _let_go(self, collection: str, **query: str) -> None:

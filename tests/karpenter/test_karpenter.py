@@ -66,7 +66,7 @@ def stage(release: Release, karpenter: Karpenter) -> Iterator[Stage]:
     """Pods of one test; they, its policies and the nodes made for them are gone in the end."""
     with pods_of_one_test(release, _NAMESPACE) as made:
         yield made
-    wait_for("the pods to be gone", lambda: not made.living())
+    wait_for("the pods to be gone", lambda: not made.places())
     karpenter.remove_nodes()
 
 
@@ -179,6 +179,7 @@ def test_pods_that_are_created_again_follow_a_looser_rule(release: Release, stag
         _make_pod(stage, name)
     assert {karpenter.nodes()[stage.placed(name)] for name in names} == {"memory"}
     assert {_hash_of(stage.pod(name)) for name in names} == {loose}
+    _ROWS.append(f"a looser rule; adds {', '.join(karpenter.claims())}, once its pods are created again; placed")
 
 
 def _serve(release: Release, stage: Stage, filters: Sequence[Object], publish: str, reason: str = "Exact") -> str:
@@ -233,9 +234,12 @@ def _settled(stage: Stage, karpenter: Karpenter, added: Sequence[str]) -> str:
 
 
 def _said(stage: Stage, pod: str, part: str) -> str:
-    """Note of an event of the pod that has this text."""
+    """Note of an event of the pod that has this text; pods of other tests had its name."""
+    uid = stage.pod(pod)["metadata"]["uid"]
+    path = f"/apis/events.k8s.io/v1/namespaces/{stage.name}/events"
 
     def note() -> str | None:
-        return next((note for _, note in stage.events(pod) if part in note), None)
+        notes = [str(one["note"]) for one in stage.api.items(path, fieldSelector=f"regarding.uid={uid}")]
+        return next((note for note in notes if part in note), None)
 
     return wait_for(f"an event of {pod} that says {part!r}", note, timeout_s=60)
