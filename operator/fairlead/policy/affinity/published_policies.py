@@ -7,7 +7,9 @@ selected. A pod that the policy does not match never gets its affinity, so `matc
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypedDict
 
 from fairlead.api.selectors import LabelSelector
@@ -70,6 +72,9 @@ class AffinityOfScheduler(TypedDict):
     policies: list[PublishedPolicy]
 
 
+NOTHING_PUBLISHED: Final[Mapping[str, AffinityOfScheduler]] = MappingProxyType({})
+
+
 class PolicyPublication(NamedTuple):
     """Affinity that a policy publishes."""
 
@@ -115,17 +120,39 @@ def publication_steps(policy: CompiledPolicy, vocabulary: Vocabulary) -> Steps[P
 
 
 def affinity_of_scheduler(scheduler_name: str, policies: Iterable[PublishedPolicy | None]) -> AffinityOfScheduler:
-    """Return what policies publish for the pods of a scheduler; of too many the last are left out.
+    """Return what policies publish for the pods of a scheduler, by their names; of too many the last are left out.
 
     An edit that changes nothing of what pods get keeps the hash.
     """
-    kept = [one for one in policies if one is not None][:POLICIES_MAX]
+    kept = sorted((one for one in policies if one is not None), key=itemgetter("name"))[:POLICIES_MAX]
     text = json.dumps([scheduler_name, [[one["name"], one["when"], one["terms"]] for one in kept]], sort_keys=True)
     return {
         "schedulerName": scheduler_name,
         "hash": hashlib.sha256(text.encode()).hexdigest()[:12],
         "policies": kept,
     }
+
+
+def affinities(policies: Iterable[CompiledPolicy], vocabulary: Vocabulary) -> Mapping[str, AffinityOfScheduler]:
+    """Return what policies with `publish` publish, by scheduler; one of which nothing is published is left out."""
+    found: dict[str, list[PublishedPolicy]] = {}
+    for one in policies:
+        if one.publishes and (published := publication_of(one, vocabulary).policy) is not None:
+            found.setdefault(one.scheduler_name, []).append(published)
+    return {name: affinity_of_scheduler(name, published) for name, published in found.items()}
+
+
+def without_namespace_labels(affinity: AffinityOfScheduler) -> AffinityOfScheduler:
+    """Return what is published without the policies of which it depends on the labels of a pod's namespace."""
+    kept = [one for one in affinity["policies"] if not any("namespaceLabel" in each for each in _readings(one))]
+    return {**affinity, "policies": kept}
+
+
+def _readings(policy: PublishedPolicy) -> Iterator[Mapping[str, object]]:
+    """Yield what is read of a pod."""
+    yield from policy["when"]
+    for term in policy["terms"]:
+        yield from (*term.get("when", ()), *term.get("matchExpressions", ()))
 
 
 class _Draft:
