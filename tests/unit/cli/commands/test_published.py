@@ -133,8 +133,10 @@ def test_many_pods_share_a_note(run: Run) -> None:
 
 _HOT: Final = {"data": [{"name": "load", "prometheus": {"query": "load"}}]}
 _COOL: Final = OF_POOL | {"expression": f"{OF_POOL['expression']} && data.load < 0.5"}
-NOT_EVALUATED: Final = "not evaluated: pool/pool: it reads data.load, which is not known: give it with --prometheus default=URL or "
+NOT_EVALUATED: Final = (
+    "not evaluated: pool/pool: it reads data.load, which is not known: give it with --prometheus default=URL or "
     "--data FILE"
+)
 CHANGED: Final[dict[str, tuple[Object, Object, Object, list[str]]]] = {
     "a looser rule": (
         publishing(),
