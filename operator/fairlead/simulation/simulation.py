@@ -21,9 +21,8 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
-from fairlead.policy.affinity.published_parts import PublishedOfPod, published_of_pod
+from fairlead.policy.affinity.published_parts import AffinityByScheduler, PublishedOfPod, published_of_pod
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, labels_of_namespace
-from fairlead.policy.affinity.published_policies import NOTHING_PUBLISHED, AffinityOfScheduler
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
@@ -66,7 +65,7 @@ class Simulation:
         *,
         readings: Mapping[Poll, Reading] = _NOTHING_READ,
         skipped: Sequence[SkippedRule] = (),
-        published: Mapping[str, AffinityOfScheduler] = NOTHING_PUBLISHED,
+        published: AffinityByScheduler | None = None,
         each: Each = lambda _, items: items,
     ) -> None:
         """Read the snapshot; `each` may show progress. Raises SnapshotError for an object that cannot be read.
@@ -77,7 +76,7 @@ class Simulation:
         self.policies: Final = policies
         self.now: Final = now
         self.skipped: Final = skipped
-        self.published: Final = published
+        self.published: Final = published or {}
         self.mirror: Final = Mirror(lambda: now, {one.scheduler_name for one in policies.policies})
         self.snapshot: Final = snapshot
         enforced = [one for one in policies.policies if one.enforced]

@@ -12,8 +12,8 @@ from fairlead.suites.objects import CaseInputs
 from fairlead.suites.suite import ExpectedTerm
 
 NOT_PUBLISHED: Final = "no policy of this suite publishes node affinity"
-Requirements = frozenset[tuple[str, str, frozenset[str]]]
-Term = tuple[Requirements, Requirements]
+_Requirements = frozenset[tuple[str, str, frozenset[str]]]
+_Term = tuple[_Requirements, _Requirements]
 """Requirements on labels and on fields, whose order does not matter."""
 
 
@@ -35,9 +35,9 @@ def affinity_of_case(policies: Iterable[CompiledPolicy], inputs: CaseInputs) -> 
     return created_terms(inputs.pod, labels_of_namespace(namespace, found["metadata"].get("labels") or {}), affinity)
 
 
-def affinity_difference(wanted: Iterable[ExpectedTerm], found: CreatedTerms | None) -> AffinityDifference | None:
+def affinity_difference(wanted: Iterable[ExpectedTerm], created: CreatedTerms | None) -> AffinityDifference | None:
     """Return how the terms of a pod differ from the expected ones; None if they select the same in the same way."""
-    terms, why_none = ((), "") if found is None else found
+    terms, why_none = ((), "") if created is None else created
     expected = {_term(one.model_dump(by_alias=True)): None for one in wanted}
     actual = {_term(one): None for one in terms}
     if expected.keys() == actual.keys():
@@ -50,19 +50,19 @@ def affinity_difference(wanted: Iterable[ExpectedTerm], found: CreatedTerms | No
     return AffinityDifference(_in_words(expected) if expected else "none", got, notes)
 
 
-def _term(term: Mapping[str, Any]) -> Term:
+def _term(term: Mapping[str, Any]) -> _Term:
     return _requirements(term.get("matchExpressions")), _requirements(term.get("matchFields"))
 
 
-def _requirements(written: Iterable[Mapping[str, Any]] | None) -> Requirements:
+def _requirements(written: Iterable[Mapping[str, Any]] | None) -> _Requirements:
     return frozenset((one["key"], one["operator"], frozenset(one.get("values") or ())) for one in written or ())
 
 
-def _in_words(terms: Iterable[Term]) -> str:
+def _in_words(terms: Iterable[_Term]) -> str:
     return ", or ".join(map(_words, terms))
 
 
-def _words(term: Term) -> str:
+def _words(term: _Term) -> str:
     said = [
         requirement_text({"key": key, "operator": operator, "values": sorted(values)})
         for part in term

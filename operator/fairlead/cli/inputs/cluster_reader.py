@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -23,7 +23,7 @@ from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef,
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import NAMESPACE
-from fairlead.policy.affinity.published_policies import AffinityOfScheduler
+from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import ObjectKind
@@ -38,7 +38,7 @@ _TRIES: Final = 3
 
 
 class _Published(msgspec.Struct):
-    spec: AffinityOfScheduler
+    spec: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -154,9 +154,9 @@ async def read_policies(client: Client, live: LiveObjects) -> None:
     live.policies += await with_last_good(client, [*compile_policies(found, custom_strategies())])
 
 
-async def read_published(client: Client) -> Mapping[str, AffinityOfScheduler] | None:
+async def read_published(client: Client) -> AffinityByScheduler | None:
     """Return the node affinity that is published in the cluster, by scheduler; None if it may not be read."""
-    found: dict[str, AffinityOfScheduler] = {}
+    found: dict[str, Any] = {}
     try:
         async for page in client.pages(PUBLISHED, msgspec.json.Decoder(Page[_Published]).decode):
             found |= {one.spec["schedulerName"]: one.spec for one in page.items or ()}

@@ -9,14 +9,8 @@ import msgspec
 from fairlead.cli.inputs.live_policies import LivePolicy
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.mirror import decode
-from fairlead.policy.affinity.label_atoms import Vocabulary
+from fairlead.policy.affinity.published_parts import NOTHING_PUBLISHED, AffinityByScheduler, without_namespace_labels
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created, labels_of_namespace
-from fairlead.policy.affinity.published_policies import (
-    NOTHING_PUBLISHED,
-    AffinityOfScheduler,
-    affinities,
-    without_namespace_labels,
-)
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.simulation import Simulation
@@ -27,19 +21,22 @@ Manifest = dict[str, Any]
 
 def published_by(
     policies: Iterable[CompiledPolicy], live: Sequence[LivePolicy], *, knows_namespaces: bool
-) -> Mapping[str, AffinityOfScheduler]:
+) -> AffinityByScheduler:
     """Return what policies publish, by scheduler.
 
     Nothing is, if a policy of the cluster says in its status that nothing adds it to pods there.
     """
-    if any(one.is_not_installed for one in live):
+    publishing = [one for one in policies if one.publishes]
+    if not publishing or any(one.is_not_installed for one in live):
         return NOTHING_PUBLISHED
-    return as_far_as_known(affinities(policies, Vocabulary()), knows_namespaces=knows_namespaces)
+    # Imported here: most policies do not publish.
+    from fairlead.policy.affinity.label_atoms import Vocabulary
+    from fairlead.policy.affinity.published_policies import affinities
+
+    return as_far_as_known(affinities(publishing, Vocabulary()), knows_namespaces=knows_namespaces)
 
 
-def as_far_as_known(
-    published: Mapping[str, AffinityOfScheduler], *, knows_namespaces: bool
-) -> Mapping[str, AffinityOfScheduler]:
+def as_far_as_known(published: AffinityByScheduler, *, knows_namespaces: bool) -> AffinityByScheduler:
     """Return what is published without what depends on labels of namespaces, if these are not known."""
     if knows_namespaces:
         return published
@@ -51,7 +48,7 @@ class CreatedPods:
     """Pods of a cluster that has the admission policy of published affinity."""
 
     snapshot: Snapshot
-    published: Mapping[str, AffinityOfScheduler]
+    published: AffinityByScheduler
     """By scheduler."""
     _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ Everything that is live is read with one client, and everything is judged at one
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +38,7 @@ from fairlead.cli.inputs.simulation_inputs import (
     snapshot_of,
     waiting_pods,
 )
-from fairlead.policy.affinity.published_policies import AffinityOfScheduler
+from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.simulation.simulation import Simulation
@@ -60,7 +60,7 @@ class PolicySetVersion:
     judgeable: PolicySet
     skipped: Sequence[SkippedRule] = ()
     """The rules that are not evaluated."""
-    published: Mapping[str, AffinityOfScheduler] = field(default_factory=dict)
+    published: AffinityByScheduler = field(default_factory=dict)
     """Node affinity that they publish, by scheduler."""
 
 
@@ -111,7 +111,7 @@ class SimulatedCluster:
             made.groups.add_waiting(pod.key, SnapshotObject(pod.raw, pod.file))
         return made
 
-    def publishing(self, published: Mapping[str, AffinityOfScheduler] | None) -> "SimulatedCluster":
+    def publishing(self, published: AffinityByScheduler | None) -> "SimulatedCluster":
         """Return the cluster with what is published in it, by scheduler; None: as its policies say."""
         if published is None:
             return self

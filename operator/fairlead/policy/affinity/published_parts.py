@@ -1,7 +1,8 @@
 """Parts of a pod's node affinity that policies publish: which requirements of it are whose."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from fairlead.policy.affinity.label_requirement import LabelRequirement, Labels
 from fairlead.policy.affinity.published_pods import (
@@ -11,8 +12,12 @@ from fairlead.policy.affinity.published_pods import (
     alternatives_by_policy,
     required_terms,
 )
-from fairlead.policy.affinity.published_policies import AffinityOfScheduler
 
+if TYPE_CHECKING:
+    from fairlead.policy.affinity.published_policies import AffinityOfScheduler, PublishedPolicy
+
+AffinityByScheduler: TypeAlias = Mapping[str, "AffinityOfScheduler"]
+NOTHING_PUBLISHED: Final[AffinityByScheduler] = MappingProxyType({})
 Alternatives = tuple[tuple[LabelRequirement, ...], ...]
 
 
@@ -58,7 +63,7 @@ class PublishedOfPod(NamedTuple):
 
 
 def published_of_pod(
-    pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler | None
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler | None"
 ) -> PublishedOfPod | None:
     """Return the published affinity of a pod, of which its annotation tells; None if it has none.
 
@@ -88,3 +93,16 @@ def _labelled(term: Manifest) -> tuple[LabelRequirement, ...] | None:
     """Return the requirements of a term on labels; None of one that selects nothing."""
     written = term.get("matchExpressions") or ()
     return tuple(map(LabelRequirement.of, written)) if written or term.get("matchFields") else None
+
+
+def without_namespace_labels(affinity: "AffinityOfScheduler") -> "AffinityOfScheduler":
+    """Return what is published without the policies of which it depends on the labels of a pod's namespace."""
+    kept = [one for one in affinity["policies"] if not any("namespaceLabel" in each for each in _readings(one))]
+    return {**affinity, "policies": kept}
+
+
+def _readings(policy: "PublishedPolicy") -> Iterator[Mapping[str, object]]:
+    """Yield what is read of a pod."""
+    yield from policy["when"]
+    for term in policy["terms"]:
+        yield from (*term.get("when", ()), *term.get("matchExpressions", ()))

@@ -7,14 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import product
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from fairlead.policy.affinity.node_terms import (
+    TERMS_MAX,
     FactReading,
     PublishedGuard,
     PublishedTerm,
 )
-from fairlead.policy.affinity.published_policies import TERMS_MAX, AffinityOfScheduler, PublishedPolicy
+
+if TYPE_CHECKING:  # commands read what is published without loading what computes it
+    from fairlead.policy.affinity.published_policies import AffinityOfScheduler, PublishedPolicy
 
 PUBLISHED_ANNOTATION: Final = "fairlead.dev/published-affinity"
 """Annotation of a pod with the hash of what it got; `None`, written before, leaves a pod alone."""
@@ -32,7 +35,7 @@ Manifest = Mapping[str, Any]
 MatchExpressions = list[dict[str, Any]]
 
 
-def why_left_alone(pod: Manifest, affinity: AffinityOfScheduler) -> str:
+def why_left_alone(pod: Manifest, affinity: "AffinityOfScheduler") -> str:
     """Return why a pod gets no published affinity, whatever is published; "" if it may get some."""
     spec, metadata = pod.get("spec") or {}, pod.get("metadata") or {}
     if (spec.get("schedulerName") or _DEFAULT_SCHEDULER) != affinity["schedulerName"]:
@@ -55,7 +58,7 @@ def labels_of_namespace(name: str, labels: Mapping[str, str]) -> Mapping[str, st
 
 
 def alternatives_by_policy(
-    pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
 ) -> list[tuple[str, list[MatchExpressions]]]:
     """Return each policy that publishes something for a pod, with its alternatives."""
     facts = _Facts(pod, namespace_labels)
@@ -63,7 +66,7 @@ def alternatives_by_policy(
 
 
 def published_for(
-    pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
 ) -> list[MatchExpressions]:
     """Return the requirements that are published for a pod, as alternatives; none if nothing is."""
     lists = [found for _, found in alternatives_by_policy(pod, namespace_labels, affinity)]
@@ -77,7 +80,7 @@ def published_for(
     return [common] if common else []
 
 
-def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler) -> dict[str, Any]:
+def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler") -> dict[str, Any]:
     """Return a pod as it is created: with what is published for it, and an annotation that says so."""
     created = deepcopy(dict(pod))
     if why_left_alone(pod, affinity):
@@ -108,7 +111,7 @@ class CreatedTerms(NamedTuple):
     """Why nothing is added to it."""
 
 
-def created_terms(pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler) -> CreatedTerms:
+def created_terms(pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler") -> CreatedTerms:
     """Return the terms that a pod is created with."""
     created = as_created(pod, namespace_labels, affinity)
     if created == pod:
@@ -155,7 +158,7 @@ class _Facts:
         return self.namespace
 
 
-def _alternatives(policy: PublishedPolicy, facts: _Facts) -> list[MatchExpressions]:
+def _alternatives(policy: "PublishedPolicy", facts: _Facts) -> list[MatchExpressions]:
     """Return what a policy requires for a pod; nothing if one alternative asks for nothing, or for what no label is."""
     if not all(map(facts.holds, policy["when"])):
         return []

@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypedDict
 
 from fairlead.api.selectors import LabelSelector
@@ -19,6 +18,7 @@ from fairlead.policy.affinity.node_affinity import TOO_MANY, condition_terms, no
 from fairlead.policy.affinity.node_terms import (
     GUARD_VALUES_MAX,
     GUARDS_MAX,
+    TERMS_MAX,
     NodeRequirement,
     PublishedGuard,
     PublishedTerm,
@@ -41,7 +41,6 @@ from fairlead.policy.symbolic.label_sets import (
     simplify,
 )
 
-TERMS_MAX: Final = 16
 POLICIES_MAX: Final = 64
 _BY_STRATEGY: Final = "it is decided by a strategy"
 _OVER_LIMITS: Final = "it has more requirements or values than are published"
@@ -70,9 +69,6 @@ class AffinityOfScheduler(TypedDict):
     schedulerName: str
     hash: str
     policies: list[PublishedPolicy]
-
-
-NOTHING_PUBLISHED: Final[Mapping[str, AffinityOfScheduler]] = MappingProxyType({})
 
 
 class PolicyPublication(NamedTuple):
@@ -140,19 +136,6 @@ def affinities(policies: Iterable[CompiledPolicy], vocabulary: Vocabulary) -> Ma
         if one.publishes and (published := publication_of(one, vocabulary).policy) is not None:
             found.setdefault(one.scheduler_name, []).append(published)
     return {name: affinity_of_scheduler(name, published) for name, published in found.items()}
-
-
-def without_namespace_labels(affinity: AffinityOfScheduler) -> AffinityOfScheduler:
-    """Return what is published without the policies of which it depends on the labels of a pod's namespace."""
-    kept = [one for one in affinity["policies"] if not any("namespaceLabel" in each for each in _readings(one))]
-    return {**affinity, "policies": kept}
-
-
-def _readings(policy: PublishedPolicy) -> Iterator[Mapping[str, object]]:
-    """Yield what is read of a pod."""
-    yield from policy["when"]
-    for term in policy["terms"]:
-        yield from (*term.get("when", ()), *term.get("matchExpressions", ()))
 
 
 class _Draft:
