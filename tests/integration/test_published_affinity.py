@@ -1,6 +1,7 @@
 """The leader publishes node affinity on a real API server, whose admission policy adds it to pods."""
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.parse import parse_policy
+from fairlead.cli.main import main
 from fairlead.control.publication.affinity_publisher import ADDED_BY
 from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created
@@ -65,22 +67,40 @@ def publication(policy: Object) -> PublicationState | None:
 
 def created(ground: LeaderSetup, **labels: str) -> Object:
     """Return a pod as the API server would create it."""
-    pod = {
-        "metadata": {"name": "some", "labels": labels},
-        "spec": {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]},
-    }
-    return ground.cluster.api.create("/api/v1/namespaces/default/pods?dryRun=All", pod)
+    return ground.cluster.api.create("/api/v1/namespaces/default/pods?dryRun=All", pod_of(**labels))
+
+
+def pod_of(**labels: str) -> Object:
+    spec = {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]}
+    return {"metadata": {"name": "some", "labels": labels}, "spec": spec}
 
 
 def affinity_of(pod: Object) -> Any:
     return pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
 
 
+def explained(ground: LeaderSetup, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return what `fairlead explain` says of a pod that the API server has created, with a node of each pool."""
+    api, labels = ground.cluster.api, {"team": "red"}
+    for pool in ("a", "b"):
+        api.create("/api/v1/nodes", {"metadata": {"name": f"of-{pool}", "labels": {"pool": pool, **labels}}})
+        api.patch(f"/api/v1/nodes/of-{pool}/status", {"status": {"allocatable": {"cpu": "4", "pods": "9"}}})
+    api.create("/api/v1/namespaces/default/pods", pod_of(**labels))
+    code = main(["explain", "some", "-n", "default", "--kubeconfig", str(ground.cluster.kubeconfig), "-o", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    for path in ("/api/v1/namespaces/default/pods/some", "/api/v1/nodes/of-a", "/api/v1/nodes/of-b"):
+        api.delete(path)
+    return found
+
+
 def _is_told(ground: LeaderSetup, name: str, reason: str) -> bool | None:
     return ground.condition(name, "Published")[1] == reason or None
 
 
-def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., LeaderSetup], adds: Cluster) -> None:
+def test_pods_get_what_the_policies_that_serve_publish(
+    at_work: Callable[..., LeaderSetup], adds: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     ground = at_work("publishedAffinity: {enabled: true}")
     serve(ground, "p", filters=[POOL])
     serve(ground, "q", filters=[TEAM, FREE])
@@ -97,6 +117,14 @@ def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., Le
     wait_for("the other's", lambda: ground.condition("q", "Published") == ("True", "Wider") or None)
     status = adds.api.get(f"{POLICIES}/q")["status"]["published"]
     assert [one["rule"] for one in status["leftOut"]] == ["room"]
+    found = explained(ground, capsys)
+    assert found["publishedAffinity"]["hash"] == found["publishedAffinity"]["currentHash"] == published["hash"]
+    assert [(one["policy"], one["key"], one["values"]) for one in found["publishedAffinity"]["requirements"]] == [
+        ("p", "pool", ["a"]),
+        ("q", "team", ["red"]),
+    ]
+    [near, far] = found["nodes"]
+    assert (near["fits"], far["unfit"][0]["publishedBy"]) == (True, ["p"])
 
     serve(ground, "p", filters=[POOL], publish="None")
     wait_for("it to be gone", lambda: "pool" not in str(affinity_of(created(ground, team="red"))) or None)
