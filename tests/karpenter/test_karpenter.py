@@ -6,7 +6,6 @@ policy sets `publish: NodeAffinity` and nothing else.
 `make test-karpenter` runs this: Karpenter takes minutes to build, so that `make test` does not build it.
 """
 
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from testbed.fixtures import Cluster
 from testbed.karpenter import Karpenter
 from testbed.kwok import LABEL
 
-LOG = logging.getLogger(__name__)
 _NAMESPACE = "default"
 _CLASS = "example.com/class"
 _REASON = "another pool"
@@ -120,15 +118,14 @@ def test_what_is_added(name: str, publish: str, release: Release, stage: Stage, 
         assert [karpenter.nodes()[node]] == expected.added
     else:
         useless = _settled(stage, karpenter, expected.added) or old
-        said = stage.refusal("wanted")
         wait_for("the scheduler to have asked about it", lambda: _REASON in stage.refusal("wanted"))
         # Karpenter takes each of these pods for placed there, so it adds nothing more.
         _make_pod(stage, "another", cpu="100m")
         assert f"node/{useless}" in _said(stage, "another", "Pod should schedule on")
         assert not any(stage.places()[one] for one in ("wanted", "another"))
-        ended = f"pending after {time.monotonic() - began:.1f} s: {said}"
+        ended = f"pending after {time.monotonic() - began:.1f} s"
     assert karpenter.claims() == expected.added
-    _ROWS.append(f"{name}; publish: {publish}; adds {', '.join(expected.added) or 'nothing'}; {ended}")
+    _record(f"{name}, publish {publish}", karpenter, ended, _notes(stage, "wanted"))
 
 
 def test_a_rule_that_names_nodes_publishes_only_labels(release: Release, stage: Stage, karpenter: Karpenter) -> None:
@@ -145,7 +142,7 @@ def test_a_rule_that_names_nodes_publishes_only_labels(release: Release, stage: 
     _make_pod(stage, "names-nodes", cpu="64", affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [names]}}})
     said = _said(stage, "names-nodes", "matchFields")
     assert karpenter.claims() == ["memory"]
-    _ROWS.append(f"a pod with matchFields; adds nothing; {said}")
+    _record("a pod with matchFields", karpenter, "no more", [said])
 
 
 def test_a_label_must_be_of_a_nodepool(release: Release, stage: Stage, karpenter: Karpenter) -> None:
@@ -159,7 +156,7 @@ def test_a_label_must_be_of_a_nodepool(release: Release, stage: Stage, karpenter
     assert karpenter.nodes()[node] == "memory"
     assert release.api.get(f"/api/v1/nodes/{node}")["metadata"]["labels"][_CLASS] == "large"
     karpenter.put_pool("memory", 1, {"pool": "memory"})
-    _ROWS.append(f"a label of no NodePool; adds nothing; {said}")
+    _record("a label of no NodePool, then of one", karpenter, "placed", [said])
 
 
 def test_pods_that_are_created_again_follow_a_looser_rule(release: Release, stage: Stage, karpenter: Karpenter) -> None:
@@ -179,7 +176,7 @@ def test_pods_that_are_created_again_follow_a_looser_rule(release: Release, stag
         _make_pod(stage, name)
     assert {karpenter.nodes()[stage.placed(name)] for name in names} == {"memory"}
     assert {_hash_of(stage.pod(name)) for name in names} == {loose}
-    _ROWS.append(f"a looser rule; adds {', '.join(karpenter.claims())}, once its pods are created again; placed")
+    _record("a looser rule, and its pods created again", karpenter, "placed", _notes(stage, "first"))
 
 
 def _serve(release: Release, stage: Stage, filters: Sequence[Object], publish: str, reason: str = "Exact") -> str:
@@ -234,12 +231,22 @@ def _settled(stage: Stage, karpenter: Karpenter, added: Sequence[str]) -> str:
 
 
 def _said(stage: Stage, pod: str, part: str) -> str:
-    """Note of an event of the pod that has this text; pods of other tests had its name."""
-    uid = stage.pod(pod)["metadata"]["uid"]
-    path = f"/apis/events.k8s.io/v1/namespaces/{stage.name}/events"
+    """Note of an event of the pod that has this text."""
+    return wait_for(
+        f"an event of {pod} that says {part!r}",
+        lambda: next((note for note in _notes(stage, pod) if part in note), None),
+        timeout_s=60,
+    )
 
-    def note() -> str | None:
-        notes = [str(one["note"]) for one in stage.api.items(path, fieldSelector=f"regarding.uid={uid}")]
-        return next((note for note in notes if part in note), None)
 
-    return wait_for(f"an event of {pod} that says {part!r}", note, timeout_s=60)
+def _notes(stage: Stage, pod: str) -> list[str]:
+    """Notes of all events of the pod; pods of other tests had its name."""
+    path, uid = f"/apis/events.k8s.io/v1/namespaces/{stage.name}/events", stage.pod(pod)["metadata"]["uid"]
+    found = stage.api.items(path, fieldSelector=f"regarding.uid={uid}")
+    return [str(one["note"]) for one in sorted(found, key=lambda one: str(one["metadata"]["creationTimestamp"]))]
+
+
+def _record(what: str, karpenter: Karpenter, end: str, notes: Sequence[str] = ()) -> None:
+    """Leave a row for the end of the run, with what was said about the pod."""
+    added = ", ".join(karpenter.claims()) or "nothing"
+    _ROWS.extend([f"{what}: adds {added}; {end}", *(f"    {note.partition('. preemption')[0]}" for note in notes)])
