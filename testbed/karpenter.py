@@ -78,10 +78,14 @@ class Karpenter:
         """The NodePool of each node that it has decided to make."""
         return sorted(str(one["metadata"]["labels"][POOL_OF]) for one in self._api.items(CLAIMS))
 
-    def nodes(self) -> dict[str, str]:
-        """The NodePool of each node that it has made, by name; a node that is initialized is ready for pods."""
+    def nodes(self) -> list[str]:
+        """The nodes that it has made and counts with: it calls them initialized, some time after the first pod may run."""
         found = self._api.items(_NODES, labelSelector=f"{POOL_OF},karpenter.sh/initialized=true")
-        return {str(one["metadata"]["name"]): str(one["metadata"]["labels"][POOL_OF]) for one in found}
+        return [str(one["metadata"]["name"]) for one in found]
+
+    def pool_of(self, node: str) -> str:
+        """The NodePool that a node was made for; empty if it was not made by Karpenter."""
+        return str(self._api.get(f"{_NODES}/{node}")["metadata"]["labels"].get(POOL_OF, ""))
 
     def remove_nodes(self) -> None:
         """Have it take away all nodes that it has made, also those that it makes meanwhile in place of others."""

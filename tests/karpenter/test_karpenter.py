@@ -7,7 +7,7 @@ policy sets `publish: NodeAffinity` and nothing else.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,7 +115,7 @@ def test_what_is_added(name: str, publish: str, release: Release, stage: Stage, 
     if expected.placed:
         node = stage.placed("wanted")
         ended = f"placed after {time.monotonic() - began:.1f} s"
-        assert [karpenter.nodes()[node]] == expected.added
+        assert [karpenter.pool_of(node)] == expected.added
     else:
         useless = _settled(stage, karpenter, expected.added) or old
         wait_for("the scheduler to have asked about it", lambda: _REASON in stage.refusal("wanted"))
@@ -135,7 +135,7 @@ def test_a_rule_that_names_nodes_publishes_only_labels(release: Release, stage: 
     left_out = release.api.get(f"{POLICIES}/pool")["status"]["published"]["leftOut"]
     assert [one["rule"] for one in left_out] == ["pool"]
     _make_pod(stage, "wanted")
-    assert karpenter.nodes()[stage.placed("wanted")] == "memory"
+    assert karpenter.pool_of(stage.placed("wanted")) == "memory"
 
     # What it would be with the name: Karpenter does not look at such a pod.
     names = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": [old]}]}
@@ -153,7 +153,7 @@ def test_a_label_must_be_of_a_nodepool(release: Release, stage: Stage, karpenter
     assert karpenter.claims() == []
     karpenter.put_pool("memory", 1, {"pool": "memory"}, {"key": _CLASS, "operator": "Exists"})
     node = stage.placed("wanted")
-    assert karpenter.nodes()[node] == "memory"
+    assert karpenter.pool_of(node) == "memory"
     assert release.api.get(f"/api/v1/nodes/{node}")["metadata"]["labels"][_CLASS] == "large"
     karpenter.put_pool("memory", 1, {"pool": "memory"})
     _record("a label of no NodePool, then of one", karpenter, "placed", [said])
@@ -174,7 +174,7 @@ def test_pods_that_are_created_again_follow_a_looser_rule(release: Release, stag
     for name in names:
         release.api.delete(f"{stage.path}/{name}")
         _make_pod(stage, name)
-    assert {karpenter.nodes()[stage.placed(name)] for name in names} == {"memory"}
+    assert {karpenter.pool_of(stage.placed(name)) for name in names} == {"memory"}
     assert {_hash_of(stage.pod(name)) for name in names} == {loose}
     _record("a looser rule, and its pods created again", karpenter, "placed", _notes(stage, "first"))
 
@@ -225,7 +225,7 @@ def _settled(stage: Stage, karpenter: Karpenter, added: Sequence[str]) -> str:
     _said(stage, "wanted", "Pod should schedule on")
     if not added:
         return ""
-    made: Mapping[str, str] = wait_for("the node to be there", lambda: karpenter.nodes() or None, timeout_s=60)
+    made = wait_for("the node to be there", lambda: karpenter.nodes() or None, timeout_s=60)
     (node,) = made
     return node
 
