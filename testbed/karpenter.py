@@ -79,7 +79,7 @@ class Karpenter:
         return sorted(str(one["metadata"]["labels"][POOL_OF]) for one in self._api.items(CLAIMS))
 
     def nodes(self) -> list[str]:
-        """The nodes that it has made and counts with: it calls them initialized, some time after the first pod may run."""
+        """The nodes that it has made and calls initialized; pods may be placed on one before that."""
         found = self._api.items(_NODES, labelSelector=f"{POOL_OF},karpenter.sh/initialized=true")
         return [str(one["metadata"]["name"]) for one in found]
 
