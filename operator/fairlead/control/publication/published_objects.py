@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.api.names import PUBLISHED_KIND, PUBLISHED_PLURAL
+from fairlead.api.names import PUBLISHED_KIND
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ForbiddenError, NotFoundError
-from fairlead.kube.resources import POLICIES, ObjectRef, Resource
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.render.object_names import MANAGED_BY, MANAGER, OPERATOR_NAMESPACE, Object
 
-PUBLISHED: Final = ObjectRef(Resource(POLICIES.resource.group, POLICIES.resource.version, PUBLISHED_PLURAL))
+PUBLISHED: Final = PUBLISHED_AFFINITIES
 
 
 async def published_objects(objects: ObjectClient, namespace: str) -> Sequence[Object]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import product
+from math import prod
 from typing import Any, Final, cast
 
 from fairlead.policy.affinity.node_terms import (
@@ -49,16 +50,24 @@ def published_for(
     pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler
 ) -> list[MatchExpressions]:
     """Return the requirements that are published for a pod, as alternatives; none if nothing is."""
-    facts = _Facts(pod, namespace_labels)
-    lists = [found for policy in affinity["policies"] if (found := _alternatives(policy, facts))]
-    common = [requirement for one in lists if len(one) == 1 for requirement in one[0]]
-    several = [one for one in lists if len(one) > 1][:SEVERAL_MAX]
-    if not lists:
+    found = alternatives_by_policy(pod, namespace_labels, affinity)
+    if not found:
         return []
-    whole = [common + [each for part in parts for each in part] for parts in product(*several)]
-    if len(whole) <= TERMS_MAX:
-        return whole
-    return [common] if common else []
+    common = [requirement for _, one in found if len(one) == 1 for requirement in one[0]]
+    several = [one for _, one in found if len(one) > 1]
+    return [common + [each for part in parts for each in part] for parts in product(*several)]
+
+
+def alternatives_by_policy(
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler
+) -> list[tuple[str, list[MatchExpressions]]]:
+    """Return what each policy, by its name, publishes for a pod: alternatives, without those that are too many."""
+    facts = _Facts(pod, namespace_labels)
+    every = [(policy["name"], found) for policy in affinity["policies"] if (found := _alternatives(policy, facts))]
+    several = [found for _, found in every if len(found) > 1][:SEVERAL_MAX]
+    if prod(map(len, several)) > TERMS_MAX:
+        several = []
+    return [(name, found) for name, found in every if len(found) == 1 or any(found is one for one in several)]
 
 
 def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler) -> dict[str, Any]:
