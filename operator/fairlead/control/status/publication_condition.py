@@ -72,7 +72,7 @@ def publication_warnings(states: Sequence[PolicyState]) -> Iterator[dict[str, An
     if missed.missed:
         names = _named(missed.missed_pods, missed.missed)
         message = f"created without the node affinity that is published for them: {names}"
-        why = "an API server that has just started may leave it out for half a minute; create those that are pending again"
+        why = "an API server that has just started leaves it out for up to half a minute; create pending ones again"
         yield _counted("PublicationMissed", missed.missed, f"{message}; {why}")
     late = max(gaps, key=lambda one: one.late_labels, default=_NO_GAPS)
     if late.late_labels:

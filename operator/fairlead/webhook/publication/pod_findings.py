@@ -87,13 +87,13 @@ def _term(term: Any) -> dict[str, Any]:
     return {name: [*map(_requirement, each)] for name, each in found.items() if each}
 
 
-def _requirement(one: Any) -> dict[str, Any]:
-    values = {"values": [*map(str, one.values)]} if one.values else {}
-    return {"key": str(one.key), "operator": str(one.operator), **values}
+def _requirement(requirement: Any) -> dict[str, Any]:
+    values = {"values": [*map(str, requirement.values)]} if requirement.values else {}
+    return {"key": str(requirement.key), "operator": str(requirement.operator), **values}
 
 
-def _names(found: Sequence[tuple[str, object]]) -> PoliciesOfPod:
-    return tuple(name for name, _ in found)
+def _names(published: Sequence[tuple[str, object]]) -> PoliciesOfPod:
+    return tuple(name for name, _ in published)
 
 
 def _outdated(pod: Manifest, namespace_labels: Mapping[str, str], current: CurrentAffinity) -> PoliciesOfPod:

@@ -13,7 +13,7 @@ from fairlead.time_units import SECOND_NS, age_text
 from fairlead.webhook.publication.affinity_feed import CurrentAffinity
 from fairlead.webhook.publication.late_labels import LateLabel, late_labels, published_keys
 from fairlead.webhook.publication.pod_findings import PodFinding, find_about, manifest_of
-from fairlead.webhook.publication.visible_rejections import Published, WaitingPods, is_unschedulable
+from fairlead.webhook.publication.visible_rejections import AlternativesByPolicy, WaitingPods, is_unschedulable
 
 NAMED: Final = 3
 OUTDATED_MAX: Final = 2_000
@@ -24,7 +24,7 @@ MISSED_KEPT_S: Final = 600.0
 _AT_ONCE: Final = 20
 
 
-class Survey(NamedTuple):
+class SurveyResult(NamedTuple):
     """Result of a round: gaps by policy, and the pods that wait with what is published now."""
 
     gaps: Mapping[str, PublicationGaps]
@@ -64,7 +64,7 @@ class Surveyor:
             self._missed[str(pod.metadata.uid)] = _Missed(_name(pod), found.missed, self._now_s)
         return found
 
-    def survey(self, rejected: Collection[str]) -> Steps[Survey]:
+    def survey(self, rejected: Collection[str]) -> Steps[SurveyResult]:
         """Look at all pods that wait, and at the nodes. `rejected` are the UIDs of pods that we left without a node."""
         outdated, waiting, left, pending = dict[str, list[str]](), WaitingPods(), OUTDATED_MAX, set[str]()
         for number, pod in enumerate(self._unplaced(), 1):
@@ -83,7 +83,7 @@ class Surveyor:
                 for policy in find_about(pod, labels, current, self._now_s).outdated:
                     outdated.setdefault(policy, []).append(_name(pod))
         late = yield from self._late_labels()
-        return Survey(self._gaps(outdated, self._missed_pods(pending), late), waiting)
+        return SurveyResult(self._gaps(outdated, self._missed_pods(pending), late), waiting)
 
     @property
     def _now_s(self) -> float:
@@ -142,7 +142,7 @@ class Surveyor:
         return found
 
 
-def _read(labels: Mapping[str, str], current: CurrentAffinity, pod: Any) -> tuple[Manifest, Published]:
+def _read(labels: Mapping[str, str], current: CurrentAffinity, pod: Any) -> tuple[Manifest, AlternativesByPolicy]:
     manifest = manifest_of(pod)
     return manifest, alternatives_by_policy(manifest, labels, current.affinity)
 

@@ -31,7 +31,7 @@ _NODES_AT_ONCE: Final = 100
 _NODES_MAX: Final = 1_000
 """Nodes with room on which rules are evaluated."""
 
-Published = Sequence[tuple[str, list[MatchExpressions]]]
+AlternativesByPolicy = Sequence[tuple[str, list[MatchExpressions]]]
 """Alternatives by policy."""
 
 
@@ -39,10 +39,10 @@ class WaitingPods:
     """Pods that wait with published node affinity, of each controller one and how many there are."""
 
     def __init__(self) -> None:
-        self.pods: Final[dict[str, tuple[Any, Manifest, Published]]] = {}
+        self.pods: Final[dict[str, tuple[Any, Manifest, AlternativesByPolicy]]] = {}
         self.counts: Final[Counter[str]] = Counter()
 
-    def add(self, pod: Any, read: Callable[[Any], tuple[Manifest, Published]]) -> None:
+    def add(self, pod: Any, read: Callable[[Any], tuple[Manifest, AlternativesByPolicy]]) -> None:
         """Add a pod, which is read unless another one of its controller was; those beyond the limit are left out."""
         owners = (str(one.uid) for one in pod.metadata.ownerReferences if one.controller)
         key = next(owners, str(pod.metadata.uid))
@@ -78,7 +78,7 @@ def visible_rejections(
 
 
 def _rejecting_alone(
-    state: ServingState, pod: Any, manifest: Manifest, published: Published, when: Callable[[], CallClock]
+    state: ServingState, pod: Any, manifest: Manifest, published: AlternativesByPolicy, when: Callable[[], CallClock]
 ) -> Steps[str]:
     """Return the policy that alone keeps a pod from nodes with room; "" if there is none, or several.
 
@@ -103,7 +103,7 @@ def _rejecting_alone(
 
 
 def _nodes_with_room(
-    state: ServingState, view: PodView, manifest: Manifest, published: Published
+    state: ServingState, view: PodView, manifest: Manifest, published: AlternativesByPolicy
 ) -> Steps[Sequence[int]]:
     """Return the nodes, by slot, that only published affinity keeps from the scheduler.
 
@@ -126,7 +126,7 @@ def _nodes_with_room(
     return found
 
 
-def _own_terms(manifest: Manifest, published: Published) -> Sequence[Mapping[str, Any]]:
+def _own_terms(manifest: Manifest, published: AlternativesByPolicy) -> Sequence[Mapping[str, Any]]:
     """Return the terms of a pod without what is published for it; none if it then selects every node."""
     added = [one for _, alternatives in published for requirements in alternatives for one in requirements]
     own = [
