@@ -104,6 +104,7 @@ async def _older(scene: Scene) -> None:
     await asyncio.sleep(30)
     assert scene.gaps == PublicationGaps(outdated=4, outdated_pods=("ml/a", "ml/b", "ml/c"))
     scene.create("e", "2", [LOOSER])
+    scene.create("e", "2", [LOOSER], conditions=UNSCHEDULABLE)  # it is updated
     for name in "abc":
         scene.told.mirror.unplaced_sink.remove(("ml", name))
     await asyncio.sleep(SHORTLY)

@@ -89,6 +89,22 @@ CASES = {
     "its rule accepts the node by now": Case(
         [node("n", labels={"pool": "b", "disk": "x"})], [pod("x", [POOL])], {}, (Q,)
     ),
+    "its affinity selects a node that another filter rejects, so the scheduler asks": Case(
+        [THEIRS, node("m", labels={"pool": "a"})],
+        [pod("x", [POOL])],
+        {},
+        (
+            policy(
+                "p", filters={"pool": "node.metadata.labels[?'pool'].orValue('') == 'a'", "room": "free['cpu'] > 9.0"}
+            ),
+        ),
+    ),
+    "no rule rejects one of the nodes": Case(
+        [node("n", labels={"pool": "b", "disk": "x"}), node("m", labels={"pool": "b"})],
+        [pod("x", [POOL])],
+        {},
+        (Q,),
+    ),
     "alternatives, of which none is there": Case(
         [node("n", labels={"pool": "c"})],
         [pod("x", [POOL], [requirement("pool", "b")])],
