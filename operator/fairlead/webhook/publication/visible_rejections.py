@@ -27,7 +27,7 @@ from fairlead.webhook.publication.pod_findings import required_terms
 
 PODS_MAX: Final = 64
 """Pods of which each is looked at; those of one controller are alike, and one stands for all."""
-_NODES_AT_ONCE: Final = 100
+_NODES_AT_ONCE: Final = 50
 _NODES_MAX: Final = 1_000
 """Nodes with room on which rules are evaluated."""
 
