@@ -205,11 +205,12 @@ class Watching:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is waited for is told after a second."""
+    monkeypatch.setattr("fairlead.control.loop.replica_poller._QUIET_S", 0.5)
     for module, name, seconds in (
         ("affinity_watch", "LOOK_S", 0.3),
         ("affinity_watch", "GATHER_S", 0.3),
         ("pod_findings", "OUTDATED_S", 1.0),
-        ("pod_findings", "MISSED_S", 0.0),
+        ("pod_findings", "MISSED_S", -1.0),  # times of objects are whole seconds
     ):
         monkeypatch.setattr(f"fairlead.webhook.publication.{module}.{name}", seconds)
 
