@@ -48,7 +48,7 @@ check: setup ## lint, types, import contracts (FIX=yes mends first what the lint
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
-	$(BIN)/pytest -n 2 --hypothesis-profile ci
+	$(BIN)/pytest -n 2 --hypothesis-profile ci --durations 40 --durations-min 15
 
 unit: setup ## the tests that need no cluster, on all cores
 	$(BIN)/pytest tests/unit -n auto --hypothesis-profile ci

@@ -1,6 +1,7 @@
 """The leader publishes node affinity on a real API server, whose admission policy adds it to pods."""
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any, Self
 import pytest
 
 from fairlead.api.parse import parse_policy
+from fairlead.cli.main import main
 from fairlead.control.publication.affinity_publisher import ADDED_BY
 from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.kube.access.login import from_kubeconfig
@@ -77,25 +79,42 @@ def publication(policy: Object) -> PublicationState | None:
     return made.report(ReplicaState(policies={"p": state})).policies["p"].publication
 
 
-def pod(name: str = "some", **labels: str) -> Object:
+def pod_of(name: str = "some", **labels: str) -> Object:
     spec = {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]}
     return {"metadata": {"name": name, "labels": labels}, "spec": spec}
 
 
 def created(ground: LeaderSetup, **labels: str) -> Object:
     """Return a pod as the API server would create it."""
-    return ground.cluster.api.create(f"{PODS}?dryRun=All", pod(**labels))
+    return ground.cluster.api.create(f"{PODS}?dryRun=All", pod_of(**labels))
 
 
 def affinity_of(pod: Object) -> Any:
     return pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
 
 
+def explained(ground: LeaderSetup, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return what `fairlead explain` says of a pod that the API server has created, with a node of each pool."""
+    api, labels = ground.cluster.api, {"team": "red"}
+    for pool in ("a", "b"):
+        api.create("/api/v1/nodes", {"metadata": {"name": f"of-{pool}", "labels": {"pool": pool, **labels}}})
+        api.patch(f"/api/v1/nodes/of-{pool}/status", {"status": {"allocatable": {"cpu": "4", "pods": "9"}}})
+    api.create("/api/v1/namespaces/default/pods", pod_of(**labels))
+    code = main(["explain", "some", "-n", "default", "--kubeconfig", str(ground.cluster.kubeconfig), "-o", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    for path in ("/api/v1/namespaces/default/pods/some", "/api/v1/nodes/of-a", "/api/v1/nodes/of-b"):
+        api.delete(path)
+    return found
+
+
 def _is_told(ground: LeaderSetup, name: str, reason: str) -> bool | None:
     return ground.condition(name, "Published")[1] == reason or None
 
 
-def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., LeaderSetup], adds: Cluster) -> None:
+def test_pods_get_what_the_policies_that_serve_publish(
+    at_work: Callable[..., LeaderSetup], adds: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     ground = at_work("publishedAffinity: {enabled: true}")
     serve(ground, "p", filters=[POOL])
     serve(ground, "q", filters=[TEAM, FREE])
@@ -112,6 +131,14 @@ def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., Le
     wait_for("the other's", lambda: ground.condition("q", "Published") == ("True", "Wider") or None)
     status = adds.api.get(f"{POLICIES}/q")["status"]["published"]
     assert [one["rule"] for one in status["leftOut"]] == ["room"]
+    found = explained(ground, capsys)
+    assert found["publishedAffinity"]["hash"] == found["publishedAffinity"]["currentHash"] == published["hash"]
+    assert [(one["policy"], one["key"], one["values"]) for one in found["publishedAffinity"]["requirements"]] == [
+        ("p", "pool", ["a"]),
+        ("q", "team", ["red"]),
+    ]
+    [near, far] = found["nodes"]
+    assert (near["fits"], far["unfit"][0]["publishedBy"]) == (True, ["p"])
 
     serve(ground, "p", filters=[POOL], publish="None")
     wait_for("it to be gone", lambda: "pool" not in str(affinity_of(created(ground, team="red"))) or None)
@@ -227,7 +254,7 @@ def test_pods_and_nodes_that_a_publication_does_not_reach_are_told(
     try:
         with Watching(adds, namespace, api.get(f"{POLICIES}/p")) as replica:
             api.create("/api/v1/nodes", node)
-            api.create(PODS, pod(names[0]))
+            api.create(PODS, pod_of(names[0]))
             wait_for("a pod that has it", lambda: replica.has_counted(1))
             api.patch(f"/api/v1/nodes/{namespace}-late", {"metadata": {"labels": {"pool": "b"}}})
             serve(
@@ -236,10 +263,10 @@ def test_pods_and_nodes_that_a_publication_does_not_reach_are_told(
                 filters=[{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') in ['a', 'b']"}],
             )
             wait_for("the edit", lambda: "b" in str(affinity_of(created(ground))) or None)
-            api.create(PODS, pod(names[1]))
+            api.create(PODS, pod_of(names[1]))
             api.delete(ADDED_BY[1].named("", f"fairlead.{namespace}.published-affinity").path)
             wait_for("nothing to be added", lambda: affinity_of(created(ground)) is None or None)
-            api.create(PODS, pod(names[2]))
+            api.create(PODS, pod_of(names[2]))
 
             def all_gaps() -> PublicationGaps | None:
                 gaps = replica.gaps

@@ -142,6 +142,7 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
 async def _read(
     access: "ClusterAccess", option: "PolicyOption", kind: "WorkloadKind | None", name: str
 ) -> "tuple[ExplainTarget, ExplainedPods]":
+    from fairlead.cli.inputs.cluster_reader import read_published
     from fairlead.cli.inputs.explain_target import target_of
     from fairlead.cli.inputs.simulated_cluster import gather
     from fairlead.cli.inputs.simulation_inputs import policies_of_pods
@@ -151,6 +152,10 @@ async def _read(
     async with access:
         target = target_of(access, kind, name)
         cluster = await gather(access, [option], target.select, scope=target.scope, matters=policies_of_pods)
+        if cluster.is_live and option.is_live:
+            cluster = cluster.publishing(await read_published(await access.client()))
+        # A pod that exists keeps the affinity that it has.
+        cluster = cluster.with_created(lambda pod: target.in_file is not None or bool(pod.template_of))
         named = {one.scheduler_name for version in cluster.versions for one in version.policies.policies}
         first = {pod.scheduler: pod for pod in reversed(cluster.pods)}
         if cluster.is_live and option.is_live:

@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     option = PolicyOption("--policies", options.policies)
     access = cluster_access(options, [option])
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
+    from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped
+    from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.results import result_for_programs
@@ -54,10 +55,13 @@ def run(options: argparse.Namespace) -> int:
     others = notes_on_schedulers(cluster.schedulers(), version.policies.policies)
     notes = [*cluster.notes(), *others, *notes_on_skipped(version.skipped)]
     out = output()
+    created, of_affinity = CreatedPods(cluster.snapshot, version.published), AffinityNotes()
     of_rules, flat = RuleNotes(simulation), FlatScores(simulation)
 
     def judge(pod: "Pod") -> "PodResult":
-        found = simulation.judge(pod.raw, pod.file)
+        pod = created.as_created(pod)
+        found = judge_pod(simulation, pod)
+        of_affinity.add(found)
         of_rules.add(pod.raw, found)
         flat.add(pod.raw, found)
         return found
@@ -65,14 +69,14 @@ def run(options: argparse.Namespace) -> int:
     judged = map(judge, with_progress("pods", pods))
     if options.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
-        notes += [*of_rules.texts(), *flat.texts()]
+        notes += [*of_rules.texts(), *flat.texts(), *of_affinity.texts()]
         for line in simulate_text.simulate_lines(rows, len(simulation.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
     with ListWriter(options.output, "pods") as spool:
         for one in judged:
             spool.add(result_for_programs(one))
-        notes += [*of_rules.texts(), *flat.texts()]
+        notes += [*of_rules.texts(), *flat.texts(), *of_affinity.texts()]
         spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})
     for note in notes:
         complain(_NAME, note)

@@ -9,8 +9,9 @@ from fairlead.policy.affinity.published_pods import (
     REQUIRED,
     Manifest,
     MatchExpressions,
-    alternatives_by_policy,
+    alternatives_in_force,
     as_created,
+    required_terms,
 )
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.publication.affinity_feed import CurrentAffinity
@@ -42,7 +43,7 @@ def find_about(pod: Any, namespace_labels: Mapping[str, str], current: CurrentAf
     if annotation == LEFT_ALONE:
         return _NOTHING
     if annotation and annotation == affinity["hash"]:
-        return PodFinding(current=_names(alternatives_by_policy(manifest_of(pod), namespace_labels, affinity)))
+        return PodFinding(current=_names(alternatives_in_force(manifest_of(pod), namespace_labels, affinity)))
     if annotation:
         is_old = now_s - max(current.since_s, created_s) >= OUTDATED_S
         return PodFinding(outdated=_outdated(manifest_of(pod), namespace_labels, current)) if is_old else _NOTHING
@@ -51,7 +52,7 @@ def find_about(pod: Any, namespace_labels: Mapping[str, str], current: CurrentAf
     plain = manifest_of(pod)
     if PUBLISHED_ANNOTATION not in as_created(plain, namespace_labels, affinity)["metadata"]["annotations"]:
         return _NOTHING
-    return PodFinding(missed=_lacking(plain, alternatives_by_policy(plain, namespace_labels, affinity)))
+    return PodFinding(missed=_lacking(plain, alternatives_in_force(plain, namespace_labels, affinity)))
 
 
 def manifest_of(pod: Any) -> Manifest:
@@ -75,13 +76,6 @@ def manifest_of(pod: Any) -> Manifest:
     }
 
 
-def required_terms(pod: Manifest) -> Sequence[Mapping[str, Any]]:
-    """Return the required terms of a pod's node affinity."""
-    affinity = pod["spec"].get("affinity")
-    terms: Sequence[Mapping[str, Any]] = affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] if affinity else ()
-    return terms
-
-
 def _term(term: Any) -> dict[str, Any]:
     found = {"matchExpressions": term.matchExpressions, "matchFields": term.matchFields}
     return {name: [*map(_requirement, each)] for name, each in found.items() if each}
@@ -98,16 +92,16 @@ def _names(published: Sequence[tuple[str, object]]) -> PoliciesOfPod:
 
 def _outdated(pod: Manifest, namespace_labels: Mapping[str, str], current: CurrentAffinity) -> PoliciesOfPod:
     """Return the policies that publish something else for a pod now than what it has."""
-    now = dict(alternatives_by_policy(pod, namespace_labels, current.affinity))
+    now = dict(alternatives_in_force(pod, namespace_labels, current.affinity))
     before = current.affinity.copy()
     before["policies"] = [one for name, one in current.before.items() if name not in now]
-    narrower = _names(alternatives_by_policy(pod, namespace_labels, before))
+    narrower = _names(alternatives_in_force(pod, namespace_labels, before))
     return *_lacking(pod, [*now.items()]), *narrower
 
 
 def _lacking(pod: Manifest, published: Sequence[tuple[str, Sequence[MatchExpressions]]]) -> PoliciesOfPod:
     """Return the policies of which a pod has no alternative."""
-    terms = required_terms(pod)
+    terms = required_terms(pod) or ()
     return tuple(name for name, alternatives in published if not _has(terms, alternatives))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.cooperative import Steps
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, Manifest, alternatives_by_policy
+from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, Manifest, alternatives_in_force
 from fairlead.replica_state import PublicationGaps
 from fairlead.time_units import SECOND_NS, age_text
 from fairlead.webhook.publication.affinity_feed import CurrentAffinity
@@ -144,7 +144,7 @@ class Surveyor:
 
 def _read(labels: Mapping[str, str], current: CurrentAffinity, pod: Any) -> tuple[Manifest, AlternativesByPolicy]:
     manifest = manifest_of(pod)
-    return manifest, alternatives_by_policy(manifest, labels, current.affinity)
+    return manifest, alternatives_in_force(manifest, labels, current.affinity)
 
 
 def _name(pod: Any) -> str:

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from fairlead.cel.values.structs import empty, from_json
 from fairlead.cooperative import Steps
-from fairlead.policy.affinity.published_pods import Manifest, MatchExpressions
+from fairlead.policy.affinity.label_requirement import Matches, node_selection
+from fairlead.policy.affinity.published_pods import Manifest, MatchExpressions, required_terms
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import filter_columns
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
 from fairlead.policy.views.pod_view import PodView
-from fairlead.simulation.scheduler_filters import Matches, filters_for, node_affinity
+from fairlead.simulation.scheduler_filters import filters_for
 from fairlead.webhook.extender.call import CallClock
 from fairlead.webhook.extender.rejected_pods import CONDITIONS
 from fairlead.webhook.extender.requests import MalformedError
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.publication.pod_findings import required_terms
 
 PODS_MAX: Final = 64
 """Pods of which each is looked at; those of one controller are alike, and one stands for all."""
@@ -112,7 +112,7 @@ def _nodes_with_room(
     spec = view.pod.spec
     bare = replace(view.pod, spec=replace(spec, affinity=empty("Affinity")))
     filters = filters_for(PodView(bare, view.namespaceObject, view.request))
-    selects, selects_without = _selects(required_terms(manifest)), _selects(_own_terms(manifest, published))
+    selects, selects_without = _selects(required_terms(manifest) or ()), _selects(_own_terms(manifest, published))
     found: list[int] = []
     for slot, node in enumerate(state.scores.nodes.home.views):
         if not slot % _NODES_AT_ONCE:
@@ -131,14 +131,14 @@ def _own_terms(manifest: Manifest, published: AlternativesByPolicy) -> Sequence[
     added = [one for _, alternatives in published for requirements in alternatives for one in requirements]
     own = [
         {**term, "matchExpressions": [one for one in term.get("matchExpressions", ()) if one not in added]}
-        for term in required_terms(manifest)
+        for term in required_terms(manifest) or ()
     ]
     return own if all(one["matchExpressions"] or one.get("matchFields") for one in own) else ()
 
 
 def _selects(terms: Sequence[Mapping[str, Any]]) -> Matches:
     required = from_json("NodeSelector", {"nodeSelectorTerms": terms}) if terms else None
-    return node_affinity({}, required)[0]
+    return node_selection({}, required)[0]
 
 
 def _passes_by_policy(state: ServingState, view: PodView, when: CallClock) -> Sequence[tuple[str, UncachedPass]]:
