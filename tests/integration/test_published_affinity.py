@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -12,12 +14,20 @@ from fairlead.api.parse import parse_policy
 from fairlead.cli.main import main
 from fairlead.control.publication.affinity_publisher import ADDED_BY
 from fairlead.control.publication.published_objects import PUBLISHED
+from fairlead.kube.access.login import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.metrics import Metrics
+from fairlead.mirror.mirror import Mirror
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.render.operator_settings import parse_settings
 from fairlead.render.templates import written
-from fairlead.replica_state import PolicyState, PublicationState, ReplicaState
+from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState, ReplicaState
 from fairlead.strategies.registry import installed_policy
+from fairlead.webhook.publication.affinity_watch import AffinityWatch
 from fairlead.webhook.publication.publications import Publications
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
 from support.chart.chart import template
 from support.control.leader import LeaderSetup
 from support.kube.crd import POLICIES
@@ -25,6 +35,7 @@ from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 _ON = "publishedAffinity={enabled: true}"
+PODS = "/api/v1/namespaces/default/pods"
 POOL = {"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}
 FREE = {"name": "room", "expression": "free['cpu'] > 0.5"}
 TEAM = {
@@ -56,23 +67,26 @@ def serve(ground: LeaderSetup, name: str, **spec: Any) -> None:
     ground.serve(policy, publication=publication(policy))
 
 
+def compiled(policy: Object) -> CompiledPolicy:
+    return compile_policy(parse_policy(policy, installed_policy()), CompileOptions())
+
+
 def publication(policy: Object) -> PublicationState | None:
     """Return what a replica would report."""
     made, metadata = Publications(), policy["metadata"]
-    compiled = compile_policy(parse_policy(policy, installed_policy()), CompileOptions())
-    asyncio.run(made.follow([compiled]))
+    asyncio.run(made.follow([compiled(policy)]))
     state = PolicyState(uid=metadata["uid"], generation="", serving=str(metadata["generation"]), reason="Compiled")
     return made.report(ReplicaState(policies={"p": state})).policies["p"].publication
 
 
+def pod_of(name: str = "some", **labels: str) -> Object:
+    spec = {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
 def created(ground: LeaderSetup, **labels: str) -> Object:
     """Return a pod as the API server would create it."""
-    return ground.cluster.api.create("/api/v1/namespaces/default/pods?dryRun=All", pod_of(**labels))
-
-
-def pod_of(**labels: str) -> Object:
-    spec = {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]}
-    return {"metadata": {"name": "some", "labels": labels}, "spec": spec}
+    return ground.cluster.api.create(f"{PODS}?dryRun=All", pod_of(**labels))
 
 
 def affinity_of(pod: Object) -> Any:
@@ -166,3 +180,115 @@ def test_a_cluster_that_does_not_publish_says_so(at_work: Callable[..., LeaderSe
         if one["type"] == "Published"
     ]
     assert "publishedAffinity.enabled is false" in message
+
+
+class Watching:
+    """The part of a replica that watches what is published, and the pods and nodes of the cluster."""
+
+    def __init__(self, cluster: Cluster, namespace: str, policy: Object) -> None:
+        self._cluster, self._namespace, self._policy = cluster, namespace, policy
+        self._metrics, self._over, self._begun = Metrics(), threading.Event(), threading.Event()
+        self._watch: AffinityWatch | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._begun.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(10)
+
+    @property
+    def gaps(self) -> PublicationGaps | None:
+        assert self._watch is not None
+        one = PolicyState(uid="", generation="", reason="", publication=PublicationState())
+        return self._watch.report(ReplicaState(policies={"p": one})).policies["p"].gaps
+
+    def has_counted(self, pods: int) -> bool | None:
+        """Return whether so many pods had what the policy publishes."""
+        return f'fairlead_published_pods_total{{policy="p"}} {pods}.0' in self._metrics.exposition().decode() or None
+
+    async def _run(self) -> None:
+        async with Client(from_kubeconfig([self._cluster.kubeconfig])) as client:
+            mirror = Mirror(time.time_ns)
+            feed = MirrorFeed(client, mirror)
+            self._watch = watch = AffinityWatch(client, mirror, self._namespace, lambda: None, time.time_ns)
+            watch.register(self._metrics)
+            watch.use_settings(parse_settings("publishedAffinity: {enabled: true}"))
+            await watch.follow([compiled(self._policy)])
+            await feed.set_interest((), ["s"])
+            tasks = [asyncio.ensure_future(one()) for one in (feed.run, watch.run)]
+            while not (feed.synced and watch.feed.is_listed):
+                await asyncio.sleep(0.05)
+            self._begun.set()
+            await asyncio.to_thread(self._over.wait)
+            for one in tasks:
+                one.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is waited for is told after a second."""
+    monkeypatch.setattr("fairlead.control.loop.replica_poller._QUIET_S", 0.5)
+    for module, name, seconds in (
+        ("affinity_watch", "LOOK_S", 0.3),
+        ("affinity_watch", "GATHER_S", 0.3),
+        ("pod_findings", "OUTDATED_S", 1.0),
+        ("pod_findings", "MISSED_S", -1.0),  # times of objects are whole seconds
+    ):
+        monkeypatch.setattr(f"fairlead.webhook.publication.{module}.{name}", seconds)
+
+
+@pytest.mark.usefixtures("soon")
+def test_pods_and_nodes_that_a_publication_does_not_reach_are_told(
+    at_work: Callable[..., LeaderSetup], adds: Cluster, namespace: str
+) -> None:
+    ground, api = at_work("publishedAffinity: {enabled: true}"), adds.api
+    serve(ground, "p", filters=[POOL])
+    wait_for("its affinity", lambda: affinity_of(created(ground)))
+    names = [f"{namespace}-{name}" for name in ("before", "after", "without")]
+    node = {"metadata": {"name": f"{namespace}-late"}, "spec": {"unschedulable": True}}
+    try:
+        with Watching(adds, namespace, api.get(f"{POLICIES}/p")) as replica:
+            api.create("/api/v1/nodes", node)
+            api.create(PODS, pod_of(names[0]))
+            wait_for("a pod that has it", lambda: replica.has_counted(1))
+            api.patch(f"/api/v1/nodes/{namespace}-late", {"metadata": {"labels": {"pool": "b"}}})
+            serve(
+                ground,
+                "p",
+                filters=[{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') in ['a', 'b']"}],
+            )
+            wait_for("the edit", lambda: "b" in str(affinity_of(created(ground))) or None)
+            api.create(PODS, pod_of(names[1]))
+            api.delete(ADDED_BY[1].named("", f"fairlead.{namespace}.published-affinity").path)
+            wait_for("nothing to be added", lambda: affinity_of(created(ground)) is None or None)
+            api.create(PODS, pod_of(names[2]))
+
+            def all_gaps() -> PublicationGaps | None:
+                gaps = replica.gaps
+                return gaps if gaps and gaps.outdated and gaps.missed and gaps.late_labels else None
+
+            gaps = wait_for("what they lack", all_gaps)
+            assert gaps.outdated_pods == (f"default/{names[0]}",)
+            assert gaps.missed_pods == (f"default/{names[2]}",)
+            assert f"pool came on node {namespace}-late" in gaps.late[0]
+            assert replica.has_counted(2)
+        policy = api.get(f"{POLICIES}/p")
+        ground.serve(policy, publication=publication(policy), gaps=gaps)
+        told = {"PublishedAffinityOutdated": names[0], "PublicationMissed": names[2], "LateLabel": f"{namespace}-late"}
+
+        def is_told() -> bool | None:
+            warnings = api.get(f"{POLICIES}/p").get("status", {}).get("warnings", [])
+            return {
+                one["reason"]: name for one in warnings for name in told.values() if name in one["message"]
+            } == told or None
+
+        wait_for("the status to say so", is_told)
+    finally:
+        for path in (f"/api/v1/nodes/{namespace}-late", *(f"{PODS}/{name}" for name in names)):
+            if api.exists(path):
+                api.delete(path)
