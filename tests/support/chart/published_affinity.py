@@ -1,4 +1,4 @@
-"""What the chart makes of publishedAffinity, in a cluster without an operator, and what a leader would write."""
+"""Admission policies of published affinity in a cluster without an operator, and objects as a leader writes them."""
 
 import asyncio
 from collections.abc import Iterator
