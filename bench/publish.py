@@ -11,6 +11,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 from statistics import quantiles
@@ -88,20 +89,23 @@ def _costs(running: Stage, size: Size, many: int, kinds: Mapping[str, str]) -> M
         return (programs.processor_s(api_server.pid) - before) * MILLI / batch
 
     never = f"/api/v1/namespaces/{_NEVER}/pods?dryRun=All"
-    kept: dict[str, list[float]] = {name: [] for name in kinds}
+    nothing, kept = list[float](), {name: list[float]() for name in kinds}
     for number in range(max(1, 2 * size.rounds // 5)):
         asked = {"": (never, NAME), **{name: (_NEW, scheduler) for name, scheduler in kinds.items()}}
         order = random.Random(number).sample([*asked], len(asked))  # noqa: S311  an order
         found = {name: cost(*asked[name]) for name in order}
+        nothing.append(max(_TICK_MS / batch, found[""]))
         for name, samples in kept.items():
             samples.append(max(_TICK_MS / batch, found[name] - found[""]))
-    return kept
+    return kept | {"publish-create-nothing": nothing}
 
 
 def _asked(running: Stage, folder: Path, size: Size) -> Mapping[str, Sequence[float]]:
     """Return the names in a call of filter, and the calls for a pod that has no node, both before and published."""
     rule = policy("pool", NAME, _POOL, "ours")
-    found = dict[str, Sequence[float]]()
+    found, nowhere = dict[str, Sequence[float]](), stage.pod(-1)
+    nowhere["metadata"]["name"] = "nowhere"
+    nowhere["spec"]["nodeSelector"] = {_POOL: "theirs"}
     with (
         programs.fairlead_running(folder, [rule], running.kubeconfig) as own,
         scheduler_running(folder, running.kubeconfig, NAME, Wiring().entries(own), running.nodes),
@@ -110,20 +114,17 @@ def _asked(running: Stage, folder: Path, size: Size) -> Mapping[str, Sequence[fl
             if not published:
                 publish(running.api, NAME, [rule])
                 wait_for("pods to have it", lambda: [*values_of(running.api.create(_NEW, pod(NAME)))] or None)
-            before = _counted(own)
+            begun = _counted(own)
             for number in range(size.rounds):
                 body = stage.pod(number)
                 running.api.create(PODS, body)
                 wait_for("a node", lambda body=body: _node_of(running, body))  # type: ignore[misc]
-            calls, names = (later - earlier for later, earlier in zip(_counted(own), before, strict=True))
-            found[f"publish-names{published}"] = [names / calls]
-            nowhere = stage.pod(-1)
-            nowhere["metadata"]["name"] = "nowhere"
-            nowhere["spec"]["nodeSelector"] = {_POOL: "theirs"}
-            before = _counted(own)
+            placed = _counted(own)
             running.api.create(PODS, nowhere)
             time.sleep(_WATCHED_S * size.rounds / Size().rounds)
-            found[f"publish-names-calls-for-no-node{published}"] = [_counted(own)[0] - before[0]]
+            calls, _ = _counted(own)
+            found[f"publish-names{published}"] = [(placed[1] - begun[1]) / (placed[0] - begun[0])]
+            found[f"publish-names-calls-for-no-node{published}"] = [calls - placed[0]]
             running.delete_pods()
     return found
 
@@ -148,9 +149,9 @@ def _counted(own: programs.Extender) -> tuple[float, float]:
 def _acts(running: Stage, size: Size) -> Sequence[float]:
     """Return the milliseconds from the edit served by each replica until new pods have what it says."""
     took = list[float]()
-    with replicas_running(running.api, running.kubeconfig, 2, settings=_SETTINGS) as both:
+    with replicas_running(running.api, running.kubeconfig, 2, settings=_SETTINGS) as both, ExitStack() as stack:
         running.api.apply(f"{POLICIES}/bench", policy("bench", NAME, _POOL, "ours"))
-        asked = asking(running.kubeconfig, both)
+        asked = [stack.enter_context(closing(one)) for one in asking(running.kubeconfig, both)]
         wait_for("pods to have it", lambda: [*values_of(running.api.create(_NEW, pod(NAME)))] or None)
         for number in range(size.rounds):
             wait_until_served(asked, running.api.apply(f"{POLICIES}/bench", policy("bench", NAME, _POOL, f"{number}")))
@@ -165,6 +166,7 @@ def _acts(running: Stage, size: Size) -> Sequence[float]:
 
 
 _UNITS: Final = {
+    "publish-create-nothing": "ms",
     "publish-create": "ms",
     f"publish-create-{_MANY}": "ms",
     "publish-create-others": "ms",
