@@ -148,8 +148,8 @@ def _counted(own: programs.Extender) -> tuple[float, float]:
 
 def _acts(running: Stage, size: Size) -> Sequence[float]:
     """Return the milliseconds from the edit served by each replica until new pods have what it says."""
-    took = list[float]()
-    with replicas_running(running.api, running.kubeconfig, 2, settings=_SETTINGS) as both, ExitStack() as stack:
+    took, many = list[float](), max(1, min(2, size.rounds // 2))
+    with replicas_running(running.api, running.kubeconfig, many, settings=_SETTINGS) as both, ExitStack() as stack:
         running.api.apply(f"{POLICIES}/bench", policy("bench", NAME, _POOL, "ours"))
         asked = [stack.enter_context(closing(one)) for one in asking(running.kubeconfig, both)]
         wait_for("pods to have it", lambda: [*values_of(running.api.create(_NEW, pod(NAME)))] or None)
