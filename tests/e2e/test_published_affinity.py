@@ -23,7 +23,7 @@ from testbed.node_template import equal
 
 NODES: Final = int(os.environ.get("FAIRLEAD_PUBLISHED_NODES", "30"))
 """Of more than 100 the scheduler asks about a part: of 210 about 102."""
-STREAM_S: Final = int(os.environ.get("FAIRLEAD_PUBLISHED_S", "1"))
+STREAM_S: Final = int(os.environ.get("FAIRLEAD_PUBLISHED_S", "0"))
 """Seconds of the stream after each edit."""
 _ALLOWED: Final = 10
 _BAD: Final = [{"name": "pool", "expression": "node.metadata.lables['pool'] == 'a'"}]
@@ -182,6 +182,7 @@ def scene(
         tables.leave(pytestconfig, "edits of published affinity", table([*pods.rows, pods.total()]))
 
 
+@pytest.mark.skipif(not STREAM_S, reason="takes most of a minute: FAIRLEAD_PUBLISHED_S=1 runs it")
 def test_edits_lose_no_pod_and_place_none_where_a_rule_rejects_it(scene: Scene) -> None:
     scene.edit("loosened", "ab", "abc", "abc", filters=_pools("a", "b", "c"))
     assert scene.pools_in_use() == {*"abc"}
