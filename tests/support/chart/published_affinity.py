@@ -13,7 +13,7 @@ from fairlead.render.templates import written
 from fairlead.replica_state import PolicyState, ReplicaState
 from fairlead.strategies.registry import installed_policy
 from fairlead.webhook.publication.publications import Publications
-from support.chart.chart import template
+from support.chart.chart import NAMESPACE, template
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -36,7 +36,7 @@ def publish(api: Api, policy: Object) -> str:
     """Write what a policy alone publishes, as the leader does; return its hash."""
     state = state_of(policy)
     (obj,) = desired_affinities(
-        [policy], {"replica": ReplicaState(policies={policy["metadata"]["name"]: state})}, {}
+        [policy], {"replica": ReplicaState(policies={policy["metadata"]["name"]: state})}, {}, NAMESPACE
     ).values()
     api.apply(PUBLISHED.named("", obj["metadata"]["name"]).path, dict(obj))
     return str(obj["spec"]["hash"])
