@@ -35,8 +35,9 @@ SUBJECTS: Final = (
     "grants",
     "group_binds",
     "hostile",
+    "publish",
 )
-PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "group_binds", "hostile"})
+PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "group_binds", "hostile", "publish"})
 """Subjects that start programs, of which some are built from Go first."""
 
 

@@ -52,19 +52,22 @@ class Replica:
 
 
 @contextmanager
-def replicas_running(api: Api, kubeconfig: Path, many: int) -> Iterator[Sequence[Replica]]:
+def replicas_running(
+    api: Api, kubeconfig: Path, many: int, *, settings: str = _SETTINGS
+) -> Iterator[Sequence[Replica]]:
     """Run so many processes, and tell the API server of the pods that they would be."""
     api.create(_CRDS, yaml.safe_load(CRD.read_text()))
     wait_for("the kind", lambda: api.exists(POLICIES))
-    api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    if not api.exists(f"/api/v1/namespaces/{NAMESPACE}"):
+        api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
     wait_for("a service account", lambda: api.exists(account))
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        settings = Path(folder, "settings.yaml")
-        settings.write_text(_SETTINGS)
+        file = Path(folder, "settings.yaml")
+        file.write_text(settings)
         yield [
-            stack.enter_context(_replica(api, kubeconfig, settings, f"127.0.0.{2 + number}", port))
+            stack.enter_context(_replica(api, kubeconfig, file, f"127.0.0.{2 + number}", port))
             for number in range(many)
         ]
 

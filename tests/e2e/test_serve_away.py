@@ -1,18 +1,29 @@
 """The API server is away for half a minute: filter and prioritize go on from the mirror, and everything heals after."""
 
+import os
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final
 
 import psutil
 import pytest
 
 from extender import Stage
 from extender.half_held import HalfHeld
+from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION
+from support.chart.chart import can_opt_in
+from support.chart.published_affinity import affinity_added, publish
+from support.kube.api_restart import start_api
 from support.process.serving import Serving
 from testbed import process
-from testbed.api import Object, wait_for
-from testbed.fixtures import Cluster, MakeNodes, raised
+from testbed.api import Api, ApiError, Object, wait_for
+from testbed.errors import ClusterError
+from testbed.fixtures import Cluster, Kubectl, MakeNodes, raised
 from testbed.layout import folder_of
 from testbed.node_template import equal
 from testbed.providers import Local
@@ -150,3 +161,78 @@ def _check_it_goes_on(serving: Serving, said: Callable[[], object], for_s: float
 
 def _asked(serving: Serving) -> float:
     return serving.metric("fairlead_webhook_request_duration_seconds_count", verb="filter")
+
+
+RESTARTS: Final = int(os.environ.get("FAIRLEAD_API_RESTARTS", "0"))
+"""How often the API server starts again while pods are created; each takes half a minute."""
+_MAKERS, _PAUSE_S = 4, 0.05
+
+
+@dataclass
+class _Makers:
+    """Pods that are created all the time: of a scheduler for which something is published, and of another."""
+
+    api: Api
+    path: str
+    schedulers: tuple[str, str]
+    made: list[tuple[float, bool]] = field(default_factory=list)
+    """Time at which a pod of the first was created, and whether it has the affinity."""
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """What the API server answered in place of a pod, by the scheduler."""
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    def work(self, maker: int) -> None:
+        number = maker
+        while not self._end.wait(_PAUSE_S):
+            scheduler = self.schedulers[number // _MAKERS % 2]
+            spec = {"schedulerName": scheduler, "containers": [{"name": "main", "image": "main"}]}
+            try:
+                pod = self.api.create(self.path, {"metadata": {"name": f"web-{number}"}, "spec": spec})
+            except ApiError as error:
+                if error.status != HTTPStatus.CONFLICT:  # else it was created, and the answer was lost
+                    self.refused[scheduler, f"{error.status} {error.message}"] += 1
+            except ClusterError:
+                continue  # nothing answers
+            else:
+                if scheduler == self.schedulers[0]:
+                    has_it = PUBLISHED_ANNOTATION in pod["metadata"].get("annotations", {})
+                    self.made.append((time.monotonic(), has_it))
+            number += _MAKERS
+
+    def end(self) -> None:
+        self._end.set()
+
+
+@pytest.mark.skipif(not RESTARTS, reason="takes minutes: FAIRLEAD_API_RESTARTS=10 runs it")
+@pytest.mark.filterwarnings("ignore:unclosed <ssl:ResourceWarning")  # of connections that end within their handshake
+def test_an_api_server_that_starts_creates_every_pod(control_plane: Cluster, namespace: str, kubectl: Kubectl) -> None:
+    """For up to half a minute it does not know the kind of the parameters: pods are then without their affinity."""
+    if not can_opt_in(control_plane.kubernetes):
+        pytest.skip("Kubernetes has MutatingAdmissionPolicy from 1.36 on")
+    api, path = control_plane.api, f"/api/v1/namespaces/{namespace}"
+    wait_for("the account", lambda: api.exists(f"{path}/serviceaccounts/default"))
+    filters = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]
+    spec = {"schedulerName": namespace, "publish": "NodeAffinity", "filters": filters}
+    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
+    about = {"name": "p", "uid": "00000000-0000-0000-0000-000000000000", "generation": 1}
+    makers = _Makers(api, f"{path}/pods", (namespace, f"{namespace}-other"))
+    with affinity_added(control_plane, kubectl, "default"), ThreadPoolExecutor(_MAKERS) as pool:
+        publish(api, {**kind, "metadata": about, "spec": spec})
+        for maker in range(_MAKERS):
+            pool.submit(makers.work, maker)
+        try:
+            for number in range(RESTARTS):
+                wait_for("pods to have it", lambda: [has_it for _, has_it in makers.made[-20:]] == 20 * [True] or None)
+                before = len(makers.made)
+                start_api(control_plane, with_groups=False)
+                ready = time.monotonic()
+                wait_for("pods again", lambda before=before: len(makers.made) >= before + 100 or None)  # type: ignore[misc]
+                wait_for("pods to have it", lambda: [has_it for _, has_it in makers.made[-20:]] == 20 * [True] or None)
+                without = [at for at, has_it in makers.made[before:] if not has_it]
+                lasted = max(0.0, max(without, default=0.0) - ready)
+                print(f"restart {number + 1}: {len(without)} pods without it, the last {lasted:.1f} s after /readyz")
+        finally:
+            makers.end()
+    for (scheduler, answer), count in makers.refused.items():
+        print(f"{count} times, pods of {scheduler}: {answer}")
+    assert not makers.refused

@@ -41,15 +41,18 @@ class Stage:
         cpu: str = "0",
         urgent: bool = False,
         affinity: Object | None = None,
+        selector: Object | None = None,
         grace_s: int = 0,
         **metadata: object,
     ) -> None:
         """A pod that waits for the scheduler, or that is `on` a node from the start; with these labels, annotations.
 
-        `grace_s`: where no kubelet is, one that is deleted stays until somebody deletes it at once.
+        `selector`: its `nodeSelector`. `grace_s`: where no kubelet is, one that is deleted stays until somebody deletes
+        it at once.
         """
         pod = self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata=metadata)
         more = {"terminationGracePeriodSeconds": grace_s, **({"affinity": affinity} if affinity else {})}
+        more |= {"nodeSelector": selector} if selector else {}
         self.api.create(self.path, pod | {"spec": pod["spec"] | more})
 
     def make_pods(

@@ -14,4 +14,4 @@ def test_a_subject_runs(subject: str) -> None:
     benchmarks = bench.benchmarks(subject)
     measured = list(run(benchmarks, "", TINY))
     assert [(found.name, found.unit) for found in measured] == [(name, one.unit) for name, one in benchmarks.items()]
-    assert all(found.value > 0 for found in measured)
+    assert all(found.value > 0 or found.unit == "calls" for found in measured)

@@ -22,7 +22,7 @@ from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.secrets import Secrets
 from fairlead.pki.authority import LEAF_LIFE, Authority, read
-from fairlead.pki.identities import OPERATOR, scheduler_identity
+from fairlead.pki.identities import OPERATOR, REPLICAS, scheduler_identity
 from fairlead.pki.issuing import issue_leaf
 from fairlead.pki.tls_context import load_pair
 from fairlead.process.cluster_claim import CLAIM
@@ -66,6 +66,16 @@ class Operating:
             if not self.cluster.api.exists(path := ref_of(one).path):  # as the chart does; they go with the namespace
                 self.cluster.api.apply(path, one)
         Supervisor(self.cluster.folder, list).ensure(self._component(), self.is_ready, within_s=_READY_S)
+
+    def show_pod(self) -> None:
+        """Have a pod for it, at whose address the leader asks it: from then on it leads, and counts its own answer."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods"
+        labels = dict(one.split("=") for one in REPLICAS.split(","))
+        spec = {"containers": [{"name": "main", "image": "none"}], "schedulerName": "nobody"}
+        self.cluster.api.create(path, {"metadata": {"name": self.name, "labels": labels}, "spec": spec})
+        ready = [{"type": "Ready", "status": "True"}]
+        status = {"phase": "Running", "podIP": self.host, "podIPs": [{"ip": self.host}], "conditions": ready}
+        self.cluster.api.patch(f"{path}/{self.name}/status", {"status": status})
 
     def listens(self) -> set[int]:
         """The ports that somebody can connect to."""

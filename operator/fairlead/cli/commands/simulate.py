@@ -22,8 +22,9 @@ def add_to(commands: "Commands") -> None:
         help="show which nodes pods could use and would prefer with given policies",
         description="Show for each pod which nodes it fits on, which of them the policies allow, and which they "
         "prefer. Each pod is simulated by itself, against the cluster as it is: pods take no capacity from each "
-        "other, and a pod that has a node is treated as if it had none. Nothing is changed anywhere. Exit code: 0 if "
-        "every pod could be simulated, 1 if a policy has errors, 2 if an input cannot be read.",
+        "other, and a pod that has a node is treated as if it had none. Pods get the node affinity that policies "
+        "publish, as if they were created now, unless they were created with some. Nothing is changed anywhere. Exit "
+        "code: 0 if every pod could be simulated, 1 if a policy has errors, 2 if an input cannot be read.",
         epilog="Example: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
         "`fairlead simulate --policies gpu.yaml --snapshot now.json --pods train.yaml`.",
     )

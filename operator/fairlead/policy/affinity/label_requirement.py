@@ -19,7 +19,7 @@ class LabelRequirement(NamedTuple):
     @classmethod
     def of(cls, written: Mapping[str, Any]) -> "LabelRequirement":
         """Return the requirement of a manifest."""
-        return cls(written.get("key", ""), written.get("operator", ""), tuple(written.get("values") or ()))
+        return cls(written.get("key") or "", written.get("operator") or "", tuple(written.get("values") or ()))
 
     def holds(self, labels: Labels) -> bool:
         """Report whether labels meet it, as kube-scheduler decides."""

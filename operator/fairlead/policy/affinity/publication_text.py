@@ -27,7 +27,9 @@ def requirement_text(requirement: Mapping[str, Any]) -> str:
     if operator in ("Exists", "DoesNotExist"):
         return f"{key} is {'there' if operator == 'Exists' else 'absent'}"
     if "values" in requirement:
-        return f"{key} {_SIGNS[operator]} {_values(requirement['values'])}"
+        return (
+            f"{key} {_SIGNS.get(operator, operator)} {_values(requirement['values'])}"  # of a pod in a file, any text
+        )
     return f"{key} {'is' if operator == 'In' else 'is not'} the {_fact(requirement)}"
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from fairlead.policy.affinity.node_terms import (
@@ -69,15 +70,23 @@ def published_for(
     pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
 ) -> list[MatchExpressions]:
     """Return the requirements that are published for a pod, as alternatives; none if nothing is."""
-    lists = [found for _, found in alternatives_by_policy(pod, namespace_labels, affinity)]
+    lists = [found for _, found in alternatives_in_force(pod, namespace_labels, affinity)]
     common = [requirement for one in lists if len(one) == 1 for requirement in one[0]]
-    several = [one for one in lists if len(one) > 1][:SEVERAL_MAX]
+    several = [one for one in lists if len(one) > 1]
     if not lists:
         return []
-    whole = [common + [each for part in parts for each in part] for parts in product(*several)]
-    if len(whole) <= TERMS_MAX:
-        return whole
-    return [common] if common else []
+    return [common + [each for part in parts for each in part] for parts in product(*several)]
+
+
+def alternatives_in_force(
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
+) -> list[tuple[str, list[MatchExpressions]]]:
+    """Return what `alternatives_by_policy` does, without those that are left out because they are too many."""
+    every = alternatives_by_policy(pod, namespace_labels, affinity)
+    several = [found for _, found in every if len(found) > 1][:SEVERAL_MAX]
+    if prod(map(len, several)) > TERMS_MAX:
+        several = []
+    return [(name, found) for name, found in every if len(found) == 1 or any(found is one for one in several)]
 
 
 def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler") -> dict[str, Any]:

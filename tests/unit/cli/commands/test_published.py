@@ -131,7 +131,7 @@ def test_many_pods_share_a_note(run: Run) -> None:
     assert "(ml/p0: b1, b2; ml/p1: b1, b2; ml/p2: b1, b2; and 2 more): create them again.\n" in out
 
 
-_HOT: Final = {"data": [{"name": "load", "prometheus": {"query": "load"}}]}
+_HOT: Final[dict[str, Any]] = {"data": [{"name": "load", "prometheus": {"query": "load"}}]}
 _COOL: Final = OF_POOL | {"expression": f"{OF_POOL['expression']} && data.load < 0.5"}
 NOT_EVALUATED: Final = (
     "not evaluated: pool/pool: it reads data.load, which is not known: give it with --prometheus default=URL or "

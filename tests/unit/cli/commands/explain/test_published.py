@@ -69,6 +69,15 @@ SAID: Final[dict[str, tuple[list[Object], Object, list[str]]]] = {
             f"It was created when {OLDER} was published for its scheduler, and HASH is now.",
         ],
     ),
+    "what no API server accepts": (
+        [publishing()],
+        created("p", {"matchExpressions": [{"key": "pool", "operator": "Like", "values": ["a"]}, {}]}),
+        [
+            "not published now, but its own or published before: pool Like a,   ",
+            f"It was created when {OLDER} was published for its scheduler, and HASH is now.",
+            "a1 passes all rules but not its node affinity, which cannot be changed: create the pod again.",
+        ],
+    ),
     "an older one": (
         [publishing("pool", OF_ALL)],
         created("p"),
