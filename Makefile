@@ -24,7 +24,7 @@ TO ?= pypi
 OLDER ?= 1.36.3 1.35.4 1.34.11 1.33.13
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager bench crds compare fuzz interleavings drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager test-karpenter bench crds compare fuzz interleavings drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ check: setup ## lint, types, import contracts (FIX=yes mends first what the lint
 
 test: check ## everything: checks, and tests on a real cluster that it raises itself
 	$(BIN)/python -m testbed build
-	$(BIN)/pytest -n 2 --hypothesis-profile ci
+	$(BIN)/pytest -n 2 --hypothesis-profile ci --durations 40 --durations-min 15
 
 unit: setup ## the tests that need no cluster, on all cores
 	$(BIN)/pytest tests/unit -n auto --hypothesis-profile ci
@@ -75,6 +75,10 @@ test-kind: setup ## a cluster of kind on a Docker engine of its own, as root on 
 test-cert-manager: setup ## the chart beside cert-manager's controllers, which take minutes to build: certificates, a renewal
 	$(BIN)/python -m testbed build
 	$(BIN)/pytest tests/cert_manager
+
+test-karpenter: setup ## nodes that Karpenter adds, with and without published affinity; it takes minutes to build
+	$(BIN)/python -m testbed build
+	$(BIN)/pytest tests/karpenter
 
 bench: setup ## print how fast the product is, and what falls short (ONLY=text in a name)
 	@$(BIN)/python -m bench $(ONLY)

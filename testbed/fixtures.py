@@ -20,6 +20,7 @@ from testbed.api import Api, Object
 from testbed.cert_manager import CertManager
 from testbed.device_plugin import DevicePlugin
 from testbed.errors import ClusterError
+from testbed.karpenter import Karpenter
 from testbed.layout import Layout, folder_of, free_ports, load
 from testbed.metrics_server import MetricsServer
 from testbed.node_template import Template
@@ -262,6 +263,17 @@ def cert_manager(cluster: Cluster) -> Iterator[CertManager]:
     made.up()
     yield made
     made.down()
+
+
+@pytest.fixture(scope="module")
+def karpenter(cluster: Cluster) -> Iterator[Karpenter]:
+    """Karpenter without NodePools, which a test puts; it and its nodes are gone when the tests of the module end."""
+    made = Karpenter(_layout(cluster, "Karpenter runs beside a cluster of processes only"), cluster.api)
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down()
 
 
 @pytest.fixture

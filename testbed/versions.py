@@ -12,6 +12,8 @@ ETCD, KWOK, HELM, KIND, COREDNS, POD = "3.7.3", "0.8.0", "4.3.1", "0.33.0", "1.1
 METRICS_SERVER, DEVICE_PLUGIN = "0.9.0", "1"
 ACTIONLINT, COSIGN, CRANE, KREW = "1.7.12", "3.1.3", "0.22.1", "0.4.3"  # what checks and tries a release
 CERT_MANAGER = "1.21.2"
+KARPENTER = "1.14.1"  # v1.15.0 wants Go 1.26.9
+NODE_AFFINITY = "1"
 PROMETHEUS = "3.5.1"  # of the module v0.305.1: Prometheus 3.x.y is v0.30x.y as a module
 HELM_3 = "3.22.0"  # what many still have; the chart is rendered with it too
 CEL_SPEC = "0.26.0"  # of the module cel.dev/expr: test data of the language, no program
@@ -123,6 +125,8 @@ _OTHERS: dict[str, Program] = {
         Program("pod", POD, MODULES / "pod", "."),
         Program("device-plugin", DEVICE_PLUGIN, MODULES / "device-plugin", "."),
         Program("cert-manager", CERT_MANAGER, MODULES / "cert-manager", "."),
+        Program("karpenter", KARPENTER, MODULES / "karpenter", "sigs.k8s.io/karpenter/kwok"),
+        Program("node-affinity", NODE_AFFINITY, MODULES / "node-affinity", "."),
         kubernetes("kubeadm", KUBERNETES[0], MODULES / "kubeadm"),
         *map(_containerd, ("containerd", "ctr", "containerd-shim-runc-v2")),
         _cni_plugin("main", "ptp"),

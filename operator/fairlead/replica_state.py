@@ -97,6 +97,22 @@ class PublicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """The part of `match` that labels cannot say, so that nothing is published, and what it reads."""
 
 
+class PublicationGaps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Pods without what a policy publishes for them, and nodes without its labels when they joined."""
+
+    outdated: int = 0
+    """Pods that wait, with node affinity that was published before."""
+    outdated_pods: tuple[str, ...] = ()
+    """A few of them, as NAMESPACE/NAME."""
+    missed: int = 0
+    """Pods that were created lately, or wait, without node affinity that was published before them."""
+    missed_pods: tuple[str, ...] = ()
+    late_labels: int = 0
+    """Published keys that came on a node after it had joined, each counted for each node."""
+    late: tuple[str, ...] = ()
+    """A few of them, as text."""
+
+
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a policy."""
 
@@ -135,6 +151,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Groups that have waited for long; None if there are none."""
     publication: PublicationState | None = None
     """Node affinity that it publishes; None if it does not say `publish`, or is not in force."""
+    gaps: PublicationGaps | None = None
+    """Pods and nodes that its publication does not reach; None if there are none."""
     data: tuple[DataEntryState, ...] = ()
     """Its measured entries."""
     reviewed: int = 0

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Writes the Go modules that the testbed builds from: one folder for each Kubernetes version, one for the tools of a
-# cluster, one for those of a release, one each for Helm 3, CoreDNS, cosign, krew, metrics-server, Prometheus, kubeadm and a
-# node of kind, apart because their versions of shared modules differ, and one for the test data of CEL's specification, of
-# which nothing is built. Run it to add or raise a version, then list the version in ../versions.py and commit what changed.
+# cluster, one for those of a release, one each for Helm 3, CoreDNS, cosign, krew, metrics-server, Karpenter, Prometheus,
+# kubeadm and a node of kind, apart because their versions of shared modules differ, and one for the test data of CEL's
+# specification, of which nothing is built. Run it to add or raise a version, then list the version in ../versions.py and
+# commit what changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOFLAGS=-mod=mod GOWORK=off
@@ -44,6 +45,7 @@ module tools go.etcd.io/etcd/server/v3@v3.7.3 sigs.k8s.io/kwok@v0.8.0 helm.sh/he
 module helm-3 helm.sh/helm/v3@v3.22.0 -- helm.sh/helm/v3/cmd/helm  # beside Helm 4: both render the chart
 module coredns github.com/coredns/coredns@v1.15.0 -- github.com/coredns/coredns
 module metrics-server sigs.k8s.io/metrics-server@v0.9.0 -- sigs.k8s.io/metrics-server/cmd/metrics-server
+module karpenter sigs.k8s.io/karpenter@v1.14.1 -- sigs.k8s.io/karpenter/kwok
 module prometheus github.com/prometheus/prometheus@v0.305.1 -- github.com/prometheus/prometheus/cmd/prometheus
 module release github.com/google/go-containerregistry@v0.22.1 github.com/rhysd/actionlint@v1.7.12 -- \
   github.com/google/go-containerregistry/cmd/crane github.com/rhysd/actionlint/cmd/actionlint

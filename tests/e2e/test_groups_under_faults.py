@@ -31,7 +31,7 @@ from testbed.fixtures import MakeNodes
 from testbed.node_template import equal
 
 LOG = logging.getLogger(__name__)
-SEEDS = int(os.environ.get("FAIRLEAD_CHAOS_SEEDS", "3"))
+SEEDS = int(os.environ.get("FAIRLEAD_CHAOS_SEEDS", "2"))
 IS_LONG = "FAIRLEAD_CHAOS_SEEDS" in os.environ
 JOB = "example.org/job"
 SIZE, GROUPS, PLACES = 8, 12, 20

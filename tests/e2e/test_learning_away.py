@@ -28,7 +28,7 @@ from testbed.layout import folder_of
 from testbed.providers import Local
 
 AWAY_S: Final = 60.0
-STREAM_S: Final = float(os.environ.get("FAIRLEAD_LEARNING_S", "40"))
+STREAM_S: Final = float(os.environ.get("FAIRLEAD_LEARNING_S", "25"))
 _A_SECOND: Final = 20
 _KEPT: Final = 200
 _NODES: Final = 10

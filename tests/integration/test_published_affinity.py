@@ -1,25 +1,34 @@
 """The leader publishes node affinity on a real API server, whose admission policy adds it to pods."""
 
-import itertools
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Any, Self
 
 import pytest
 
+from fairlead.cli.main import main
 from fairlead.control.publication.affinity_publisher import ADDED_BY
 from fairlead.control.publication.published_objects import PUBLISHED
+from fairlead.kube.access.login import from_kubeconfig
+from fairlead.kube.http.client import Client
+from fairlead.metrics import Metrics
+from fairlead.mirror.mirror import Mirror
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created
-from support.chart.published_affinity import affinity_added, affinity_of, publish, state_of
+from fairlead.render.operator_settings import parse_settings
+from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState, ReplicaState
+from fairlead.webhook.publication.affinity_watch import AffinityWatch
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from support.chart.published_affinity import affinity_added, affinity_of, compiled, state_of
 from support.control.leader import LeaderSetup
 from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
-REBUILDS: Final = int(os.environ.get("FAIRLEAD_REBUILDS", "1"))
-"""How often the API server puts its admission policies into another order; one costs a second."""
+PODS = "/api/v1/namespaces/default/pods"
 POOL = {"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}
 FREE = {"name": "room", "expression": "free['cpu'] > 0.5"}
 TEAM = {
@@ -42,20 +51,38 @@ def serve(ground: LeaderSetup, name: str, **spec: Any) -> None:
     ground.serve(policy, publication=state_of(policy).publication)
 
 
+def pod_of(name: str = "some", **labels: str) -> Object:
+    spec = {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
 def created(ground: LeaderSetup, **labels: str) -> Object:
     """Return a pod as the API server would create it."""
-    pod = {
-        "metadata": {"name": "some", "labels": labels},
-        "spec": {"schedulerName": "s", "containers": [{"name": "a", "image": "a"}]},
-    }
-    return ground.cluster.api.create("/api/v1/namespaces/default/pods?dryRun=All", pod)
+    return ground.cluster.api.create(f"{PODS}?dryRun=All", pod_of(**labels))
+
+
+def explained(ground: LeaderSetup, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return what `fairlead explain` says of a pod that the API server has created, with a node of each pool."""
+    api, labels = ground.cluster.api, {"team": "red"}
+    for pool in ("a", "b"):
+        api.create("/api/v1/nodes", {"metadata": {"name": f"of-{pool}", "labels": {"pool": pool, **labels}}})
+        api.patch(f"/api/v1/nodes/of-{pool}/status", {"status": {"allocatable": {"cpu": "4", "pods": "9"}}})
+    api.create("/api/v1/namespaces/default/pods", pod_of(**labels))
+    code = main(["explain", "some", "-n", "default", "--kubeconfig", str(ground.cluster.kubeconfig), "-o", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    for path in ("/api/v1/namespaces/default/pods/some", "/api/v1/nodes/of-a", "/api/v1/nodes/of-b"):
+        api.delete(path)
+    return found
 
 
 def _is_told(ground: LeaderSetup, name: str, reason: str) -> bool | None:
     return ground.condition(name, "Published")[1] == reason or None
 
 
-def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., LeaderSetup], adds: Cluster) -> None:
+def test_pods_get_what_the_policies_that_serve_publish(
+    at_work: Callable[..., LeaderSetup], adds: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     ground = at_work("publishedAffinity: {enabled: true}")
     serve(ground, "p", filters=[POOL])
     serve(ground, "q", filters=[TEAM, FREE])
@@ -72,6 +99,14 @@ def test_pods_get_what_the_policies_that_serve_publish(at_work: Callable[..., Le
     wait_for("the other's", lambda: ground.condition("q", "Published") == ("True", "Wider") or None)
     status = adds.api.get(f"{POLICIES}/q")["status"]["published"]
     assert [one["rule"] for one in status["leftOut"]] == ["room"]
+    found = explained(ground, capsys)
+    assert found["publishedAffinity"]["hash"] == found["publishedAffinity"]["currentHash"] == published["hash"]
+    assert [(one["policy"], one["key"], one["values"]) for one in found["publishedAffinity"]["requirements"]] == [
+        ("p", "pool", ["a"]),
+        ("q", "team", ["red"]),
+    ]
+    [near, far] = found["nodes"]
+    assert (near["fits"], far["unfit"][0]["publishedBy"]) == (True, ["p"])
 
     serve(ground, "p", filters=[POOL], publish="None")
     wait_for("it to be gone", lambda: "pool" not in str(affinity_of(created(ground, team="red"))) or None)
@@ -115,133 +150,113 @@ def test_a_cluster_that_does_not_publish_says_so(at_work: Callable[..., LeaderSe
     assert "publishedAffinity.enabled is false" in message
 
 
-_OPTED_IN: Final = "opted-in"
-_OPT_IN: Final = (
-    'optIn=[{"schedulerName":"gpu","namespaceSelector":{"matchLabels":{"opts":"in"}}},'
-    '{"schedulerName":"gpu","objectSelector":{"matchLabels":{"opts":"in"}}}]'
-)
-_TRACE: Final = "calls"
-_POLICIES, _BINDINGS = (one.path for one in ADDED_BY)
-_OWN: Final = {
-    "nodeAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [
-                {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]} for zone in ("x", "y")
-            ]
-        }
-    }
-}
+class Watching:
+    """The part of a replica that watches what is published, and the pods and nodes of the cluster."""
 
+    def __init__(self, cluster: Cluster, namespace: str, policy: Object) -> None:
+        self._cluster, self._namespace, self._policy = cluster, namespace, policy
+        self._metrics, self._over, self._begun = Metrics(), threading.Event(), threading.Event()
+        self._watch: AffinityWatch | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
 
-def _owner(kind: str) -> Object:
-    return {"ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": "a", "uid": "u", "controller": True}]}
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._begun.wait(30)
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(10)
 
-_PODS: Final[Mapping[str, tuple[str, Object, Object]]] = {
-    "of the namespace": (_OPTED_IN, {}, {}),
-    "of the namespace, with terms of its own": (_OPTED_IN, _owner("ReplicaSet"), {"affinity": _OWN}),
-    "of both entries": (_OPTED_IN, {"labels": {"opts": "in"}} | _owner("ReplicaSet"), {}),
-    "by its label": ("default", {"labels": {"opts": "in"}}, {}),
-    "that names the scheduler": (_OPTED_IN, {}, {"schedulerName": "gpu"}),
-    "that names the scheduler elsewhere": ("default", {}, {"schedulerName": "gpu"}),
-    "that is not opted in": ("default", {}, {}),
-    "of a DaemonSet": (_OPTED_IN, _owner("DaemonSet"), {}),
-    "of another scheduler": (_OPTED_IN, {}, {"schedulerName": "other"}),
-}
-"""Namespace, metadata and spec of pods."""
+    @property
+    def gaps(self) -> PublicationGaps | None:
+        assert self._watch is not None
+        one = PolicyState(uid="", generation="", reason="", publication=PublicationState())
+        return self._watch.report(ReplicaState(policies={"p": one})).policies["p"].gaps
+
+    def has_counted(self, pods: int) -> bool | None:
+        """Return whether so many pods had what the policy publishes."""
+        return f'fairlead_published_pods_total{{policy="p"}} {pods}.0' in self._metrics.exposition().decode() or None
+
+    async def _run(self) -> None:
+        async with Client(from_kubeconfig([self._cluster.kubeconfig])) as client:
+            mirror = Mirror(time.time_ns)
+            feed = MirrorFeed(client, mirror)
+            self._watch = watch = AffinityWatch(client, mirror, self._namespace, lambda: None, time.time_ns)
+            watch.register(self._metrics)
+            watch.use_settings(parse_settings("publishedAffinity: {enabled: true}"))
+            await watch.follow([compiled(self._policy)])
+            await feed.set_interest((), ["s"])
+            tasks = [asyncio.ensure_future(one()) for one in (feed.run, watch.run)]
+            while not (feed.synced and watch.feed.is_listed):
+                await asyncio.sleep(0.05)
+            self._begun.set()
+            await asyncio.to_thread(self._over.wait)
+            for one in tasks:
+                one.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @pytest.fixture
-def opting_in(control_plane: Cluster, namespace: str, kubectl: Kubectl) -> Iterator[list[Object]]:
-    """What the chart makes of publishedAffinity and optIn, and a namespace that it selects; yields the objects."""
-    api, path = control_plane.api, f"/api/v1/namespaces/{_OPTED_IN}"
-    api.create("/api/v1/namespaces", {"metadata": {"name": _OPTED_IN, "labels": {"opts": "in"}}})
-    wait_for("the namespace's account", lambda: api.exists(f"{path}/serviceaccounts/default"))
-    try:
-        with affinity_added(control_plane, kubectl, namespace, _OPT_IN) as made:
-            yield made
-    finally:
-        api.delete(path)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is waited for is told after a second."""
+    monkeypatch.setattr("fairlead.control.loop.replica_poller._QUIET_S", 0.5)
+    for module, name, seconds in (
+        ("affinity_watch", "LOOK_S", 0.3),
+        ("affinity_watch", "GATHER_S", 0.3),
+        ("pod_findings", "OUTDATED_S", 1.0),
+        ("pod_findings", "MISSED_S", -1.0),  # times of objects are whole seconds
+    ):
+        monkeypatch.setattr(f"fairlead.webhook.publication.{module}.{name}", seconds)
 
 
-def _traced(policy: Object, number: int) -> Object:
-    """Return an admission policy that also writes its name and a number on each pod that it changes."""
-    name = policy["metadata"]["name"].split(".", 2)[2]
-    traced = f"object.metadata.annotations['{_TRACE}'] + '{name}#{number} '"
-    patch = f"[JSONPatch{{op: 'add', path: '/metadata/annotations/{_TRACE}', value: {traced}}}]"
-    mutations = [*policy["spec"]["mutations"], {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}]
-    return {**policy, "spec": {**policy["spec"], "mutations": mutations}}
-
-
-def _groups(objects: list[Object], kind: str) -> list[list[Object]]:
-    """Return the objects of a kind: those of optIn, the one of all schedulers, and those of published opt-in."""
-    found = {one["metadata"]["name"].split(".", 2)[2]: one for one in objects if one["kind"] == kind}
-    starts = ("opt-in.", "published-affinity", "published-affinity.opt-in")
-    return [
-        [one for name, one in found.items() if (name == start if at == 1 else name.startswith(start))]
-        for at, start in enumerate(starts)
-    ]
-
-
-def test_pods_that_are_opted_in_get_it_whichever_admission_policy_is_called_first(
-    control_plane: Cluster, opting_in: list[Object]
+@pytest.mark.usefixtures("soon")
+def test_pods_and_nodes_that_a_publication_does_not_reach_are_told(
+    at_work: Callable[..., LeaderSetup], adds: Cluster, namespace: str
 ) -> None:
-    """The API server calls admission policies in an order that depends on which came first, and on chance."""
-    api = control_plane.api
-    uid = {"uid": "00000000-0000-0000-0000-000000000000", "generation": 1}
-    filters = [{"name": "either", "expression": "node.metadata.labels[?'pool'].orValue('') in ['a', 'b']"}, TEAM]
-    spec = {"schedulerName": "gpu", "publish": "NodeAffinity", "filters": filters}
-    kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
-    publish(api, {**kind, "metadata": {"name": "p", **uid}, "spec": spec})
-    published = api.get(f"{PUBLISHED.path}/gpu")["spec"]
-    of_opt_in, *others = _groups(opting_in, "MutatingAdmissionPolicy")
-    policies = [*itertools.chain(*others), *of_opt_in]  # once the last was read, all were
-    bindings = _groups(opting_in, "MutatingAdmissionPolicyBinding")
-    seen = Counter[str]()
+    ground, api = at_work("publishedAffinity: {enabled: true}"), adds.api
+    serve(ground, "p", filters=[POOL])
+    wait_for("its affinity", lambda: affinity_of(created(ground)))
+    names = [f"{namespace}-{name}" for name in ("before", "after", "without")]
+    node = {"metadata": {"name": f"{namespace}-late"}, "spec": {"unschedulable": True}}
+    try:
+        with Watching(adds, namespace, api.get(f"{POLICIES}/p")) as replica:
+            api.create("/api/v1/nodes", node)
+            api.create(PODS, pod_of(names[0]))
+            wait_for("a pod that has it", lambda: replica.has_counted(1))
+            api.patch(f"/api/v1/nodes/{namespace}-late", {"metadata": {"labels": {"pool": "b"}}})
+            serve(
+                ground,
+                "p",
+                filters=[{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') in ['a', 'b']"}],
+            )
+            wait_for("the edit", lambda: "b" in str(affinity_of(created(ground))) or None)
+            api.create(PODS, pod_of(names[1]))
+            api.delete(ADDED_BY[1].named("", f"fairlead.{namespace}.published-affinity").path)
+            wait_for("nothing to be added", lambda: affinity_of(created(ground)) is None or None)
+            api.create(PODS, pod_of(names[2]))
 
-    def created(case: str) -> Object:
-        namespace, metadata, more = _PODS[case]
-        annotated = {"name": "some", "annotations": {_TRACE: ""}, **metadata}
-        pod = {"metadata": annotated, "spec": {"containers": [{"name": "a", "image": "a"}], **more}}
-        return api.create(f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+            def all_gaps() -> PublicationGaps | None:
+                gaps = replica.gaps
+                return gaps if gaps and gaps.outdated and gaps.missed and gaps.late_labels else None
 
-    def calls(number: int) -> str | None:
-        trace = str(created("of the namespace")["metadata"]["annotations"][_TRACE])
-        return trace if f"opt-in.gpu#{number} " in trace else None
+            gaps = wait_for("what they lack", all_gaps)
+            assert gaps.outdated_pods == (f"default/{names[0]}",)
+            assert gaps.missed_pods == (f"default/{names[2]}",)
+            assert f"pool came on node {namespace}-late" in gaps.late[0]
+            assert replica.has_counted(2)
+        policy = api.get(f"{POLICIES}/p")
+        ground.serve(policy, publication=state_of(policy).publication, gaps=gaps)
+        told = {"PublishedAffinityOutdated": names[0], "PublicationMissed": names[2], "LateLabel": f"{namespace}-late"}
 
-    def rebuild(number: int, order: Iterable[list[Object]]) -> None:
-        """Have the API server read the policies again, of which the bindings came in this order."""
-        for one in itertools.chain(*bindings):
-            api.delete(f"{_BINDINGS}/{one['metadata']['name']}")
-        for one in itertools.chain(*order):
-            api.create(_BINDINGS, one)
-        for one in policies:
-            api.apply(f"{_POLICIES}/{one['metadata']['name']}", _traced(one, number))
-        trace = wait_for("the policies to be read", partial(calls, number))
-        seen[trace.replace(f"#{number} ", " ")] += 1
+        def is_told() -> bool | None:
+            warnings = api.get(f"{POLICIES}/p").get("status", {}).get("warnings", [])
+            return {
+                one["reason"]: name for one in warnings for name in told.values() if name in one["message"]
+            } == told or None
 
-    def check(case: str) -> None:
-        namespace, _, more = _PODS[case]
-        pod = created(case)
-        is_opted_in = case.startswith("of the namespace") or case in ("of both entries", "by its label")
-        wanted = "gpu" if is_opted_in else more.get("schedulerName", "default-scheduler")
-        trace = pod["metadata"]["annotations"][_TRACE]
-        assert pod["spec"]["schedulerName"] == wanted, f"{case}, changed by: {trace}"
-        plain = {**pod, "spec": {**pod["spec"], "affinity": more.get("affinity", {})}}
-        plain["metadata"] = {**pod["metadata"], "annotations": {_TRACE: trace}}
-        labels = {"opts": "in"} if namespace == _OPTED_IN else {}
-        expected = as_created(plain, labels, published)
-        assert affinity_of(pod) == affinity_of(expected), f"{case}, changed by: {trace}"
-        assert pod["metadata"]["annotations"] == expected["metadata"]["annotations"], f"{case}, changed by: {trace}"
-
-    orders = itertools.cycle(itertools.permutations(bindings))
-    for number in range(REBUILDS):
-        rebuild(number, next(orders))
-        for case in _PODS:
-            check(case)
-    of_opt_in, _, published_opt_in = bindings
-    rebuild(REBUILDS, [of_opt_in, published_opt_in])  # as where the one of all schedulers is called first, in vain
-    for case in ("of the namespace", "of both entries", "by its label"):
-        check(case)
-    for trace, count in seen.items():
-        print(f"{count} times: {trace}")  # pytest -rP shows it
+        wait_for("the status to say so", is_told)
+    finally:
+        for path in (f"/api/v1/nodes/{namespace}-late", *(f"{PODS}/{name}" for name in names)):
+            if api.exists(path):
+                api.delete(path)

@@ -6,4 +6,4 @@ from hypothesis import settings
 
 CI: Final = "ci"
 """Profile of `make test`: `pytest --hypothesis-profile ci`."""
-MANY: Final = 500 if settings.get_current_profile_name() == CI else 50
+MANY: Final = 400 if settings.get_current_profile_name() == CI else 50

@@ -80,6 +80,7 @@ NODES: Final = ObjectRef(Resource("", "v1", "nodes"))
 NODE_METRICS: Final = ObjectRef(Resource("metrics.k8s.io", "v1beta1", "nodes"))
 """The usage of nodes, which metrics-server or another program serves."""
 POLICIES: Final = ObjectRef(Resource(names.GROUP, names.VERSION, names.PLURAL))
+PUBLISHED_AFFINITIES: Final = ObjectRef(Resource(names.GROUP, names.VERSION, names.PUBLISHED_PLURAL))
 
 
 class _Version(ObjectRef):

@@ -124,7 +124,7 @@ class OperatorReplica:
         callers = SchedulerCallers(core, file, managed, None if self.own else self.peers)
         core.reloader.stays = callers.stays
         policies = WatchedPolicies(client, core.reloader, core.last_good)
-        self.rejected = RejectedPods()
+        self.rejected = core.affinity_watch.rejected = RejectedPods()
         self._rate_limiter = RateLimiter()
         self.received = ReceivedReviews()
         self.admission = AdmissionServer(

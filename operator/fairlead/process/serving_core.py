@@ -24,6 +24,7 @@ from fairlead.webhook.https.refusals import Refusals
 from fairlead.webhook.https.wall_clock import TimeOfDay
 from fairlead.webhook.learning.learning import Learning
 from fairlead.webhook.measured_data.measured_data import MeasuredData
+from fairlead.webhook.publication.affinity_watch import AffinityWatch
 from fairlead.webhook.publication.publications import Publications
 from fairlead.webhook.serving.last_good import LastGoodStore, RevisionClient
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
@@ -104,7 +105,8 @@ class ServingCore:
         domains = GroupDomains(client, settings.namespace, grants)
         self.groups.domains = domains.views
         learning = Learning(client, self.mirror, published_in, self.now, self._is_synced)
-        for capability in (data, grants, domains, learning, self.groups, Publications()):
+        self.affinity_watch: Final = AffinityWatch(client, self.mirror, published_in, self.state, self.now)
+        for capability in (data, grants, domains, learning, self.groups, Publications(), self.affinity_watch):
             self.add(capability)
 
     def add(self, capability: Capability) -> None:

@@ -169,7 +169,7 @@ class Uninstaller:
         for kind_of, selector in ((REVISIONS, f"{LAST_GOOD},{LAST_GOOD}!=files"), *kept, (CAPACITIES, _OURS)):
             for one in await self.objects.all(ObjectRef(kind_of, self.namespace), labelSelector=selector):
                 yield {**one, "kind": _KINDS.get(kind_of, "ConfigMap")}
-        for one in await published_objects(self.objects):
+        for one in await published_objects(self.objects, self.namespace):
             yield one
         for claim in await self.objects.all(LEASES, **CLAIMS):
             if (claim.get("spec") or {}).get("holderIdentity") == self.namespace:

@@ -205,7 +205,7 @@ OPERATOR: Final = (
                 "the node affinity that policies publish",
                 GROUP,
                 (PUBLISHED_PLURAL,),
-                ("list", "create", "patch", "delete"),
+                ("list", "watch", "create", "patch", "delete"),
                 published_affinity=True,
             ),
             RbacRule(

@@ -117,7 +117,7 @@ def groups(judged: PodResult) -> list[NodesAlike]:
     for node in judged.nodes:
         verdict = verdict_of(node)
         said = [(one.policy, one.rule, one.reason) for one in node.rejections if not judged.unanswered]
-        key = (verdict, (*said, *dict.fromkeys(one.what for one in node.unfit)))
+        key = (verdict, (*said, *dict.fromkeys(one.reason for one in node.unfit)))
         found.setdefault(key, []).append(node)
     made = [NodesAlike(verdict_of(nodes[0]), sorted(nodes, key=_worse)) for nodes in found.values()]
     return sorted(made, key=lambda group: (_ORDER.index(group.verdict), -len(group.nodes)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.group_explained import GroupExplained
@@ -17,6 +18,8 @@ class LostOrGainedNode:
     node: str
     by: Sequence[Rejection]
     """Rules that reject it, before or after."""
+    published_by: Sequence[str] = ()
+    """Policies that publish node affinity which rejects it, before or after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +42,32 @@ class PlacementChange:
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores, *self.groups])]
 
 
-def diff_placement(first: Simulation, second: Simulation, raw: Raw, file: str = "") -> PlacementChange | None:
+class JudgedPod(NamedTuple):
+    """Result of a pod, with the simulation that judged it."""
+
+    simulation: Simulation
+    raw: Raw
+    result: PodResult
+
+
+def diff_placement(first: JudgedPod, second: JudgedPod) -> PlacementChange | None:
     """Return how a pod's placement differs between simulations of the same nodes; None if it does not."""
-    before, after = first.judge(raw, file), second.judge(raw, file)
+    before, after = first.result, second.result
     pairs = [*zip(before.nodes, after.nodes, strict=True)]
     lost = [
-        LostOrGainedNode(was.name, now.rejections) for was, now in pairs if was.is_candidate and not now.is_candidate
+        LostOrGainedNode(was.name, now.rejections, now.published_by)
+        for was, now in pairs
+        if was.is_candidate and not now.is_candidate
     ]
     gained = [
-        LostOrGainedNode(was.name, was.rejections) for was, now in pairs if now.is_candidate and not was.is_candidate
+        LostOrGainedNode(was.name, was.rejections, was.published_by)
+        for was, now in pairs
+        if now.is_candidate and not was.is_candidate
     ]
     groups = [*_groups(before.group, after.group)]
     if not lost and not gained and not groups and before.preferred == after.preferred:
         return None
-    by_scores = [] if before.preferred == after.preferred else [*_scores(first, second, raw, before, after)]
+    by_scores = [] if before.preferred == after.preferred else [*_scores(first, second)]
     return PlacementChange(before, after, lost, gained, by_scores, groups)
 
 
@@ -66,17 +81,17 @@ def _seen(group: GroupExplained | None) -> object:
     return None if group is None else (group.value, group.size, group.verdict, group.reason)
 
 
-def _scores(first: Simulation, second: Simulation, raw: Raw, before: PodResult, after: PodResult) -> Iterator[str]:
+def _scores(first: JudgedPod, second: JudgedPod) -> Iterator[str]:
     """Yield scores that give other points to a node that is a candidate before and after."""
     was, now = (
         {
             (f"{score.policy}/{score.rule}", node.node): score.points
-            for node in simulation.explain_scores(raw, judged)
+            for node in one.simulation.explain_scores(one.raw, one.result)
             for score in node.scores
         }
-        for simulation, judged in ((first, before), (second, after))
+        for one in (first, second)
     )
-    stayed = {node.name for node in before.left} & {node.name for node in after.left}
+    stayed = {node.name for node in first.result.left} & {node.name for node in second.result.left}
     rules = dict.fromkeys(rule for rule, _ in (*was, *now))
     for rule in rules:
         if any(was.get((rule, node)) != now.get((rule, node)) for node in stayed):

@@ -1,12 +1,13 @@
 """Results of a simulation, per pod and node."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from fairlead.policy.affinity.published_parts import PublishedOfPod
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.explain.group_explained import GroupExplained
@@ -16,8 +17,16 @@ from fairlead.simulation.visibility import SkippedRule
 
 Rejections = Sequence[Rejection]
 NO_REJECTIONS: Rejections = ()
+T = TypeVar("T")
 CLASSES: Final = 128
 """Greatest number of cached equivalence classes: each takes a megabyte with thousands of nodes."""
+
+
+def keep(kept: dict[Hashable, T], key: Hashable, value: T, most: int) -> None:
+    """Keep a value in a cache, which is emptied when it is full."""
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = value
 
 
 class NodeResult(msgspec.Struct, frozen=True, gc=False):
@@ -40,6 +49,16 @@ class NodeResult(msgspec.Struct, frozen=True, gc=False):
     def passed(self) -> bool:
         """True if no policy rejects the node."""
         return not self.rejections
+
+    @property
+    def kept_out(self) -> bool:
+        """True if no policy rejects the node, and the terms of the pod's required node affinity do."""
+        return self.passed and any(one.by_terms for one in self.unfit)
+
+    @property
+    def published_by(self) -> tuple[str, ...]:
+        """Policies that publish node affinity which rejects the node."""
+        return next((one.policies for one in self.unfit if one.policies), ())
 
     @property
     def resolvable(self) -> bool | None:
@@ -70,6 +89,16 @@ class Verdicts:
         return [node for node in self.nodes if node.score is not None]
 
     @cached_property
+    def published_by(self) -> Sequence[str]:
+        """Policies that publish node affinity which rejects one of the nodes."""
+        return [*dict.fromkeys(policy for node in self.nodes for policy in node.published_by)]
+
+    @cached_property
+    def kept_out(self) -> Sequence[str]:
+        """The nodes that no policy rejects, and the pod's required node affinity does."""
+        return [node.name for node in self.nodes if node.kept_out]
+
+    @cached_property
     def preferred(self) -> Sequence[str]:
         """All nodes with the highest score among those that fit and pass."""
         best = max([node.score or 0.0 for node in self.left], default=0.0)
@@ -91,11 +120,20 @@ class PodResult:
     """Whether nothing answers the calls of the pod's scheduler, so that the pod waits whatever the rules say."""
     group: GroupExplained | None = None
     """Group of the pod. What filter says to it as a member of the group is not among the results of nodes."""
+    published: PublishedOfPod | None = None
+    """Published part of its node affinity; None if it has none."""
 
     @property
     def is_open(self) -> bool:
         """Return whether a rule that was not evaluated may reject nodes that fit and pass."""
         return any(one.filters for one in self.unevaluated)
+
+    @property
+    def excluded(self) -> Sequence[str]:
+        """The nodes that all rules pass, and affinity that was published before excludes."""
+        if self.published is None or not self.published.is_outdated or self.is_open or self.unanswered:
+            return ()
+        return self.verdicts.kept_out
 
     @property
     def policies(self) -> list[str]:
@@ -138,7 +176,15 @@ class NodeShown(msgspec.Struct, gc=False):
     score: float | None
 
 
-class PodShown(msgspec.Struct, gc=False):
+class PublishedShown(msgspec.Struct, gc=False, rename="camel"):
+    """Published affinity of a pod in the output for programs."""
+
+    policies: Sequence[str]
+    added: bool
+    excluded_nodes: Sequence[str]
+
+
+class PodShown(msgspec.Struct, gc=False, rename="camel"):
     """Pod in the output for programs."""
 
     namespace: str
@@ -147,13 +193,21 @@ class PodShown(msgspec.Struct, gc=False):
     nodes: msgspec.Raw
     preferred: Sequence[str]
     group: GroupExplained | None
+    published_affinity: PublishedShown | None
 
 
 def result_for_programs(judged: PodResult) -> PodShown:
     """Return a result for programs."""
     pod = judged.pod
     nodes = _written(judged.verdicts, judged.is_open, bool(judged.unevaluated))
-    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred, judged.group)
+    published = published_for_programs(judged)
+    return PodShown(pod.namespace, pod.name, judged.policies, nodes, judged.preferred, judged.group, published)
+
+
+def published_for_programs(judged: PodResult) -> PublishedShown | None:
+    """Return the published affinity of a pod for programs; None if it has none."""
+    found = judged.published
+    return None if found is None else PublishedShown(found.policies, found.added, judged.excluded)
 
 
 @lru_cache(maxsize=CLASSES)
@@ -165,7 +219,7 @@ def _written(verdicts: Verdicts, is_open: bool, lacks_rules: bool) -> msgspec.Ra
         key = id(node.rejections), id(node.unfit)  # few, and alive as long as the nodes
         found = said.get(key)
         if found is None:
-            unfit = dict.fromkeys(f"does not fit: {one.what}" for one in node.unfit)
+            unfit = dict.fromkeys(f"does not fit: {one.reason}" for one in node.unfit)
             passed = None if node.passed and is_open else node.passed
             found = said[key] = node.fits, passed, node.resolvable, [*node.reasons, *unfit]
         nodes.append(NodeShown(node.name, *found, None if lacks_rules else node.score))

@@ -5,11 +5,13 @@ messages, and its node selectors and tolerations. They need only the pod, the no
 more is `NOT_SIMULATED`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from fairlead.policy.affinity.label_requirement import Labels, node_selection
+from fairlead.policy.affinity.published_parts import PublishedOfPod, PublishedPart
 from fairlead.policy.explain.units import is_in_bytes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
@@ -38,11 +40,21 @@ class FitFailure(msgspec.Struct, frozen=True, gc=False):
     """The values that were compared."""
     shortfall: float = 1.0
     """Distance from fitting: the missing share of an amount."""
+    policies: tuple[str, ...] = ()
+    """Policies that publish node affinity which rejects it."""
+    by_terms: bool = False
+    """True if required node affinity rejects it, and the pod's nodeSelector does not."""
+
+    @property
+    def reason(self) -> str:
+        """The message, with the policies that publish what rejects the node."""
+        return f"{self.what}, published by {' and '.join(self.policies)}" if self.policies else self.what
 
     def __str__(self) -> str:
-        return f"{self.what} ({self.detail})" if self.detail else self.what
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
+_AFFINITY: Final = "node(s) didn't match Pod's node affinity/selector"
 FitFailures = tuple[FitFailure, ...]
 FITS: Final[FitFailures] = ()
 
@@ -56,17 +68,18 @@ class SchedulerFilter(NamedTuple):
     """True if the result depends on the node's pods."""
 
 
-def filters_for(pod: PodView, *, named: bool = True) -> list[SchedulerFilter]:
+def filters_for(pod: PodView, *, named: bool = True, published: PublishedOfPod | None = None) -> list[SchedulerFilter]:
     """Return the filters for a pod in the scheduler's order; it stops at the first that fails.
 
-    `named`: nodeName is a constraint.
+    `named`: nodeName is a constraint, unless a scheduler has set it. `published` is the published part of
+    its node affinity.
     """
     spec = pod.pod.spec
-    filters = [_name(str(spec.nodeName))] if named and spec.nodeName else []
+    filters = [_name(str(spec.nodeName))] if named and spec.nodeName and not was_bound(pod.pod) else []
     filters.append(_taints(spec.tolerations))
     required = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
     if spec.nodeSelector or required:
-        filters.append(_affinity(spec.nodeSelector, required))
+        filters.append(_affinity(spec.nodeSelector, required, published.parts if published else ()))
     if ports := sorted(set(_host_ports(pod.pod))):
         filters.append(_ports(ports))
     filters.append(_resources(pod.request))
@@ -87,6 +100,11 @@ def unsimulated_constraints(pod: Any, *, is_of_group: bool = False) -> Iterator[
         yield "resource claims"
     if spec.schedulingGroup or is_of_group:
         yield "other pods of a group"
+
+
+def was_bound(pod: Any) -> bool:
+    """Return whether a scheduler placed the pod, and not its author."""
+    return any(one.type == "PodScheduled" and one.status == "True" for one in pod.status.conditions)
 
 
 def _taints(tolerations: Sequence[Any]) -> SchedulerFilter:
@@ -122,10 +140,19 @@ def _name(name: str) -> SchedulerFilter:
     return SchedulerFilter(("name", name), lambda view: FITS if view.name == name else other)
 
 
-def _affinity(selector: Mapping[str, str], required: Any) -> SchedulerFilter:
-    matches, key = node_affinity(selector, required)
-    other = (FitFailure("node(s) didn't match Pod's node affinity/selector", key),)
-    return SchedulerFilter(("affinity", key), lambda view: FITS if matches(view.labels, view.name) else other)
+def _affinity(selector: Labels, required: Any, published: Sequence[PublishedPart]) -> SchedulerFilter:
+    matches, key = node_selection(selector, required)
+    chosen, _ = node_selection(selector, None)
+    known: dict[tuple[tuple[str, ...], bool], FitFailures] = {}
+
+    def judge(view: NodeView) -> FitFailures:
+        labels = view.labels
+        if matches(labels, view.name):
+            return FITS
+        by = tuple([one.policy for one in published if not one.selects(labels)]), chosen(labels, view.name)
+        return known.get(by) or known.setdefault(by, (FitFailure(_AFFINITY, key, policies=by[0], by_terms=by[1]),))
+
+    return SchedulerFilter(("affinity", key, tuple(published)), judge)
 
 
 HostPort = tuple[int, str, str]
@@ -190,27 +217,6 @@ def amount(name: str, value: float) -> str:
     return f"{value:.10g}"
 
 
-Labels = Mapping[str, str]
-Matches = Callable[[Labels, str], bool]
-"""Predicate of a node's labels and name."""
-_OPERATORS: Final = {"Exists": "", "DoesNotExist": "!"}
-
-
-def node_affinity(selector: Labels, required: Any) -> tuple[Matches, str]:
-    """Return a predicate for the nodes that a pod selects, and its text."""
-    exact = sorted(selector.items())
-    written = [f"{key}={value}" for key, value in exact]
-    if not required:
-        return lambda labels, _: all(labels.get(key) == value for key, value in exact), ", ".join(written)
-    terms = [one for one in map(_term, required.nodeSelectorTerms) if one is not None]
-    written.append(" or ".join(text for _, text in terms) or "no term")
-
-    def matches(labels: Labels, name: str) -> bool:
-        return all(labels.get(key) == value for key, value in exact) and any(term(labels, name) for term, _ in terms)
-
-    return matches, ", ".join(written)
-
-
 def tolerates(tolerations: Sequence[Any], key: str, value: str, effect: str) -> bool:
     """Return whether a toleration matches a taint."""
     return any(_tolerates(one, key, value, effect) for one in tolerations)
@@ -225,57 +231,3 @@ def _tolerates(toleration: Any, key: str, value: str, effect: str) -> bool:
         return True
     # Without a key only `Exists` works. Lt and Gt are behind a feature gate that is off.
     return bool(toleration.key) and toleration.operator in ("", "Equal") and toleration.value == value
-
-
-def _term(term: Any) -> tuple[Matches, str] | None:
-    """Return a term that needs all its requirements; None for one without any, which selects nothing."""
-    labelled = [_requirement(one) for one in term.matchExpressions]
-    named = [_requirement(one) for one in term.matchFields]
-    if not labelled and not named:
-        return None
-    written = " and ".join([_text(one) for one in (*term.matchExpressions, *term.matchFields)])
-
-    def matches(labels: Labels, name: str) -> bool:
-        return all(one(labels) for one in labelled) and all(one({"metadata.name": name}) for one in named)
-
-    return matches, written
-
-
-def _requirement(value: Any) -> Callable[[Labels], bool]:
-    key, values = str(value.key), frozenset(value.values)
-    match value.operator:
-        case "In":
-            return lambda labels: key in labels and labels[key] in values
-        case "NotIn":
-            return lambda labels: labels.get(key) not in values
-        case "Exists":
-            return lambda labels: key in labels
-        case "DoesNotExist":
-            return lambda labels: key not in labels
-        case "Gt" | "Lt" if len(value.values) == 1:
-            wanted, sign = _whole(value.values[0]), 1 if value.operator == "Gt" else -1
-
-            def is_beyond(labels: Labels) -> bool:
-                found = _whole(labels.get(key, ""))
-                return wanted is not None and found is not None and (found - wanted) * sign > 0
-
-            return is_beyond
-    return lambda _: False  # the API server rejects other operators
-
-
-def _whole(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
-
-
-def _text(value: Any) -> str:
-    match value.operator:
-        case "Exists" | "DoesNotExist":
-            return f"{_OPERATORS[value.operator]}{value.key}"
-        case "In" | "NotIn" if len(value.values) == 1:
-            return f"{value.key}{'=' if value.operator == 'In' else '!='}{value.values[0]}"
-        case "Gt" | "Lt":
-            return f"{value.key} {'>' if value.operator == 'Gt' else '<'} {', '.join(value.values)}"
-    return f"{value.key} {'in' if value.operator == 'In' else 'not in'} ({', '.join(sorted(value.values))})"

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -21,6 +21,8 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import PodEntry
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
+from fairlead.policy.affinity.published_parts import AffinityByScheduler, PublishedOfPod, published_of_pod
+from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, labels_of_namespace
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
@@ -33,7 +35,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation import scheduler_filters
 from fairlead.simulation.learned_states import LearnedStates
 from fairlead.simulation.pod_groups import PodGroups, SharedDomains, as_judged, has_domains
-from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts
+from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts, keep
 from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
 from fairlead.simulation.snapshot import UNREADABLE, Key, Raw, Snapshot, SnapshotObject, reading, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
@@ -41,7 +43,6 @@ from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.devices.layout import unhealthy_source
 from fairlead.strategies.devices.record import may_record, recorded_by_shares
 
-T = TypeVar("T")
 Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
 _NO_VERSION: Final = {"uid": "", "resourceVersion": ""}
 _NEVER: Final = 1 << 62
@@ -64,16 +65,18 @@ class Simulation:
         *,
         readings: Mapping[Poll, Reading] = _NOTHING_READ,
         skipped: Sequence[SkippedRule] = (),
+        published: AffinityByScheduler | None = None,
         each: Each = lambda _, items: items,
     ) -> None:
         """Read the snapshot; `each` may show progress. Raises SnapshotError for an object that cannot be read.
 
         `readings` have all measured values; a node that they do not name was never measured. `skipped` are the rules
-        that `visibility.judgeable` has taken out of the policies.
+        that `visibility.judgeable` has taken out of the policies, `published` is what is published now, by scheduler.
         """
         self.policies: Final = policies
         self.now: Final = now
         self.skipped: Final = skipped
+        self.published: Final = published or {}
         self.mirror: Final = Mirror(lambda: now, {one.scheduler_name for one in policies.policies})
         self.snapshot: Final = snapshot
         enforced = [one for one in policies.policies if one.enforced]
@@ -120,13 +123,14 @@ class Simulation:
         """Return the result of a pod on every node. Raises SnapshotError if the pod cannot be read."""
         with self.view_without_placement(raw, file) as (view, home):
             matched = self._evaluator.matching(view, scheduler_of(view), self.now)
+            published = self._published_of(raw, view)
             # nodeName of a placed pod was set by its scheduler and is not a constraint.
-            filters = scheduler_filters.filters_for(view, named=not home and not _was_bound(view.pod))
+            filters = scheduler_filters.filters_for(view, named=not home, published=published)
             verdicts = self._verdicts(view, matched, filters, home)
             unevaluated = [one for one in self.skipped if applies(one.policy, view, self.now)] if self.skipped else []
             group = self.groups.explain(view, matched, (one.policy for one in unevaluated if not one.rule))
             beyond = (*scheduler_filters.unsimulated_constraints(view.pod, is_of_group=group is not None),)
-        return PodResult(view, matched, verdicts, beyond, unevaluated, group=group)
+        return PodResult(view, matched, verdicts, beyond, unevaluated, group=group, published=published)
 
     def explain(self, raw: Raw, judged: PodResult, names: Sequence[str]) -> list[NodeExplained]:
         """Return what every rule compared on these nodes, for a pod of `judge`."""
@@ -162,6 +166,13 @@ class Simulation:
         """Return the placed pod with a key; handwritten pods may lack the default namespace."""
         held = self.mirror.placed_sink.objects
         return held.get(key) or (held.get(("", key[1])) if key[0] == "default" else None)
+
+    def _published_of(self, raw: Raw, view: PodView) -> PublishedOfPod | None:
+        """Return the published affinity of a pod; None if it has none."""
+        if PUBLISHED_ANNOTATION not in view.annotations:
+            return None
+        labels = labels_of_namespace(view.namespace, view.namespaceObject.metadata.labels)
+        return published_of_pod(msgspec.json.decode(raw), labels, self.published.get(scheduler_of(view)))
 
     def _put(self, raw: Raw) -> None:
         pod = self._placed(raw)
@@ -213,7 +224,7 @@ class Simulation:
         if found is None:
             found = self._judged(view, matched, self._unfit(filters, home))
             if key is not None:
-                _keep(self._known, key, found, CLASSES)
+                keep(self._known, key, found, CLASSES)
         return found
 
     def _judged(self, view: PodView, matched: Sequence[Matched], unfit: Sequence[FitFailures]) -> Verdicts:
@@ -242,7 +253,7 @@ class Simulation:
         if known is None:
             known = [check.judge(view) for name in self.names if (view := nodes.view_of(name)) is not None]
             if not is_other:
-                _keep(self._columns, check.key, known, _COLUMNS)
+                keep(self._columns, check.key, known, _COLUMNS)
         elif is_other and (view := nodes.view_of(home)) is not None:
             known = [*known]
             known[self._at[home]] = check.judge(view)
@@ -283,17 +294,6 @@ def scheduler_of(view: PodView) -> str:
 def _named(raw: Raw) -> str:
     metadata = msgspec.json.decode(raw).get("metadata") or {}
     return f"pod {spelt((str(metadata.get('namespace') or 'default'), str(metadata.get('name'))))}"
-
-
-def _was_bound(pod: Any) -> bool:
-    """Return whether a scheduler placed the pod, and not its author."""
-    return any(one.type == "PodScheduled" and one.status == "True" for one in pod.status.conditions)
-
-
-def _keep(kept: dict[Hashable, T], key: Hashable, value: T, most: int) -> None:
-    if len(kept) >= most:
-        kept.clear()
-    kept[key] = value
 
 
 _stopped: Final[Clock] = lambda: 0  # noqa: E731

@@ -1,12 +1,13 @@
 """Registry of the strategies: what modules define as `STRATEGY`, such as those of the package `builtin`.
 
-Nothing registers itself and nothing is cached, so adding a strategy means adding a file.
+Nothing registers itself, so adding a strategy means adding a file.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import ModuleType
 
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, policy_model
@@ -71,8 +72,13 @@ def load_strategies(custom: Mapping[str, Strategy]) -> LoadedStrategies:
 
 def policy_with(strategies: Iterable[Strategy]) -> type[SchedulerExtenderPolicy]:
     """Return the model of the resource with these strategies as fields."""
-    found = [*strategies]
+    return _model_with((*strategies,))
+
+
+@lru_cache(maxsize=8)
+def _model_with(strategies: tuple[Strategy, ...]) -> type[SchedulerExtenderPolicy]:
+    """Return the model, which takes longer to build than a policy to check."""
     return policy_model(
-        filters={one.name: one.filter.params for one in found if one.filter},
-        scores={one.name: one.score.params for one in found if one.score},
+        filters={one.name: one.filter.params for one in strategies if one.filter},
+        scores={one.name: one.score.params for one in strategies if one.score},
     )

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.api.errors import FieldPath
+from fairlead.policy.affinity.published_pods import CreatedTerms
 from fairlead.policy.explain.explanation import NodeExplained, RuleExplained, Step
 from fairlead.policy.explain.group_explained import GroupExplained
 from fairlead.policy.explain.mismatch import Unmatched
+from fairlead.suites.created_affinity import affinity_difference
 from fairlead.suites.group_states import group_difference
 from fairlead.suites.suite import Expect, ExpectedRejection
 
@@ -78,6 +80,8 @@ class Actual:
     """By node, for those that the case names."""
     group: GroupExplained | None = None
     """Group of the pod."""
+    affinity: CreatedTerms | None = None
+    """Terms that the pod is created with, if the case expects some."""
     others: Sequence[Unmatched] = ()
     """Policies that do not match the pod, and why."""
     outcomes: Sequence[CoveredOutcome] = ()
@@ -125,7 +129,7 @@ def _differences(expect: Expect, answer: Actual) -> list[Difference]:
         *_preferred(expect, answer),
         *_spared(expect, answer),
         *_annotations(expect, answer),
-        *_group(expect, answer),
+        *_of_pod(expect, answer),
     ]
 
 
@@ -275,9 +279,11 @@ def _annotations(expect: Expect, answer: Actual) -> Iterator[Difference]:
             yield Difference(("annotations", node), node, _map(wanted), got)
 
 
-def _group(expect: Expect, answer: Actual) -> Iterator[Difference]:
-    if expect.group is not None and (found := group_difference(expect.group, answer.group)) is not None:
-        yield Difference(("group",), "", *found)
+def _of_pod(expect: Expect, answer: Actual) -> Iterator[Difference]:
+    if expect.group is not None and (group := group_difference(expect.group, answer.group)) is not None:
+        yield Difference(("group",), "", *group)
+    if expect.affinity is not None and (terms := affinity_difference(expect.affinity, answer.affinity)) is not None:
+        yield Difference(("affinity",), "", terms.expected, terms.got, notes=terms.notes)
 
 
 def _map(values: Mapping[str, str]) -> str:

@@ -37,6 +37,7 @@ from fairlead.suites.compare import (
     WrittenAnnotations,
     differences,
 )
+from fairlead.suites.created_affinity import affinity_of_case
 from fairlead.suites.group_states import as_filter_judges, give_states
 from fairlead.suites.learned_values import config_maps_of, given_to_rules
 from fairlead.suites.node_values import readings
@@ -81,6 +82,7 @@ def ask(policies: Sequence[CompiledPolicy], inputs: CaseInputs, expect: Expect) 
         eviction_verdicts=eviction_verdicts,
         annotations=bound,
         group=group,
+        affinity=None if expect.affinity is None else affinity_of_case(policies, inputs),
         others=[one for one in map(partial(_unmatched, judged, inputs), policies) if one is not None],
         outcomes=outcomes,
     )

@@ -64,6 +64,30 @@ class ExpectedGroup(Params):
     """Whether a placed pod of it lives, or `groups` says so."""
 
 
+class ExpectedRequirement(Params):
+    """Requirement of an expected term."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    key: str
+    """Key of the label, or metadata.name."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    """Relation between the label and the values."""
+    values: Listed[str] = ()
+    """Values, in any order. Exists and DoesNotExist have none."""
+
+
+class ExpectedTerm(Params):
+    """Expected term of node affinity."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    match_expressions: Listed[ExpectedRequirement] = ()
+    """Requirements on labels, in any order."""
+    match_fields: Listed[ExpectedRequirement] = ()
+    """Requirements on the name, in any order."""
+
+
 class Expect(Params):
     """Expected results. Absent fields are not compared."""
 
@@ -87,6 +111,9 @@ class Expect(Params):
     """By node: the annotations that the pod gets when it is bound there: these and no others."""
     group: ExpectedGroup | None = None
     """The group of the pod."""
+    affinity: Listed[ExpectedTerm] | None = None
+    """The terms of required node affinity that the pod is created with, as `fairlead affinity` prints them, in any
+    order: these and no others. Empty: nothing is published for it."""
 
 
 class LearnedPair(Params):

@@ -12,6 +12,7 @@ from fairlead.cel.values.schema import NAMESPACE, NODE, POD, element, messages
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.as_stored import AMOUNTS
 from fairlead.suites.compare import is_called
+from fairlead.suites.created_affinity import NOT_PUBLISHED
 from fairlead.suites.group_states import NO_GANGS
 from fairlead.suites.node_values import FIELD, shape_errors
 from fairlead.suites.objects import OURS, CaseInputs, Key
@@ -42,6 +43,8 @@ def name_errors(
         yield from _lost(name, inputs, (*path, *where))
     if expect.group is not None and not any(policy.gangs for policy in policies):
         yield FieldError((*path, "group"), NO_GANGS, "add one, or remove this")
+    if expect.affinity is not None and not any(policy.publishes for policy in policies):
+        yield FieldError((*path, "affinity"), NOT_PUBLISHED, "add publish: NodeAffinity to one, or remove this")
 
 
 def key_of(name: str, inputs: CaseInputs) -> Key | None:

@@ -185,6 +185,14 @@ CASES = {
         {"scheduler": "s"},
         minutes=45,
     ),
+    "FairleadPodsInvisibleToAutoscalers": AlertCase(
+        {_total("pods_rejected_only", policy="p", visible="false"): "1x60"},
+        {
+            _total("pods_rejected_only", policy="p", visible="false"): "0x60",
+            _total("pods_rejected_only", policy="p", visible="true"): "1x60",
+        },
+        _POLICY,
+    ),
     "FairleadCertificateExpires": AlertCase(
         {_ENDS: "86400x120"}, {_ENDS: "864000x120"}, {"pod": "a", "certificate": "server"}, minutes=90
     ),

@@ -16,6 +16,7 @@ from fairlead.cli.main import main
 from fairlead.grants.entry import GrantedDevice, LedgerEntry
 from fairlead.grants.ledger import create_body
 from fairlead.groups.turns import NO_TURNS, turns_body
+from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, REQUIRED
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from policies.good import device_share, gang, policy
 from support.cli.status import SCENES
@@ -70,21 +71,28 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
         "lint": [_run("lint", policies, str(folder / "bad.yaml"))],
         "affinity": [_affinity(folder)],
         "test": [_run("test", str(folder / "a.test.yaml"), policies)],
-        "simulate": [_run("simulate", *simulated, "--pods", cluster), _grouped(folder, "simulate")],
+        "simulate": [
+            _run("simulate", *simulated, "--pods", cluster),
+            _grouped(folder, "simulate"),
+            _published(folder, "simulate"),
+        ],
         "explain": [
             *(_run("explain", name, *simulated) for name in ("train", "new-model")),
             *_explained(folder),
             _grouped(folder, "explain"),
+            _published(folder, "explain"),
         ],
         "explain --node": [
             *(_run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")),
             _grouped(folder, "explain --node"),
+            _published(folder, "explain --node"),
         ],
         "explain --pending": [_run("explain", "--pending", "-A", *simulated)],
         "diff": [
             _run("diff", "--from", policies, "--to", str(other), "--snapshot", cluster, "--pods", cluster),
             _run("diff", "--from", str(other), "--to", policies, "--snapshot", cluster, "--pods", cluster),
             _grouped(folder, "diff"),
+            _published(folder, "diff"),
         ],
         "status": [*_statuses(folder)],
         "data POLICY": [*_data(folder)][:1],
@@ -111,6 +119,28 @@ def _grouped(folder: Path, command: str) -> Any:
         return _run("simulate", "--policies", gangs, *there, "--pods", str(folder / "members.json"))
     node_of = ("--node", "a") if command == "explain --node" else ()
     return _run("explain", "member", "-n", "ml", "--policies", gangs, *there, *node_of)
+
+
+def _published(folder: Path, command: str) -> Any:
+    """Return what a command says of a pod that was created with affinity of which a part is published no more."""
+    for name, which in (("pool", "== 'a'"), ("pools", "!= ''")):
+        room = {"name": "pool", "expression": f"node.metadata.labels[?'pool'].orValue('') {which}"}
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(policy(publish="NodeAffinity", filters=[room])))
+    was = pod("was")
+    was["metadata"]["annotations"] = {PUBLISHED_ANNOTATION: "0123456789ab"}
+    asked = [{"key": "pool", "operator": "In", "values": ["a"]}, {"key": "disk", "operator": "Exists"}]
+    was["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": asked}]}}}
+    was["status"] = {"nominatedNodeName": "b"}
+    nodes = [node(name, labels={"pool": name}) for name in ("a", "b")]
+    (folder / "was.json").write_text(json.dumps(listed(*nodes, was, pod("new"))))
+    there, narrow = ("--snapshot", str(folder / "was.json")), str(folder / "pool.yaml")
+    if command == "diff":
+        wide = str(folder / "pools.yaml")
+        return _run("diff", "--from", narrow, "--to", wide, *there, "--pods", str(folder / "was.json"))
+    if command == "simulate":
+        return _run("simulate", "--policies", narrow, *there, "--pods", str(folder / "was.json"))
+    node_of = ("--node", "a") if command == "explain --node" else ()
+    return _run("explain", "was", "-n", "ml", "--policies", narrow, *there, *node_of)
 
 
 def _affinity(folder: Path) -> Any:

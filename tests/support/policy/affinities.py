@@ -14,6 +14,8 @@ from fairlead.cel.check import BOOL, Environment, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.affinity.label_atoms import Vocabulary
+from fairlead.policy.affinity.label_requirement import Matches
+from fairlead.policy.affinity.label_requirement import node_selection as selected_by
 from fairlead.policy.affinity.published_pods import as_created, published_for
 from fairlead.policy.affinity.published_policies import affinity_of_scheduler, publication_of
 from fairlead.policy.compile.expression import CompiledExpression
@@ -22,8 +24,6 @@ from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, Express
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.simulation.scheduler_filters import Matches
-from fairlead.simulation.scheduler_filters import node_affinity as selected_by
 
 VALUES: Final = ("", "x", "y")
 VOCABULARY: Final = Vocabulary(late_labels=("late/",))

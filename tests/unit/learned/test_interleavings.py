@@ -8,7 +8,7 @@ from support.interleavings import Failure
 from support.learned.explorer import EXPLORER, run_case
 from support.learned.mutations import MUTATIONS, Mutate
 
-CASES = 10_000
+CASES = 5_000
 PARTS = 4
 USUAL = ["counted", "late", "written", "refused", "landed late", "outcomes"]
 

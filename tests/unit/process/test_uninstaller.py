@@ -119,3 +119,19 @@ def test_what_replicas_keep_in_config_maps_goes_and_others_stay(label: str) -> N
     virtual.run(end())
     assert kept not in cluster.api.objects
     assert other in cluster.api.objects
+
+
+@pytest.mark.parametrize(("namespace", "stays"), [(NAMESPACE, False), ("another", True)])
+def test_node_affinity_that_another_operator_publishes_stays(namespace: str, *, stays: bool) -> None:
+    published, cluster = ("fairlead.dev", "publishedaffinities", "", "s"), FakeCluster()
+    labels = {"app.kubernetes.io/managed-by": "fairlead", "fairlead.dev/operator-namespace": namespace}
+    cluster.api.put(published, {"metadata": {"labels": labels}, "spec": {"schedulerName": "s"}})
+
+    async def end() -> None:
+        async with Wire(cluster.api).client() as client:
+            await Uninstaller(
+                objects=ObjectClient(client), namespace=NAMESPACE, operator="x=y", lasts_s=100, report=lambda _: None
+            ).run()
+
+    virtual.run(end())
+    assert (published in cluster.api.objects) is stays

@@ -37,6 +37,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "test-pythons": "takes as long as the unit tests, for each Python",
     "test-release": "takes minutes for programs that change seldom",
     "test-cert-manager": "builds cert-manager, which takes minutes, for one way to have certificates",
+    "test-karpenter": "builds Karpenter, which takes minutes; other tests show that pods get the affinity",
     "test-cluster": "needs Docker and the images of kind; CI runs the same tests on a cluster of its own",
     "test-kind": "takes ten minutes; tests/unit/testbed asks the same of commands in place of Docker and kind",
     "test-matrix": "takes as long as the tests of one version, for each older one",

@@ -107,6 +107,9 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest("delete", "admissionregistration.k8s.io", plural, "cluster", "fairlead.system.nothing-to-uninstall")
         for plural in ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
     ],
+    "webhook/publication/affinity_feed": [
+        ApiRequest(verb, GROUP, PUBLISHED_PLURAL, "cluster") for verb in ("list", "watch")
+    ],
     "control/publication/affinity_publisher": [
         *(ApiRequest(verb, GROUP, PUBLISHED_PLURAL, "cluster") for verb in ("list", "create", "patch", "delete")),
         *(

@@ -85,7 +85,8 @@ def test_every_version_has_its_locked_module(version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["etcd", "kwok", "helm", "kind", "metrics-server", "prometheus", "device-plugin", "cert-manager"]
+    "name",
+    ["etcd", "kwok", "helm", "kind", "metrics-server", "prometheus", "device-plugin", "cert-manager", "karpenter"],
 )
 def test_what_is_not_of_kubernetes_is_the_same_for_each_version(name: str) -> None:
     assert program(name, versions.KUBERNETES[0]) == program(name, versions.KUBERNETES[-1])

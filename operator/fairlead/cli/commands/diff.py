@@ -9,6 +9,7 @@ from fairlead.cli.console.output import TABLE, add_output, complain, output, wan
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
+    from fairlead.cli.inputs.simulation_inputs import Pod
 
 _NAME: Final = "fairlead diff"
 
@@ -58,22 +59,34 @@ def run(options: argparse.Namespace) -> int:
     after = PolicyOption("--to", options.after, applied=before.is_live)
     access = cluster_access(options, [before, after])
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
+    from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped
+    from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
-    from fairlead.simulation.placement_diff import diff_placement
+    from fairlead.simulation.placement_diff import JudgedPod, PlacementChange, diff_placement
 
     cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
-    pods, one, other = cluster.pods, cluster.simulation(0), cluster.simulation(1)
+    pods, simulations = cluster.pods, [cluster.simulation(at) for at in range(2)]
+    created = [CreatedPods(cluster.snapshot, one.published) for one in cluster.versions]
+    of_affinity = AffinityNotes()
     others = notes_on_schedulers(cluster.schedulers(), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]
     notes = [*cluster.notes(), *others, *dict.fromkeys(notes_on_skipped(skipped))]
-    found = (diff_placement(one, other, pod.raw, pod.file) for pod in with_progress("pods", pods))
+
+    def compare(pod: "Pod") -> PlacementChange | None:
+        sides = [one.as_created(pod) for one in created]
+        judged = [judge_pod(one, side) for one, side in zip(simulations, sides, strict=True)]
+        of_affinity.add(judged[1])
+        rows = zip(simulations, sides, judged, strict=True)
+        return diff_placement(*(JudgedPod(one, side.raw, result) for one, side, result in rows))
+
+    found = map(compare, with_progress("pods", pods))
     out = output()
     count = 0
     if options.output == TABLE:
         rows = [each for each in found if each is not None]
         count = len(rows)
+        notes += of_affinity.texts()
         for line in diff_text.diff_lines(rows, len(pods), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.FAILED if count else exits.DONE
@@ -82,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
             if each is not None:
                 count += 1
                 spool.add(diff_text.pod_diff(each))
+        notes += of_affinity.texts()
         rest = {"unchanged": len(pods) - count, "notSimulated": [*diff_text.NOT_SIMULATED], "notes": notes}
         spool.end(out, rest)
     for note in notes:

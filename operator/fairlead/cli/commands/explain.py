@@ -23,9 +23,10 @@ def add_to(commands: "Commands") -> None:
         help="explain which nodes a pod can use, and why not the others",
         description="Show which nodes a pod can use, which rule rejects each other node and the values that it "
         "compared, and which node is closest. Uses the rules that answer the scheduler, as if the pod were placed "
-        "now. Also says what the pod's scheduler reported last, and whether it and the operator are alive. Reads "
-        "with your own permissions and names what you may not read. Exit code: 0 if the pod could be explained, 1 if "
-        "a rule could not be evaluated or a policy in a file has errors, 2 if an input cannot be read.",
+        "now. Also says what the pod's scheduler reported last, whether it and the operator are alive, and what of the "
+        "pod's node affinity policies publish. Reads with your own permissions and names what you may not read. Exit "
+        "code: 0 if the pod could be explained, 1 if a rule could not be evaluated or a policy in a file has errors, 2 "
+        "if an input cannot be read.",
         epilog="Examples: what waits, and why: `fairlead explain --pending -n ml`; a pod: `fairlead explain "
         "pod/train-0 -n ml`; a workload: `fairlead explain deploy/web -n ml`; each node with its score and reason: add "
         "`-o wide`; one node in full: add `--node gpu-7`; a policy that is not applied yet: add `--policies gpu.yaml`; "
@@ -142,6 +143,7 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
 async def _read(
     access: "ClusterAccess", option: "PolicyOption", kind: "WorkloadKind | None", name: str
 ) -> "tuple[ExplainTarget, ExplainedPods]":
+    from fairlead.cli.inputs.cluster_reader import read_published
     from fairlead.cli.inputs.explain_target import target_of
     from fairlead.cli.inputs.simulated_cluster import gather
     from fairlead.cli.inputs.simulation_inputs import policies_of_pods
@@ -151,6 +153,10 @@ async def _read(
     async with access:
         target = target_of(access, kind, name)
         cluster = await gather(access, [option], target.select, scope=target.scope, matters=policies_of_pods)
+        if cluster.is_live and option.is_live:
+            cluster = cluster.publishing(await read_published(await access.client()))
+        # A pod that exists keeps the affinity that it has.
+        cluster = cluster.with_created(lambda pod: target.in_file is not None or bool(pod.template_of))
         named = {one.scheduler_name for version in cluster.versions for one in version.policies.policies}
         first = {pod.scheduler: pod for pod in reversed(cluster.pods)}
         if cluster.is_live and option.is_live:

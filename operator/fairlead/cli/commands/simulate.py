@@ -22,8 +22,9 @@ def add_to(commands: "Commands") -> None:
         help="show which nodes pods could use and would prefer with given policies",
         description="Show for each pod which nodes it fits on, which of them the policies allow, and which they "
         "prefer. Each pod is simulated by itself, against the cluster as it is: pods take no capacity from each "
-        "other, and a pod that has a node is treated as if it had none. Nothing is changed anywhere. Exit code: 0 if "
-        "every pod could be simulated, 1 if a policy has errors, 2 if an input cannot be read.",
+        "other, and a pod that has a node is treated as if it had none. Pods get the node affinity that policies "
+        "publish, as if they were created now, unless they were created with some. Nothing is changed anywhere. Exit "
+        "code: 0 if every pod could be simulated, 1 if a policy has errors, 2 if an input cannot be read.",
         epilog="Example: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
         "`fairlead simulate --policies gpu.yaml --snapshot now.json --pods train.yaml`.",
     )
@@ -42,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     option = PolicyOption("--policies", options.policies)
     access = cluster_access(options, [option])
     from fairlead.cli.console.whole_output import ListWriter
-    from fairlead.cli.inputs.caveats import notes_on_schedulers, notes_on_skipped
+    from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped
+    from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.simulation.results import result_for_programs
@@ -54,10 +56,13 @@ def run(options: argparse.Namespace) -> int:
     others = notes_on_schedulers(cluster.schedulers(), version.policies.policies)
     notes = [*cluster.notes(), *others, *notes_on_skipped(version.skipped)]
     out = output()
+    created, of_affinity = CreatedPods(cluster.snapshot, version.published), AffinityNotes()
     of_rules, flat = RuleNotes(simulation), FlatScores(simulation)
 
     def judge(pod: "Pod") -> "PodResult":
-        found = simulation.judge(pod.raw, pod.file)
+        pod = created.as_created(pod)
+        found = judge_pod(simulation, pod)
+        of_affinity.add(found)
         of_rules.add(pod.raw, found)
         flat.add(pod.raw, found)
         return found
@@ -65,14 +70,14 @@ def run(options: argparse.Namespace) -> int:
     judged = map(judge, with_progress("pods", pods))
     if options.output == TABLE:
         rows = [(one.pod, simulate_text.row(one)) for one in judged]
-        notes += [*of_rules.texts(), *flat.texts()]
+        notes += [*of_rules.texts(), *flat.texts(), *of_affinity.texts()]
         for line in simulate_text.simulate_lines(rows, len(simulation.names), notes, colour=wants_colour(out)):
             print(line, file=out)
         return exits.DONE
     with ListWriter(options.output, "pods") as spool:
         for one in judged:
             spool.add(result_for_programs(one))
-        notes += [*of_rules.texts(), *flat.texts()]
+        notes += [*of_rules.texts(), *flat.texts(), *of_affinity.texts()]
         spool.end(out, {"notSimulated": [*simulate_text.NOT_SIMULATED], "notes": notes})
     for note in notes:
         complain(_NAME, note)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.cli.console.output import pluralize
@@ -16,6 +17,7 @@ _UNREAD: Final[Mapping[ObjectKind, str]] = {
     "data": "measured values are unknown",
     "generation": "the generation that serves is unknown",
 }
+_NODES_MAX: Final = 3
 _GUARDED: Final = "kube-system"
 
 
@@ -61,6 +63,40 @@ def notes_on_schedulers(names: Iterable[str], policies: Iterable[CompiledPolicy]
         said = f"{pluralize(count, 'pod')} {'names' if count == 1 else 'name'} {', '.join(sorted(others))}"
         cure = f"to simulate them, set schedulerName to {' or '.join(named)}"
         yield f"{said}, for which there is no policy here: {cure}"
+
+
+@dataclass(slots=True)
+class AffinityNotes:
+    """Notes on pods whose results depend on node affinity that policies publish."""
+
+    _added: dict[str, None] = field(default_factory=dict)
+    """Pods that are taken as created now."""
+    _policies: dict[str, None] = field(default_factory=dict)
+    _kept: list[str] = field(default_factory=list)
+    """Pods that keep what was published before, with the nodes that it excludes."""
+
+    def add(self, judged: PodResult) -> None:
+        """Look at a pod."""
+        found, name = judged.published, f"{judged.pod.namespace}/{judged.pod.name}"
+        if found is not None and found.added and (policies := judged.verdicts.published_by):
+            self._added[name] = None
+            self._policies |= dict.fromkeys(policies)
+        elif nodes := judged.excluded:
+            more = f" and {len(nodes) - _NODES_MAX:,} more" if len(nodes) > _NODES_MAX else ""
+            self._kept.append(f"{name}: {', '.join(nodes[:_NODES_MAX])}{more}")
+
+    def texts(self) -> Iterator[str]:
+        """Yield the notes."""
+        if count := len(self._added):
+            which = f"{', '.join(self._policies)} {'publishes' if len(self._policies) == 1 else 'publish'}"
+            is_one = "pod is" if count == 1 else "pods are"
+            yield f"{count:,} {is_one} taken as created now, with the node affinity that {which}"
+        if count := len(self._kept):
+            more = f"; and {count - _NODES_MAX:,} more" if count > _NODES_MAX else ""
+            which = f"{'; '.join(self._kept[:_NODES_MAX])}{more}"
+            was, its, it = ("was", "its", "it") if count == 1 else ("were", "their", "them")
+            said = f"{pluralize(count, 'pod')} {was} created when something else was published, and {its} node affinity"
+            yield f"{said} excludes nodes that all rules pass ({which}): create {it} again"
 
 
 def notes_on_skipped(rules: Iterable[SkippedRule]) -> Iterator[str]:

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.names import PUBLISHED_PLURAL
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.last_good import with_last_good
 from fairlead.cli.inputs.live_policies import LivePolicy, StoredPolicy, compile_policies
@@ -22,6 +23,7 @@ from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef,
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import NAMESPACE
+from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import ObjectKind
@@ -30,8 +32,13 @@ from fairlead.strategies.devices.layout import unhealthy_source
 HERE: Final = "the cluster"
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 RUNNING: Final = {"fieldSelector": NOT_ENDED}
+PUBLISHED: Final = ObjectRef(Resource(POLICIES.resource.group, POLICIES.resource.version, PUBLISHED_PLURAL))
 _PAGE: Final = 500
 _TRIES: Final = 3
+
+
+class _Published(msgspec.Struct):
+    spec: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -145,6 +152,19 @@ async def read_policies(client: Client, live: LiveObjects) -> None:
             f"you may not list policies: {error.message}; get that permission, or give --policies FILE"
         ) from None
     live.policies += await with_last_good(client, [*compile_policies(found, custom_strategies())])
+
+
+async def read_published(client: Client) -> AffinityByScheduler | None:
+    """Return the node affinity that is published in the cluster, by scheduler; None if it may not be read."""
+    found: dict[str, Any] = {}
+    try:
+        async for page in client.pages(PUBLISHED, msgspec.json.Decoder(Page[_Published]).decode):
+            found |= {one.spec["schedulerName"]: one.spec for one in page.items or ()}
+    except NotFoundError:  # the chart was installed by an older version
+        return {}
+    except ForbiddenError:
+        return None
+    return found
 
 
 async def _get(client: Client, where: ObjectRef, kind: str, snapshot: Snapshot) -> None:

@@ -44,6 +44,11 @@ class _Status(msgspec.Struct, frozen=True):
         compiled_ = next(found, None)
         return compiled_.message if compiled_ is not None and self.observedGeneration == generation else ""
 
+    @property
+    def is_not_installed(self) -> bool:
+        """True if nothing adds published affinity to pods."""
+        return any((one.type, one.reason) == ("Published", "NotInstalled") for one in self.conditions or ())
+
 
 class StoredPolicy(msgspec.Struct, frozen=True):
     """A policy as the API server returns it."""
@@ -74,6 +79,8 @@ class LivePolicy:
     """Wiring that its newest generation needs of the scheduler."""
     unreadable: str = ""
     """Reason why the generation that serves is not known."""
+    is_not_installed: bool = False
+    """True if its status says that nothing adds published affinity to pods in this cluster."""
 
     def describe_serving(self, *, answered: bool = True) -> str:
         """Return which generation serves; `answered`: replicas of the operator are there."""
@@ -109,6 +116,7 @@ def compile_policies(written: Sequence[StoredPolicy], custom: Mapping[str, Strat
             uid=meta.uid,
             mode=mode_of(obj),
             wiring=_wiring(one.spec, stands),
+            is_not_installed=status.is_not_installed,
         )
         try:
             made = compile_policy(parse_policy(obj, model), rules)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cel.functions.time_text import timestamp_to_string
-from fairlead.cli.console.exits import CommandError
 from fairlead.cli.console.output import with_progress
 from fairlead.cli.inputs import caveats
 from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption, is_live, live_parts, objects_are_live
@@ -23,10 +22,12 @@ from fairlead.cli.inputs.cluster_reader import (
     read_turns,
     read_unhealthy,
 )
-from fairlead.cli.inputs.data_file import FileValues, MeasuredInput, file_values, read_data_file
+from fairlead.cli.inputs.created_pods import CreatedPods, as_far_as_known, published_by
+from fairlead.cli.inputs.data_file import MeasuredInput, file_values, read_data_file
 from fairlead.cli.inputs.learned_file import read_learned
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
 from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
+from fairlead.cli.inputs.simulated_time import time_of
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
     nodes_of,
@@ -37,9 +38,9 @@ from fairlead.cli.inputs.simulation_inputs import (
     snapshot_of,
     waiting_pods,
 )
+from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
-from fairlead.policy.nodes.annotated_values import moment
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Key, Snapshot, SnapshotObject
 from fairlead.simulation.visibility import ObjectKind, SkippedRule, judgeable
@@ -59,6 +60,8 @@ class PolicySetVersion:
     judgeable: PolicySet
     skipped: Sequence[SkippedRule] = ()
     """The rules that are not evaluated."""
+    published: AffinityByScheduler = field(default_factory=dict)
+    """Node affinity that they publish, by scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class SimulatedCluster:
             self.now,
             readings=self.data.readings,
             skipped=found.skipped,
+            published=found.published,
             each=with_progress,
         )
         made.groups.are_known = "pods" not in self.live.unread
@@ -107,9 +111,21 @@ class SimulatedCluster:
             made.groups.add_waiting(pod.key, SnapshotObject(pod.raw, pod.file))
         return made
 
+    def publishing(self, published: AffinityByScheduler | None) -> "SimulatedCluster":
+        """Return the cluster with what is published in it, by scheduler; None: as its policies say."""
+        if published is None:
+            return self
+        known = as_far_as_known(published, knows_namespaces="namespace" not in self.live.unread)
+        return replace(self, versions=[replace(one, published=known) for one in self.versions])
+
+    def with_created(self, is_new: Callable[[Pod], bool]) -> "SimulatedCluster":
+        """Return the cluster with the pods that do not exist yet as they would be created."""
+        created = CreatedPods(self.snapshot, self.versions[0].published)
+        return replace(self, pods=[created.as_created(one) if is_new(one) else one for one in self.pods])
+
     def without_policies(self) -> "SimulatedCluster":
         """Return the cluster as it is to a scheduler that goes on without policies."""
-        nothing = PolicySetVersion(PolicySet(), PolicySet())
+        nothing = PolicySetVersion(PolicySet(), PolicySet(), published=self.versions[0].published)
         return replace(self, versions=(nothing,), concerned=(), data=MeasuredInput())
 
     def notes_on_ledgers(self) -> Iterator[str]:
@@ -187,7 +203,7 @@ async def gather(
     pods = await select(live.snapshot, where, every)
     values = file_values(arguments.data, every.policies)
     is_current = objects_live or policies_live or bool(servers)
-    now, from_snapshot = _moment(arguments.now, None if is_current else live.snapshot, values)
+    now, from_snapshot = time_of(arguments.now, None if is_current else live.snapshot, values)
     concerned = matters(every.policies, pods, live.snapshot, now)
     data = read_data_file(values, [name for _, name in live.snapshot.nodes], now, noted=concerned)
     if from_snapshot and time.time_ns() - now > _MINUTE and concerned:
@@ -277,21 +293,5 @@ def _judgeable(
     if option.is_live:
         edited = {one.name for one in files.policies} if files is not None else set()
         skipped = [*skipped, *unknown_rules(one for one in live.policies if one.name not in edited)]
-    return PolicySetVersion(policies, policy_set(found) if skipped else policies, skipped)
-
-
-def _moment(text: str | None, snapshot: Snapshot | None, values: Sequence[FileValues]) -> tuple[int, bool]:
-    """Return the time of --now, else that of the files, else the present, and whether it is that of the files."""
-    current = time.time_ns()
-    if text is not None:
-        found = moment(text)
-        if found is None:
-            example = timestamp_to_string(current // 10**9 * 10**9)
-            raise CommandError(f"--now {text!r} is not a time; write it as {example}")
-        return found, False
-    newest = None if snapshot is None else snapshot.newest_time()
-    at = None if newest is None else moment(newest)
-    if at is None:
-        return current, False
-    measured = [one.document.at for one in values if one.document.at is not None and one.document.at <= current]
-    return min(current, max([at, *measured])), True
+    published = published_by(policies.policies, live.policies, knows_namespaces="namespace" not in live.unread)
+    return PolicySetVersion(policies, policy_set(found) if skipped else policies, skipped, published)

@@ -41,6 +41,8 @@ class Pod:
     """True if it has no node."""
     template_of: str = ""
     """The workload of whose template it is made; "" for a pod that exists or is in a file."""
+    affinity_added: bool = False
+    """True if it was given the node affinity that policies publish, as it would be created now."""
 
 
 def policies_of(names: Sequence[str]) -> PolicySet:

@@ -1,14 +1,14 @@
 """Report of `fairlead affinity`: what policies imply, what is left out, and what pods would be created with. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.policy.affinity.label_atoms import Vocabulary
-from fairlead.policy.affinity.published_pods import REQUIRED, as_created, why_left_alone
+from fairlead.policy.affinity.published_pods import created_terms, labels_of_namespace
 from fairlead.policy.affinity.published_policies import (
     AffinityOfScheduler,
     PolicyPublication,
@@ -17,9 +17,6 @@ from fairlead.policy.affinity.published_policies import (
 )
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.snapshot import Snapshot, spelt
-
-_NAME_OF_NAMESPACE: Final = "kubernetes.io/metadata.name"
-_NOTHING: Final = "nothing is implied for it"
 
 
 class NamedPublication(NamedTuple):
@@ -97,10 +94,8 @@ def _pod(
         owner = {"kind": "Workload", "controller": True}
         manifest = {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}}
     namespace = pod.key[0]
-    created = as_created(manifest, {_NAME_OF_NAMESPACE: namespace, **labels.get(namespace, {})}, affinity)
-    if created == manifest:
-        return PodAffinity(name, scheduler, why_none=why_left_alone(manifest, affinity) or _NOTHING)
-    return PodAffinity(name, scheduler, created["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"])
+    created = created_terms(manifest, labels_of_namespace(namespace, labels.get(namespace, {})), affinity)
+    return PodAffinity(name, scheduler, *created)
 
 
 def _labels(raw: bytes) -> Mapping[str, str]:

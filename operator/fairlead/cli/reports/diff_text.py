@@ -10,6 +10,7 @@ from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import alike, some
 from fairlead.policy.explain.group_explained import GroupExplained, GroupVerdict
 from fairlead.simulation.placement_diff import LostOrGainedNode, PlacementChange
+from fairlead.simulation.results import PublishedShown, published_for_programs
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
 __all__ = ["NOT_SIMULATED", "PodDiff", "diff_lines", "pod_diff"]
@@ -21,6 +22,7 @@ _BOLD: Final = "\x1b[1m"
 class _Moved(msgspec.Struct, rename="camel"):
     node: str
     rules: list[dict[str, str]]
+    published_by: Sequence[str]
 
 
 class _Sides(msgspec.Struct):
@@ -53,6 +55,8 @@ class PodDiff(msgspec.Struct, rename="camel"):
     group: _Groups
     rules: list[str]
     """Rules that cause the change, as policy/rule."""
+    published_affinity: PublishedShown | None
+    """That of the pod after the change."""
 
 
 def pod_diff(change: PlacementChange) -> PodDiff:
@@ -67,6 +71,7 @@ def pod_diff(change: PlacementChange) -> PodDiff:
         _Sides(change.before.preferred, change.after.preferred),
         _Groups(_side(change.before.group), _side(change.after.group)),
         change.rules,
+        published_for_programs(change.after),
     )
 
 
@@ -75,7 +80,8 @@ def _side(group: GroupExplained | None) -> _Group | None:
 
 
 def _moved(move: LostOrGainedNode) -> _Moved:
-    return _Moved(move.node, [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in move.by])
+    rules = [{"policy": by.policy, "rule": by.rule, "reason": by.reason} for by in move.by]
+    return _Moved(move.node, rules, move.published_by)
 
 
 class DiffRow(NamedTuple):
@@ -131,6 +137,8 @@ def _by_reason(moved: Sequence[LostOrGainedNode]) -> Iterator[tuple[str, list[st
     found: dict[str, list[str]] = {}
     for one in moved:
         why = ", ".join(f"{by.reason} ({by.policy}/{by.rule})" for by in one.by)
+        if not one.by and one.published_by:
+            why = f"excluded by node affinity that is published by {' and '.join(one.published_by)}"
         found.setdefault(why, []).append(one.node)
     yield from found.items()
 

@@ -9,6 +9,7 @@ import msgspec
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.inputs.live_policies import LivePolicy
 from fairlead.cli.installation.scheduling import OperatorState, PodScheduled, SchedulerState, Scheduling
+from fairlead.cli.reports.published_text import published_data
 from fairlead.cli.reports.rule_text import in_words, of_unmatched
 from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.explain_pod import Explanation, NodeExplanation, Verdict, verdicts_of
@@ -48,6 +49,15 @@ class ExplainContext:
     def gates(self) -> list[str]:
         """Scheduling gates of the pod."""
         return [str(one.name) for one in self.judged.pod.pod.spec.schedulingGates]
+
+    @property
+    def nominated_in_vain(self) -> tuple[str, list[str]] | None:
+        """The node for which the pod is nominated, and the rules that reject it; None if it is placed or none does."""
+        name = "" if self.node else self.judged.pod.nominated
+        found = self.judged.node(name) if name else None
+        if found is None or not found.rejections:
+            return None
+        return name, [f"{one.policy}/{one.rule}" if one.rule else one.policy for one in found.rejections]
 
     @property
     def asks(self) -> str:
@@ -156,6 +166,7 @@ def _about(context: ExplainContext) -> ReportData:
             "name": judged.pod.name,
             "scheduler": context.scheduler,
             "node": context.node or None,
+            "nominatedNode": judged.pod.nominated or None,
             "asks": dict(judged.pod.request),
             "schedulingGates": context.gates,
         },
@@ -163,6 +174,7 @@ def _about(context: ExplainContext) -> ReportData:
         "scheduling": _scheduling(context),
         "policies": judged.policies,
         "group": None if judged.group is None else _plain(judged.group),
+        "publishedAffinity": published_data(judged),
         "notEvaluated": [
             {"policy": one.policy.name, "rule": one.rule, "data": [entry.name for entry in one.entries]}
             for one in judged.unevaluated
@@ -236,7 +248,7 @@ def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> Report
 
 
 def _unfit(node: NodeResult) -> list[ReportData]:
-    return [{"what": one.what, "detail": one.detail} for one in node.unfit]
+    return [{"what": one.what, "detail": one.detail, "publishedBy": [*one.policies]} for one in node.unfit]
 
 
 def _rule(rule: RuleExplained) -> ReportData:

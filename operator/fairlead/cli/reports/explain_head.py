@@ -24,6 +24,10 @@ def head(context: ExplainContext, *, colour: bool) -> Iterator[str]:
         yield clean(f"It waits for its scheduling gates, {', '.join(context.gates)}: until then no scheduler tries it.")
     if context.node:
         yield clean(f"It is on {context.node}; this shows where it could go now, with its own capacity there free.")
+    if context.nominated_in_vain is not None:
+        node, rules = context.nominated_in_vain
+        said = f"It is nominated for {node}, which is rejected by {' and '.join(rules)}"
+        yield paint(clean(f"{said}: autoscalers count it as placed there, and add no node for it."), RED, colour)
     last = context.scheduling.last
     if last is not None:
         yield clean(f"PodScheduled: {last.reason}{_since(last.last_transition_time, context.now)}: {last.message}")

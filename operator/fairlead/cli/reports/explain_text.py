@@ -8,6 +8,7 @@ from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.explain_head import GREEN, RED, head, summary
 from fairlead.cli.reports.explain_nodes import eviction_lines, node_rows
 from fairlead.cli.reports.group_text import group_section
+from fairlead.cli.reports.published_text import published_lines
 from fairlead.cli.reports.rows import score_text, some
 from fairlead.cli.reports.rule_text import indent_rows, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
 from fairlead.policy.evaluate.columns import Rejection
@@ -58,6 +59,7 @@ def explanation_text(
             " equally good."
         )
     yield from _group(context, colour)
+    yield from _published(context, colour)
     if explanation.rejecting:
         yield from _titled("WHAT THE RULES COMPARED", colour)
         for one in explanation.rejecting:
@@ -103,6 +105,7 @@ def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -
     for why in node.node.unfit:
         yield f"    the scheduler: {clean(str(why))}"
     yield from _group(context, colour)
+    yield from _published(context, colour)
     for title, rules in (("FILTERS", node.explained.filters), ("SCORES", node.explained.scores)):
         if rules:
             yield from _titled(title, colour)
@@ -129,6 +132,14 @@ def _group(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT
         yield from map(clean, group_section(judged.group, steps))
 
 
+def _published(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
+    """Yield the section about the pod's published affinity, if it has some."""
+    judged = context.judged
+    if judged.published is not None:
+        yield from _titled("PUBLISHED AFFINITY", colour)
+        yield from map(clean, published_lines(judged.published, judged.excluded))
+
+
 def _row(context: ExplainContext, group: NodesAlike) -> Sequence[str]:
     count, names = f"{len(group.nodes):,}", [node.name for node in group.nodes]
     return count, _WORDS[group.verdict], some(names), _why(context, group)  # the longest last: terminals wrap it
@@ -146,13 +157,15 @@ def _why(context: ExplainContext, group: NodesAlike) -> str:
     if group.verdict in ("Preferred", "Possible"):
         low, high = score_text(scores[0]), score_text(scores[-1])
         return f"{low} points" if low == high else f"{low} to {high} points"
-    return "; ".join(_reasons(first) if group.verdict == "Rejected" else dict.fromkeys(one.what for one in first.unfit))
+    return "; ".join(
+        _reasons(first) if group.verdict == "Rejected" else dict.fromkeys(one.reason for one in first.unfit)
+    )
 
 
 def _reasons(node: NodeResult) -> Iterator[str]:
     for one in node.rejections:
         yield f"{_rule(one)}: {one.reason}"
-    yield from dict.fromkeys(one.what for one in node.unfit)
+    yield from dict.fromkeys(one.reason for one in node.unfit)
 
 
 def _rejecting(rejecting: RejectingRule) -> Iterator[str]:

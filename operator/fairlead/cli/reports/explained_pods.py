@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from fairlead.cli.inputs.created_pods import judge_pod
 from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.cli.installation.scheduling import Scheduling, last_word
@@ -36,7 +37,7 @@ class ExplainedPods:
         scheduling = replace(
             self.schedulers[pod.scheduler], last=last_word(pod.raw), is_new=is_new or bool(pod.template_of)
         )
-        judged = replace(simulation.judge(pod.raw, pod.file), unanswered=scheduling.waits)
+        judged = replace(judge_pod(simulation, pod), unanswered=scheduling.waits)
         return ExplainContext(
             judged, self.cluster.now, self.cluster.live_policies, scheduling, (), len(simulation.names)
         )

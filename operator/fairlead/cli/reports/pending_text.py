@@ -52,7 +52,11 @@ def _why(context: ExplainContext) -> tuple[WaitVerdict, str]:
     if judged.group is not None and judged.group.reason:
         return "Group", group_phrase(judged.group)
     if not judged.left:
-        return "NoNode", f"none of {count} nodes: {reasons_of_nodes(judged.verdicts)}"
+        why = f"none of {count} nodes: {reasons_of_nodes(judged.verdicts)}"
+        if judged.excluded:
+            passing = f"{pluralize(len(judged.excluded), 'node')} {'passes' if len(judged.excluded) == 1 else 'pass'}"
+            why += f"; {passing} all rules but not their node affinity, of an older publication: create them again"
+        return "NoNode", why
     if judged.is_open:
         rules = ", ".join(dict.fromkeys(one.name for one in judged.unevaluated if one.filters))
         return "Unknown", f"not evaluated: {rules}"

@@ -124,5 +124,5 @@ def _asking(rows: Sequence[tuple[PodView, SimulateRow]]) -> str:
 
 def _first(node: NodeResult) -> str:
     """Return the first reason of a node, shortened."""
-    said = node.rejections[0].reason if node.rejections else node.unfit[0].what
+    said = node.rejections[0].reason if node.rejections else node.unfit[0].reason
     return said.removeprefix("node(s) ")

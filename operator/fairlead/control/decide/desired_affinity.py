@@ -7,7 +7,7 @@ from fairlead.api.mode import mode_of
 from fairlead.api.names import API_VERSION, PUBLISHED_KIND, scheduler_of
 from fairlead.control.decide.desired import Obj, is_being_deleted
 from fairlead.policy.affinity.published_policies import PublishedPolicy, affinity_of_scheduler
-from fairlead.render.object_names import MANAGED_BY, MANAGER
+from fairlead.render.object_names import MANAGED_BY, MANAGER, OPERATOR_NAMESPACE
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates
 
 PUBLISHES: Final = "NodeAffinity"
@@ -20,9 +20,11 @@ def publishes(policy: Obj) -> bool:
 
 
 def desired_affinities(
-    policies: Iterable[Obj], states: ReplicaStates, live: Mapping[str, Obj]
+    policies: Iterable[Obj], states: ReplicaStates, live: Mapping[str, Obj], namespace: str
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return the desired object of each scheduler that has one. `live` are those that exist, by scheduler.
+
+    They name the namespace of this operator, so that an uninstall of another one leaves them.
 
     A policy that publishes no more is left out at once. What a new generation publishes waits until that serves on
     every replica: until then the object keeps what it has of the policy.
@@ -34,7 +36,7 @@ def desired_affinities(
         published = _agreed(policy, states, kept)
         if published is not None:
             by_scheduler.setdefault(scheduler, []).append(published)
-    return {scheduler: _object(scheduler, published) for scheduler, published in by_scheduler.items()}
+    return {scheduler: _object(scheduler, published, namespace) for scheduler, published in by_scheduler.items()}
 
 
 def _states_of(policy: Obj, states: ReplicaStates) -> Sequence[PolicyState]:
@@ -61,10 +63,10 @@ def _kept(live: Obj | None, uid: str) -> PublishedPolicy | None:
     return found
 
 
-def _object(scheduler: str, policies: Sequence[PublishedPolicy]) -> Mapping[str, Any]:
+def _object(scheduler: str, policies: Sequence[PublishedPolicy], namespace: str) -> Mapping[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": PUBLISHED_KIND,
-        "metadata": {"name": scheduler, "labels": {MANAGED_BY: MANAGER}},
+        "metadata": {"name": scheduler, "labels": {MANAGED_BY: MANAGER, OPERATOR_NAMESPACE: namespace}},
         "spec": affinity_of_scheduler(scheduler, policies),
     }

@@ -88,7 +88,7 @@ class AffinityPublisher:
         await self._look(is_enabled=is_enabled)
         if self.not_installed == _NO_KIND:
             return
-        desired = desired_affinities(policies, self.states(), self.live) if is_enabled else {}
+        desired = desired_affinities(policies, self.states(), self.live, self.namespace) if is_enabled else {}
         for scheduler, obj in desired.items():
             if not _is_like(self.live.get(scheduler), obj):
                 at = PUBLISHED.named("", scheduler)
@@ -112,7 +112,7 @@ class AffinityPublisher:
                 existing = await self.objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
             except NotFoundError:
                 existing, why = [], _NO_KIND
-            self.live = {one["spec"]["schedulerName"]: one for one in existing}
+            self.live = {one["metadata"]["name"]: one for one in existing}
         self._looked = is_enabled, now
         if why != self.not_installed:
             self.not_installed = why
@@ -137,4 +137,7 @@ class AffinityPublisher:
 
 
 def _is_like(live: Obj | None, desired: Mapping[str, Any]) -> bool:
-    return live is not None and live.get("spec") == desired["spec"]
+    if live is None or live.get("spec") != desired["spec"]:
+        return False
+    labels = live["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in desired["metadata"]["labels"].items())

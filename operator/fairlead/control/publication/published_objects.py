@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.api.names import PUBLISHED_KIND, PUBLISHED_PLURAL
+from fairlead.api.names import PUBLISHED_KIND
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ForbiddenError, NotFoundError
-from fairlead.kube.resources import POLICIES, ObjectRef, Resource
-from fairlead.render.object_names import MANAGED_BY, MANAGER, Object
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
+from fairlead.render.object_names import MANAGED_BY, MANAGER, OPERATOR_NAMESPACE, Object
 
-PUBLISHED: Final = ObjectRef(Resource(POLICIES.resource.group, POLICIES.resource.version, PUBLISHED_PLURAL))
+PUBLISHED: Final = PUBLISHED_AFFINITIES
 
 
-async def published_objects(objects: ObjectClient) -> Sequence[Object]:
-    """Return the objects that exist, with their kind; none where their kind is unknown, or may not be listed."""
+async def published_objects(objects: ObjectClient, namespace: str) -> Sequence[Object]:
+    """Return the objects that the operator of a namespace wrote, with their kind.
+
+    None where their kind is unknown, or may not be listed.
+    """
     try:
-        found = await objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
+        found = await objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER},{OPERATOR_NAMESPACE}={namespace}")
     except (ForbiddenError, NotFoundError):
         return ()
     return [{**one, "kind": PUBLISHED_KIND} for one in found]

@@ -9,10 +9,15 @@ from fairlead.api.mode import MODES, Mode, mode_of
 from fairlead.api.names import scheduler_of
 from fairlead.api.status import Evaluation
 from fairlead.control.decide.desired import edit_id
+from fairlead.control.decide.desired_affinity import PUBLISHES
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
-from fairlead.control.status.publication_condition import publication_condition, publication_status
+from fairlead.control.status.publication_condition import (
+    publication_condition,
+    publication_status,
+    publication_warnings,
+)
 from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.render.native_groups import FLAG
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState, WaitingGroups
@@ -24,7 +29,17 @@ AGES_S: Final = 300.0
 """Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
 _EVALUATIONS: Final = get_args(Evaluation)
-_COUNTED: Final = frozenset({"GroupsWaiting", "RejectedByThisPolicyOnly", "SampleMissed", "TooSlowForSome"})
+_COUNTED: Final = frozenset(
+    {
+        "GroupsWaiting",
+        "LateLabel",
+        "PublicationMissed",
+        "PublishedAffinityOutdated",
+        "RejectedByThisPolicyOnly",
+        "SampleMissed",
+        "TooSlowForSome",
+    }
+)
 """Warnings that come and go with pods: they count as counters."""
 
 
@@ -225,6 +240,8 @@ def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[d
             "message": "calls in which it rejected every node of the sample although another node would have passed: "
             "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
         }
+    if inputs.policy["spec"].get("publish") == PUBLISHES:
+        yield from publication_warnings(states)
 
 
 def _waiting(groups: WaitingGroups) -> int:

@@ -1,16 +1,17 @@
 """Publication of a policy in its status: the condition Published, and what is published. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.mode import Mode
 from fairlead.control.decide.desired_affinity import PUBLISHES
 from fairlead.control.status.conditions import ConditionValue
 from fairlead.policy.affinity.publication_text import guard_text, term_text
-from fairlead.replica_state import PolicyState, PublicationState
+from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState
 
 _TEXT_MAX: Final = 1024
 _LEFT_OUT_MAX: Final = 32
+_NO_GAPS: Final = PublicationGaps()
 
 
 def publication_condition(
@@ -54,6 +55,40 @@ def publication_status(states: Sequence[PolicyState]) -> Mapping[str, Any] | Non
     left_out = [{"rule": rule, "reason": why[:_TEXT_MAX]} for rule, why in publication.left_out[:_LEFT_OUT_MAX]]
     generation = {"generation": found["generation"]} if found else {}
     return {**generation, **({"terms": terms} if terms else {}), **({"leftOut": left_out} if left_out else {})}
+
+
+def publication_warnings(states: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
+    """Yield the warnings of a policy about pods and nodes that its publication does not reach.
+
+    Every replica sees all pods and nodes, so of several the one that saw most is right.
+    """
+    gaps = [one.gaps for one in states if one.gaps is not None]
+    outdated = max(gaps, key=lambda one: one.outdated, default=_NO_GAPS)
+    if outdated.outdated:
+        names = _named(outdated.outdated_pods, outdated.outdated)
+        message = f"pending with node affinity that was published before an edit, and cannot be changed: {names}"
+        yield _counted("PublishedAffinityOutdated", outdated.outdated, f"{message}; create them again")
+    missed = max(gaps, key=lambda one: one.missed, default=_NO_GAPS)
+    if missed.missed:
+        names = _named(missed.missed_pods, missed.missed)
+        message = f"created without the node affinity that is published for them: {names}"
+        why = "an API server that has just started leaves it out for up to half a minute; create pending ones again"
+        yield _counted("PublicationMissed", missed.missed, f"{message}; {why}")
+    late = max(gaps, key=lambda one: one.late_labels, default=_NO_GAPS)
+    if late.late_labels:
+        names = _named(late.late, late.late_labels)
+        fix = "put them into the templates of nodes, or their prefixes into publishedAffinity.lateLabels"
+        message = f"labels that it publishes came late, so autoscalers may not expect them on a new node: {names}"
+        yield _counted("LateLabel", late.late_labels, f"{message}; {fix}")
+
+
+def _counted(reason: str, count: int, message: str) -> dict[str, Any]:
+    return {"reason": reason, "count": count, "message": message[:_TEXT_MAX]}
+
+
+def _named(names: Sequence[str], count: int) -> str:
+    more = count - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def _publication(states: Sequence[PolicyState]) -> PublicationState | None:

@@ -52,6 +52,7 @@ class PublishedTerm(TypedDict, total=False):
     matchExpressions: list[PublishedRequirement]
 
 
+TERMS_MAX: Final = 16
 REQUIREMENTS_MAX: Final = 16
 VALUES_MAX: Final = 32
 GUARDS_MAX: Final = 16

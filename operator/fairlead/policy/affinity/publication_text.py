@@ -16,17 +16,20 @@ _SIGNS: Final = {"In": "in", "NotIn": "not in", "Gt": ">", "Lt": "<"}
 
 def term_text(term: PublishedTerm) -> str:
     """Return an alternative in words."""
-    asked = " and ".join(map(_requirement, term.get("matchExpressions", ()))) or "any node"
+    asked = " and ".join(map(requirement_text, term.get("matchExpressions", ()))) or "any node"
     guards = " and ".join(map(guard_text, term.get("when", ())))
     return f"{asked}, for pods with {guards}" if guards else asked
 
 
-def _requirement(requirement: Mapping[str, Any]) -> str:
+def requirement_text(requirement: Mapping[str, Any]) -> str:
+    """Return a requirement in words."""
     key, operator = requirement["key"], requirement["operator"]
     if operator in ("Exists", "DoesNotExist"):
         return f"{key} is {'there' if operator == 'Exists' else 'absent'}"
     if "values" in requirement:
-        return f"{key} {_SIGNS[operator]} {_values(requirement['values'])}"
+        return (
+            f"{key} {_SIGNS.get(operator, operator)} {_values(requirement['values'])}"  # of a pod in a file, any text
+        )
     return f"{key} {'is' if operator == 'In' else 'is not'} the {_fact(requirement)}"
 
 

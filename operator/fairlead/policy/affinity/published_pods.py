@@ -7,14 +7,18 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import product
-from typing import Any, Final, cast
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from fairlead.policy.affinity.node_terms import (
+    TERMS_MAX,
     FactReading,
     PublishedGuard,
     PublishedTerm,
 )
-from fairlead.policy.affinity.published_policies import TERMS_MAX, AffinityOfScheduler, PublishedPolicy
+
+if TYPE_CHECKING:  # commands read what is published without loading what computes it
+    from fairlead.policy.affinity.published_policies import AffinityOfScheduler, PublishedPolicy
 
 PUBLISHED_ANNOTATION: Final = "fairlead.dev/published-affinity"
 """Annotation of a pod with the hash of what it got; `None`, written before, leaves a pod alone."""
@@ -25,49 +29,73 @@ SEVERAL_MAX: Final = 3
 TERMS_OF_POD_MAX: Final = 64
 _VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?")
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
+_SYSTEM: Final = "kube-system"
+_NAME_OF_NAMESPACE: Final = "kubernetes.io/metadata.name"
 
 Manifest = Mapping[str, Any]
 MatchExpressions = list[dict[str, Any]]
 
 
-def why_left_alone(pod: Manifest, affinity: AffinityOfScheduler) -> str:
+def why_left_alone(pod: Manifest, affinity: "AffinityOfScheduler") -> str:
     """Return why a pod gets no published affinity, whatever is published; "" if it may get some."""
     spec, metadata = pod.get("spec") or {}, pod.get("metadata") or {}
     if (spec.get("schedulerName") or _DEFAULT_SCHEDULER) != affinity["schedulerName"]:
         return "it is of another scheduler"
+    if metadata.get("namespace") == _SYSTEM:
+        return f"it is in {_SYSTEM}"
     if spec.get("nodeName"):
         return "it has a node"
     if (metadata.get("annotations") or {}).get(PUBLISHED_ANNOTATION) == LEFT_ALONE:
         return f"its annotation {PUBLISHED_ANNOTATION} is {LEFT_ALONE}"
     has_controller = any(one.get("controller") for one in metadata.get("ownerReferences") or ())
-    if not has_controller and _required(spec) is not None:
+    if not has_controller and required_terms(pod) is not None:
         return "it has no controller and required terms of its own, so its file could not be applied twice"
     return ""
 
 
+def labels_of_namespace(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the labels of a namespace with that of its name, which the API server sets."""
+    return {_NAME_OF_NAMESPACE: name, **labels}
+
+
+def alternatives_by_policy(
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
+) -> list[tuple[str, list[MatchExpressions]]]:
+    """Return each policy that publishes something for a pod, with its alternatives."""
+    facts = _Facts(pod, namespace_labels)
+    return [(one["name"], found) for one in affinity["policies"] if (found := _alternatives(one, facts))]
+
+
 def published_for(
-    pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
 ) -> list[MatchExpressions]:
     """Return the requirements that are published for a pod, as alternatives; none if nothing is."""
-    facts = _Facts(pod, namespace_labels)
-    lists = [found for policy in affinity["policies"] if (found := _alternatives(policy, facts))]
+    lists = [found for _, found in alternatives_in_force(pod, namespace_labels, affinity)]
     common = [requirement for one in lists if len(one) == 1 for requirement in one[0]]
-    several = [one for one in lists if len(one) > 1][:SEVERAL_MAX]
+    several = [one for one in lists if len(one) > 1]
     if not lists:
         return []
-    whole = [common + [each for part in parts for each in part] for parts in product(*several)]
-    if len(whole) <= TERMS_MAX:
-        return whole
-    return [common] if common else []
+    return [common + [each for part in parts for each in part] for parts in product(*several)]
 
 
-def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: AffinityOfScheduler) -> dict[str, Any]:
+def alternatives_in_force(
+    pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler"
+) -> list[tuple[str, list[MatchExpressions]]]:
+    """Return what `alternatives_by_policy` does, without those that are left out because they are too many."""
+    every = alternatives_by_policy(pod, namespace_labels, affinity)
+    several = [found for _, found in every if len(found) > 1][:SEVERAL_MAX]
+    if prod(map(len, several)) > TERMS_MAX:
+        several = []
+    return [(name, found) for name, found in every if len(found) == 1 or any(found is one for one in several)]
+
+
+def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler") -> dict[str, Any]:
     """Return a pod as it is created: with what is published for it, and an annotation that says so."""
     created = deepcopy(dict(pod))
     if why_left_alone(pod, affinity):
         return created
     added = published_for(pod, namespace_labels, affinity)
-    terms: list[Any] | None = _required(created.get("spec") or {})
+    terms = required_terms(created)
     places = [at for at, term in enumerate(terms or ()) if _is_open(term, added)]
     if not added or len(places) * len(added) > TERMS_OF_POD_MAX:
         return created
@@ -82,6 +110,22 @@ def as_created(pod: Manifest, namespace_labels: Mapping[str, str], affinity: Aff
         terms[at] = _with(term, added[0])
     terms += [_with(term, further) for further in added[1:] for term in own]
     return created
+
+
+class CreatedTerms(NamedTuple):
+    """Terms of the required node affinity that a pod is created with, if something is published for it."""
+
+    terms: Sequence[Manifest]
+    why_none: str = ""
+    """Why nothing is added to it."""
+
+
+def created_terms(pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler") -> CreatedTerms:
+    """Return the terms that a pod is created with."""
+    created = as_created(pod, namespace_labels, affinity)
+    if created == pod:
+        return CreatedTerms((), why_left_alone(pod, affinity) or "nothing is implied for it")
+    return CreatedTerms(required_terms(created) or ())
 
 
 class _Facts:
@@ -123,7 +167,7 @@ class _Facts:
         return self.namespace
 
 
-def _alternatives(policy: PublishedPolicy, facts: _Facts) -> list[MatchExpressions]:
+def _alternatives(policy: "PublishedPolicy", facts: _Facts) -> list[MatchExpressions]:
     """Return what a policy requires for a pod; nothing if one alternative asks for nothing, or for what no label is."""
     if not all(map(facts.holds, policy["when"])):
         return []
@@ -147,8 +191,10 @@ def _requirements(term: PublishedTerm, facts: _Facts) -> MatchExpressions:
     return result
 
 
-def _required(spec: Manifest) -> list[Any] | None:
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
+def required_terms(pod: Manifest) -> list[Any] | None:
+    """Return the terms of a pod's required node affinity; None if it requires none."""
+    affinity = (pod.get("spec") or {}).get("affinity") or {}
+    required = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
     return None if required is None else required.get("nodeSelectorTerms") or []
 
 

@@ -7,7 +7,8 @@ selected. A pod that the policy does not match never gets its affinity, so `matc
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Final, NamedTuple, TypedDict
 
 from fairlead.api.selectors import LabelSelector
@@ -17,6 +18,7 @@ from fairlead.policy.affinity.node_affinity import TOO_MANY, condition_terms, no
 from fairlead.policy.affinity.node_terms import (
     GUARD_VALUES_MAX,
     GUARDS_MAX,
+    TERMS_MAX,
     NodeRequirement,
     PublishedGuard,
     PublishedTerm,
@@ -39,7 +41,6 @@ from fairlead.policy.symbolic.label_sets import (
     simplify,
 )
 
-TERMS_MAX: Final = 16
 POLICIES_MAX: Final = 64
 _BY_STRATEGY: Final = "it is decided by a strategy"
 _OVER_LIMITS: Final = "it has more requirements or values than are published"
@@ -115,17 +116,26 @@ def publication_steps(policy: CompiledPolicy, vocabulary: Vocabulary) -> Steps[P
 
 
 def affinity_of_scheduler(scheduler_name: str, policies: Iterable[PublishedPolicy | None]) -> AffinityOfScheduler:
-    """Return what policies publish for the pods of a scheduler; of too many the last are left out.
+    """Return what policies publish for the pods of a scheduler, by their names; of too many the last are left out.
 
     An edit that changes nothing of what pods get keeps the hash.
     """
-    kept = [one for one in policies if one is not None][:POLICIES_MAX]
+    kept = sorted((one for one in policies if one is not None), key=itemgetter("name"))[:POLICIES_MAX]
     text = json.dumps([scheduler_name, [[one["name"], one["when"], one["terms"]] for one in kept]], sort_keys=True)
     return {
         "schedulerName": scheduler_name,
         "hash": hashlib.sha256(text.encode()).hexdigest()[:12],
         "policies": kept,
     }
+
+
+def affinities(policies: Iterable[CompiledPolicy], vocabulary: Vocabulary) -> Mapping[str, AffinityOfScheduler]:
+    """Return what policies with `publish` publish, by scheduler; one of which nothing is published is left out."""
+    found: dict[str, list[PublishedPolicy]] = {}
+    for one in policies:
+        if one.publishes and (published := publication_of(one, vocabulary).policy) is not None:
+            found.setdefault(one.scheduler_name, []).append(published)
+    return {name: affinity_of_scheduler(name, published) for name, published in found.items()}
 
 
 class _Draft:

@@ -237,12 +237,13 @@ class UncachedPass:
         views = self.nodes.views
         while len(self.passing) < len(views):
             for slot in range(len(self.passing), min(len(self.passing) + _AT_ONCE, len(views))):
-                self.passing.append(views[slot] is not None and self._passes(slot, now))
+                self.passing.append(views[slot] is not None and self.passes(slot, now))
             if clock() > deadline_ns:
                 return len(self.passing) >= len(views)
         return True
 
-    def _passes(self, slot: int, now: int) -> bool:
+    def passes(self, slot: int, now: int) -> bool:
+        """Report whether the node in a slot passes all filters now."""
         for each in self.filters:
             view = each.view(slot, now)
             if view is None or each.rejection(view, now) is not None:

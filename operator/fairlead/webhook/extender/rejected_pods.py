@@ -6,7 +6,7 @@ are none of them. `recheck` runs in idle time and continues where it stopped.
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -116,6 +116,11 @@ class RejectedPods:
     def has_pods(self) -> bool:
         """Return whether there is a pod that may be placed later."""
         return bool(self._pods)
+
+    @property
+    def uids(self) -> Collection[str]:
+        """Return the UIDs of the pods."""
+        return self._pods.keys()
 
     def rejected_alone(self) -> Mapping[str, int]:
         """Return how many pods each policy alone leaves without a node."""

@@ -21,8 +21,8 @@ _CONNECT_S: Final = 3.0
 """Time for a connection and its handshake."""
 CONNECTS: Final = 8
 """Connections that are made at once: with more, the port of the other side would close some of those that wait."""
-_TURN_S: Final = 5.0
-"""Time that a call waits until it may connect: a handshake takes a few milliseconds on either side."""
+_TURN_S: Final = 15.0
+"""Time that a call waits until it may connect: hundreds of handshakes keep a busy processor for seconds."""
 _OK: Final = 200
 NOWHERE: Final = "no replica holds groups at the moment"
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from fairlead.cooperative import Pauses, Steps, finish
+from fairlead.cooperative import Pauses, Steps
 from fairlead.logs import FaultError
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.affinity.label_atoms import Vocabulary
@@ -24,6 +24,8 @@ _Generation: TypeAlias = tuple[str, str]
 
 class _Published(NamedTuple):
     policy: CompiledPolicy
+    vocabulary: Vocabulary
+    """What it was computed with."""
     publication: PublicationState
 
 
@@ -32,31 +34,44 @@ class Publications(Capability):
 
     def __init__(self) -> None:
         self._vocabulary = Vocabulary()
+        self._policies: Mapping[_Generation, CompiledPolicy] = {}
         self._published: dict[_Generation, _Published] = {}
+        self._requested = asyncio.Event()
 
     def use_settings(self, settings: OperatorSettings) -> None:
-        """Leave out labels that nodes get after they have joined."""
-        vocabulary = Vocabulary(late_labels=tuple(settings.published_affinity.late_labels))
-        if vocabulary != self._vocabulary:
-            self._vocabulary = vocabulary
-            self._published = {
-                key: one._replace(publication=finish(self._publication(one.policy)))
-                for key, one in self._published.items()
-            }
+        """Leave out labels that nodes get after they have joined; until that is computed, what was said stays."""
+        self._vocabulary = Vocabulary(late_labels=tuple(settings.published_affinity.late_labels))
+        self._requested.set()
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
         """Compute what these policies publish; those that served before are known."""
-        made = dict[_Generation, _Published]()
-        for one in policies:
-            if one.publishes and one.enforced and not one.placeholder:
-                key = one.uid, one.generation
-                if (known := self._published.get(key)) is None:
-                    pauses = Pauses(self._publication(one))
-                    for _ in pauses:  # calls are answered meanwhile
-                        await asyncio.sleep(0)
-                    known = _Published(one, pauses.result)
-                made[key] = known
-        self._published = made
+        published = [one for one in policies if one.publishes and one.enforced and not one.placeholder]
+        self._policies = {(one.uid, one.generation): one for one in published}
+        self._published = {key: self._published[key] for key in self._policies.keys() & self._published.keys()}
+        try:
+            await self._compute()
+        except asyncio.CancelledError:
+            self._requested.set()  # they serve without, and it goes on
+            raise
+
+    async def run(self) -> None:
+        """Compute what new settings ask for, and what policies did not wait for, until cancelled."""
+        while True:
+            await self._requested.wait()
+            self._requested.clear()
+            await self._compute()
+
+    async def _compute(self) -> None:
+        """Compute what is not known, in stretches between which calls are answered."""
+        for key, policy in self._policies.items():
+            while (known := self._published.get(key)) is None or known.vocabulary != self._vocabulary:
+                vocabulary = self._vocabulary
+                pauses = Pauses(self._publication(policy, vocabulary))
+                for _ in pauses:
+                    await asyncio.sleep(0)
+                if key not in self._policies:  # it serves no more
+                    break
+                self._published[key] = _Published(policy, vocabulary, pauses.result)
 
     def report(self, state: ReplicaState) -> ReplicaState:
         """Return the report with what each policy publishes."""
@@ -82,12 +97,12 @@ class Publications(Capability):
     def _terms(self) -> Mapping[Labels, float]:
         return {
             (policy.name,): len((publication.policy or {}).get("terms", ()))
-            for policy, publication in self._published.values()
+            for policy, _, publication in self._published.values()
         }
 
-    def _publication(self, policy: CompiledPolicy) -> Steps[PublicationState]:
+    def _publication(self, policy: CompiledPolicy, vocabulary: Vocabulary) -> Steps[PublicationState]:
         try:
-            found = yield from publication_steps(policy, self._vocabulary)
+            found = yield from publication_steps(policy, vocabulary)
         except Exception as error:  # the policy serves all the same; nothing published is always sound
             LOG.exception("publication.fault", exc_info=FaultError(error), extra={"policy": policy.name})
             return PublicationState(left_out=((policy.name, "what it publishes could not be computed"),))

@@ -129,11 +129,12 @@ def test_programs_read_the_pods_that_change(run: Run) -> None:
             "namespace": "ml",
             "name": "a",
             "policies": {"from": ["gpu"], "to": ["gpu"]},
-            "lost": [{"node": "n1", "rules": by}, {"node": "n2", "rules": by}],
-            "gained": [{"node": "n3", "rules": by}],
+            "lost": [{"node": name, "rules": by, "publishedBy": []} for name in ("n1", "n2")],
+            "gained": [{"node": "n3", "rules": by, "publishedBy": []}],
             "preferred": {"from": ["n1"], "to": ["n3"]},
             "group": {"from": None, "to": None},
             "rules": ["gpu/class"],
+            "publishedAffinity": None,
         }
     ]
     assert (found["unchanged"], found["notes"]) == (1, [MOVE.replace("other", "x")])

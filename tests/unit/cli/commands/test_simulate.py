@@ -152,6 +152,7 @@ def test_programs_read_each_pod_on_each_node(run: Run) -> None:
             },
         ],
         "group": None,
+        "publishedAffinity": None,
         "preferred": ["n1"],
     }
     assert (found["pods"][1]["policies"], found["pods"][1]["preferred"]) == ([], ["n1", "n2", "n3"])

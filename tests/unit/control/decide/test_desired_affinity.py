@@ -51,7 +51,7 @@ LIVE: Mapping[str, Obj] = {"s": {"spec": {"policies": [part(pool="before", gener
     ],
 )
 def test_what_is_published(policies: list[Obj], states: ReplicaStates, pools: list[str] | None) -> None:
-    found = desired_affinities(policies, states, LIVE).get("s")
+    found = desired_affinities(policies, states, LIVE, "here").get("s")
     assert (None if found is None else [_pool(one) for one in found["spec"]["policies"]]) == pools
 
 
@@ -64,17 +64,20 @@ def _pool(published: Mapping[str, Any]) -> str:
 def test_policies_of_a_scheduler_are_sorted_by_name_and_those_of_others_are_apart() -> None:
     policies = [policy("q"), policy("p"), policy("r", scheduler="other")]
     both = {**state(part("q"), name="q").policies, **state(part("p")).policies, **state(part("r"), name="r").policies}
-    found = desired_affinities(policies, {"one": ReplicaState(policies=both)}, {})
+    found = desired_affinities(policies, {"one": ReplicaState(policies=both)}, {}, "here")
     assert {scheduler: [one["name"] for one in obj["spec"]["policies"]] for scheduler, obj in found.items()} == {
         "s": ["p", "q"],
         "other": ["r"],
     }
-    assert found["s"]["metadata"] == {"name": "s", "labels": {"app.kubernetes.io/managed-by": "fairlead"}}
+    assert found["s"]["metadata"] == {
+        "name": "s",
+        "labels": {"app.kubernetes.io/managed-by": "fairlead", "fairlead.dev/operator-namespace": "here"},
+    }
 
 
 def test_a_generation_that_publishes_the_same_keeps_the_hash() -> None:
     hashes = [
-        desired_affinities([policy()], {"one": state(one)}, {})["s"]["spec"]["hash"]
+        desired_affinities([policy()], {"one": state(one)}, {}, "here")["s"]["spec"]["hash"]
         for one in (part(), part(generation=3), part(pool="b"))
     ]
     assert hashes[0] == hashes[1] != hashes[2]

@@ -8,9 +8,9 @@ import pytest
 
 from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.reconcile.result import ReconcileResult
-from fairlead.control.status.build import StatusInputs, build_status
+from fairlead.control.status.build import StatusInputs, build_status, status_change
 from fairlead.render.native_groups import NativeGroups
-from fairlead.replica_state import PolicyState, ReplicaState, RuleState, WaitingGroups
+from fairlead.replica_state import PolicyState, PublicationGaps, ReplicaState, RuleState, WaitingGroups
 from support.render.schedulers import planned
 
 
@@ -205,3 +205,21 @@ def test_learned_state_that_a_replica_cannot_read_is_a_condition_of_a_policy_tha
         condition = found["LearnedStateUnreadable"]
         assert (condition["status"], condition["reason"]) == ("True", "LearnedStateUnreadable")
         assert condition["message"] == "; ".join([*faults[:3], *(["and 2 more ConfigMaps"] if number > 3 else [])])
+
+
+def test_pods_without_what_is_published_change_only_counters_and_are_told_of_a_policy_that_publishes() -> None:
+    gaps = PublicationGaps(missed=2, missed_pods=("ml/a", "ml/b"))
+    served = PolicyState(uid="u", generation="2", serving="2", reason="Compiled", gaps=gaps)
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+
+    def made(publish: str, state: PolicyState) -> dict[str, Any]:
+        policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {"publish": publish}}
+        states: dict[str, ReplicaState | str] = {"one": ReplicaState(policies={"p": state})}
+        about = StatusInputs(policy=policy, states=states, result=passed, paused=False)
+        return build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
+
+    (warning,) = made("NodeAffinity", served)["warnings"]
+    assert (warning["reason"], warning["count"]) == ("PublicationMissed", 2)
+    assert made("None", served)["warnings"] == []
+    before = made("NodeAffinity", PolicyState(uid="u", generation="2", serving="2", reason="Compiled"))
+    assert status_change(before, made("NodeAffinity", served)) == "counters"

@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from fairlead.api.mode import Mode
-from fairlead.control.status.publication_condition import publication_condition, publication_status
-from fairlead.replica_state import PolicyState, PublicationState
+from fairlead.control.status.publication_condition import (
+    publication_condition,
+    publication_status,
+    publication_warnings,
+)
+from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState
 
 POLICY: dict[str, Any] = {
     "name": "p",
@@ -75,3 +79,33 @@ def test_what_is_left_out_where_nothing_is_published() -> None:
 @pytest.mark.parametrize("publications", [[], [None], [PublicationState()], [EXACT, WIDER]])
 def test_nothing_is_said_of_what_replicas_do_not_agree_on(publications: list[PublicationState | None]) -> None:
     assert publication_status(states(*publications)) is None
+
+
+FEW = PublicationGaps(outdated=1, outdated_pods=("ml/a",))
+MANY = PublicationGaps(outdated=5, outdated_pods=("ml/a", "ml/b", "ml/c"), missed=2, missed_pods=("ml/d", "ml/e"))
+LATE = PublicationGaps(late_labels=1, late=("pool came on node n 12s after it had joined",))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ([], []),
+        ([None], []),
+        ([FEW], [("PublishedAffinityOutdated", 1, "changed: ml/a; create them again")]),
+        (
+            [FEW, None, MANY],
+            [
+                ("PublishedAffinityOutdated", 5, "ml/a, ml/b, ml/c and 2 more; create them again"),
+                ("PublicationMissed", 2, "published for them: ml/d, ml/e; an API server"),
+            ],
+        ),
+        ([LATE], [("LateLabel", 1, "pool came on node n 12s after it had joined; put them into the templates")]),
+    ],
+)
+def test_warnings_of_pods_and_nodes(gaps: list[PublicationGaps | None], expected: list[tuple[str, int, str]]) -> None:
+    found = [
+        *publication_warnings([PolicyState(uid="u", generation="3", serving="3", reason="", gaps=one) for one in gaps])
+    ]
+    assert [(one["reason"], one["count"]) for one in found] == [one[:2] for one in expected]
+    for one, (_, _, said) in zip(found, expected, strict=True):
+        assert said in one["message"]

@@ -24,7 +24,7 @@ _L = "node.metadata.labels"
 
 def test_what_passes_is_selected_and_where_all_is_said_nothing_else() -> None:
     affinities = Affinities(Random("selected"))  # noqa: S311
-    affinities.run(8 * MANY)
+    affinities.run(10 * MANY)
     assert all(affinities.seen[one] > MANY // 10 for one in ("exact", "wider", "nothing", "pods with affinity"))
 
 

@@ -304,19 +304,19 @@ def test_slices_follow_how_long_a_node_takes(monkeypatch: pytest.MonkeyPatch, ea
     assert sum(slow.slices) == 2_000 * each
 
 
-def test_ten_thousand_distinct_pods_are_bounded_in_memory() -> None:
+def test_thousands_of_distinct_pods_are_bounded_in_memory() -> None:
     rules = policy(
         filters={"f": "node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels['owner']"},
         scores={"s": "pod.metadata.labels['owner'] == 'x' ? 1.0 : 2.0"},
     )
     cluster = Evaluation([rules], [node("n1"), node("n2")], classes=64)
-    pods = [pod("x", labels={"owner": f"o{at}"}) for at in range(10_000)]
+    pods = [pod("x", labels={"owner": f"o{at}"}) for at in range(3_000)]
     sizes = []
     tracemalloc.start()
     try:
         for at, one in enumerate(pods):
             cluster.filter(one, ["n1"])
-            if at in (2_000, 9_999):
+            if at in (600, 2_999):
                 sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()

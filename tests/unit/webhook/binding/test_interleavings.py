@@ -8,7 +8,7 @@ from support.grants.explorer import EXPLORER, run_case
 from support.grants.mutations import MUTATIONS, Mutate, no_resource_version
 from support.interleavings import Failure
 
-CASES = 20_000
+CASES = 8_000
 PARTS = 4
 USUAL = [
     "bindings",

@@ -8,7 +8,7 @@ from support.groups.explorer import EXPLORER, run_case
 from support.groups.mutations import MUTATIONS, Mutate
 from support.interleavings import Failure
 
-CASES = 20_000
+CASES = 8_000
 PARTS = 4
 USUAL = [
     "all started",

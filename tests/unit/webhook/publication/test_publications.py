@@ -1,15 +1,19 @@
 """A replica reports what the generations that it serves publish."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from fairlead.cooperative import Steps
 from fairlead.metrics import Metrics
+from fairlead.policy.affinity.published_policies import publication_steps
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.render.operator_settings import parse_settings
 from fairlead.replica_state import PolicyState, PublicationState, ReplicaState
 from fairlead.webhook.publication.publications import Publications
+from scripted.loop import in_loop
 from support.policy import policy
 
 POOL = {"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}
@@ -54,13 +58,62 @@ def test_a_policy_that_serves_no_more_is_forgotten() -> None:
     assert reported(made, one) is None
 
 
-def test_late_labels_of_the_settings_are_left_out_at_once() -> None:
-    one = compiled(POOL, CARD)
-    made = following(one)
-    made.use_settings(parse_settings("publishedAffinity: {enabled: true, lateLabels: [example.org/]}"))
+LATE = parse_settings("publishedAffinity: {enabled: true, lateLabels: [example.org/]}")
+
+
+def left_out(made: Publications, one: CompiledPolicy) -> list[str] | None:
+    """Return the filters that are not published; None before anything is computed."""
     found = reported(made, one)
-    assert found is not None
-    assert [rule for rule, _ in found.left_out] == ["card"]
+    return None if found is None else [rule for rule, _ in found.left_out]
+
+
+@in_loop
+async def test_late_labels_of_the_settings_are_left_out_and_until_then_what_was_said_stays() -> None:
+    one, made = compiled(POOL, CARD), Publications()
+    running = asyncio.create_task(made.run())
+    await made.follow([one])
+    made.use_settings(LATE)
+    assert left_out(made, one) == []
+    await until(lambda: left_out(made, one) == ["card"])
+    running.cancel()
+
+
+@in_loop
+async def test_late_labels_that_come_while_a_policy_is_computed_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, made = compiled(POOL, CARD), Publications()
+    of_pauses(monkeypatch, 3)
+    following = asyncio.create_task(made.follow([one]))
+    await asyncio.sleep(0)
+    made.use_settings(LATE)
+    await following
+    assert left_out(made, one) == ["card"]
+
+
+@in_loop
+async def test_what_a_policy_does_not_wait_for_is_computed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, made = compiled(POOL), Publications()
+    of_pauses(monkeypatch, 3)
+    following, running = asyncio.create_task(made.follow([one])), asyncio.create_task(made.run())
+    await asyncio.sleep(0)
+    following.cancel()
+    await until(lambda: left_out(made, one) == [])
+    running.cancel()
+
+
+def of_pauses(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Have what a policy publishes computed with so many pauses more."""
+
+    def paused(*arguments: Any) -> Steps[Any]:
+        for _ in range(count):
+            yield
+        return (yield from publication_steps(*arguments))
+
+    monkeypatch.setattr("fairlead.webhook.publication.publications.publication_steps", paused)
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        await asyncio.sleep(0)
 
 
 def test_a_fault_publishes_nothing_and_the_policy_serves(monkeypatch: pytest.MonkeyPatch) -> None:

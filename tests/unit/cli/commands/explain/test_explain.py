@@ -121,7 +121,8 @@ def test_programs_read_the_same(run: Run) -> None:
         {"policy": "gpu", "rule": "class", "reason": "wrong class"},
         {"policy": "gpu", "rule": "room", "reason": "too full"},
     ]
-    assert found["nodes"][3]["unfit"] == [{"what": "Insufficient cpu", "detail": "requests 2, 1 is free"}]
+    lacks = {"what": "Insufficient cpu", "detail": "requests 2, 1 is free", "publishedBy": []}
+    assert found["nodes"][3]["unfit"] == [lacks]
     assert found["preferred"] == ["t4-2"]
     assert [(one["rule"], one["rejected"], one["node"]) for one in found["rules"]] == [
         ("class", 3, "v100-1"),
