@@ -171,12 +171,17 @@ def test_pods_that_are_created_again_follow_a_looser_rule(release: Release, stag
     assert loose != tight
     assert {_hash_of(stage.pod(name)) for name in names} == {tight}, "affinity cannot be changed"
     assert karpenter.claims() == []
+    warned = wait_for("status to name them", lambda: _warning(release, "PublishedAffinityOutdated"), timeout_s=180)
+    assert warned["count"] == len(names)
+    assert all(f"{_NAMESPACE}/{name}" in warned["message"] for name in names)
     for name in names:
         release.api.delete(f"{stage.path}/{name}")
         _make_pod(stage, name)
     assert {karpenter.pool_of(stage.placed(name)) for name in names} == {"memory"}
     assert {_hash_of(stage.pod(name)) for name in names} == {loose}
-    _record("a looser rule, and its pods created again", karpenter, "placed", _notes(stage, "first"))
+    _record(
+        "a looser rule, and its pods created again", karpenter, "placed", [warned["message"], *_notes(stage, "first")]
+    )
 
 
 def _serve(release: Release, stage: Stage, filters: Sequence[Object], publish: str, reason: str = "Exact") -> str:
@@ -189,6 +194,12 @@ def _serve(release: Release, stage: Stage, filters: Sequence[Object], publish: s
         return ""
     release.until("pool", "Published", reason)
     return wait_for("pods to be created so", lambda: ((now := _hash_of(_created(stage))) != before and now) or None)
+
+
+def _warning(release: Release, reason: str) -> Object | None:
+    """The warning in the policy's status."""
+    warnings = release.api.get(f"{POLICIES}/pool").get("status", {}).get("warnings", [])
+    return next((one for one in warnings if one["reason"] == reason), None)
 
 
 def _created(stage: Stage) -> Object:

@@ -9,11 +9,12 @@ from fairlead.api.parse import parse_policy
 from fairlead.control.decide.desired_affinity import desired_affinities
 from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.render.templates import written
 from fairlead.replica_state import PolicyState, ReplicaState
 from fairlead.strategies.registry import installed_policy
 from fairlead.webhook.publication.publications import Publications
-from support.chart.chart import NAMESPACE, template
+from support.chart.chart import template
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -35,18 +36,21 @@ def affinity_added(cluster: Cluster, kubectl: Kubectl, namespace: str, *values: 
 def publish(api: Api, policy: Object) -> str:
     """Write what a policy alone publishes, as the leader does; return its hash."""
     state = state_of(policy)
-    (obj,) = desired_affinities(
-        [policy], {"replica": ReplicaState(policies={policy["metadata"]["name"]: state})}, {}, NAMESPACE
-    ).values()
+    replica = ReplicaState(policies={policy["metadata"]["name"]: state})
+    (obj,) = desired_affinities([policy], {"replica": replica}, {}, "none").values()
     api.apply(PUBLISHED.named("", obj["metadata"]["name"]).path, dict(obj))
     return str(obj["spec"]["hash"])
+
+
+def compiled(policy: Object) -> CompiledPolicy:
+    """Return a policy as a replica has it."""
+    return compile_policy(parse_policy(policy, installed_policy()), CompileOptions())
 
 
 def state_of(policy: Object) -> PolicyState:
     """Return what a replica that serves a policy would report of it."""
     made, metadata = Publications(), policy["metadata"]
-    compiled = compile_policy(parse_policy(policy, installed_policy()), CompileOptions())
-    asyncio.run(made.follow([compiled]))
+    asyncio.run(made.follow([compiled(policy)]))
     state = PolicyState(uid=metadata["uid"], generation="", serving=str(metadata["generation"]), reason="Compiled")
     return made.report(ReplicaState(policies={"p": state})).policies["p"]
 
