@@ -201,6 +201,7 @@ class Watching:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is waited for is told after a second."""
     monkeypatch.setattr("fairlead.control.loop.replica_poller._QUIET_S", 0.5)
+    monkeypatch.setattr("fairlead.control.status.writer.COUNTERS_S", 0.5)
     for module, name, seconds in (
         ("affinity_watch", "LOOK_S", 0.3),
         ("affinity_watch", "GATHER_S", 0.3),
