@@ -14,57 +14,32 @@ from fairlead.policy.affinity.published_pods import (
     published_for,
     why_left_alone,
 )
-from fairlead.policy.affinity.published_policies import AffinityOfScheduler, PublishedPolicy
 from support.examples import MANY
-from support.policy.affinities import nodes, pods, selected_by_pod
-
-_A: Any = {"key": "a", "operator": "In", "values": ["x"]}
-_B: Any = {"key": "b", "operator": "Exists"}
-_N: Any = {"key": "n", "operator": "Gt", "values": ["3"]}
-
-
-def affinity(*policies: Any) -> AffinityOfScheduler:
-    """Return what policies publish, each given by its terms."""
-    listed: list[PublishedPolicy] = [
-        {"name": f"p{at}", "uid": "u", "generation": 1, "when": [], "terms": terms} for at, terms in enumerate(policies)
-    ]
-    return {"schedulerName": "fairlead", "hash": "4f", "policies": listed}
-
-
-def pod(*terms: Any, **metadata: Any) -> dict[str, Any]:
-    """Return a pod of a controller, with terms of its own if any are given."""
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
-    spec: dict[str, Any] = {"schedulerName": "fairlead", "containers": [{"name": "c"}]}
-    if terms:
-        spec["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
-    return {"metadata": {"name": "pod", "namespace": "ml", "ownerReferences": [owner]} | metadata, "spec": spec}
+from support.policy.affinities import nodes, selected_by_pod
+from support.policy.created_pods import A, B, N, affinity, pod, said, some_pod, some_publication
 
 
 def terms_of(created: Any) -> Any:
     return created["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
 
 
-def said(*requirements: Any) -> dict[str, Any]:
-    return {"matchExpressions": list(requirements)}
-
-
 ADDED: dict[str, tuple[list[Any], list[Any], list[Any]]] = {
-    "to a pod without terms": ([], [[said(_A)]], [said(_A)]),
-    "all alternatives": ([], [[said(_A), said(_B)]], [said(_A), said(_B)]),
-    "what all policies say": ([], [[said(_A)], [said(_B), said(_N)]], [said(_A, _B), said(_A, _N)]),
-    "to each term": ([said(_A), said(_N)], [[said(_B)]], [said(_A, _B), said(_N, _B)]),
+    "to a pod without terms": ([], [[said(A)]], [said(A)]),
+    "all alternatives": ([], [[said(A), said(B)]], [said(A), said(B)]),
+    "what all policies say": ([], [[said(A)], [said(B), said(N)]], [said(A, B), said(A, N)]),
+    "to each term": ([said(A), said(N)], [[said(B)]], [said(A, B), said(N, B)]),
     "alternatives to each term": (
-        [said(_A), said(_N)],
-        [[said(_B), said(_A, _B)]],
-        [said(_A, _B), said(_N, _B), said(_A, _A, _B), said(_N, _A, _B)],
+        [said(A), said(N)],
+        [[said(B), said(A, B)]],
+        [said(A, B), said(N, B), said(A, A, B), said(N, A, B)],
     ),
     "to a term with fields": (
         [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}],
-        [[said(_B)]],
-        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}], "matchExpressions": [_B]}],
+        [[said(B)]],
+        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}], "matchExpressions": [B]}],
     ),
-    "nothing to a term that selects nothing": ([{}, said(_A)], [[said(_B)]], [{}, said(_A, _B)]),
-    "nothing where it is already": ([said(_B, _A)], [[said(_A)]], [said(_B, _A)]),
+    "nothing to a term that selects nothing": ([{}, said(A)], [[said(B)]], [{}, said(A, B)]),
+    "nothing where it is already": ([said(B, A)], [[said(A)]], [said(B, A)]),
 }
 
 
@@ -81,11 +56,11 @@ def test_it_adds(own: list[Any], policies: list[Any], want: list[Any]) -> None:
 def test_what_the_pod_prefers_stays() -> None:
     given = pod()
     given["spec"]["affinity"] = {"podAffinity": {"x": 1}, "nodeAffinity": {"preferredDuring": [1]}}
-    created = as_created(given, {}, affinity([said(_A)]))
+    created = as_created(given, {}, affinity([said(A)]))
     assert created["spec"]["affinity"]["podAffinity"] == {"x": 1}
     assert created["spec"]["affinity"]["nodeAffinity"] == {
         "preferredDuring": [1],
-        REQUIRED: {"nodeSelectorTerms": [said(_A)]},
+        REQUIRED: {"nodeSelectorTerms": [said(A)]},
     }
 
 
@@ -94,24 +69,24 @@ LEFT_ALONE = {
     "no scheduler is named": pod() | {"spec": {}},
     "a node": pod() | {"spec": {"schedulerName": "fairlead", "nodeName": "n1"}},
     "the annotation": pod(annotations={PUBLISHED_ANNOTATION: "None"}),
-    "no controller, but terms": pod(said(_B), ownerReferences=[]),
-    "an owner that does not control it": pod(said(_B), ownerReferences=[{"kind": "A", "controller": False}]),
+    "no controller, but terms": pod(said(B), ownerReferences=[]),
+    "an owner that does not control it": pod(said(B), ownerReferences=[{"kind": "A", "controller": False}]),
 }
 
 
 @pytest.mark.parametrize("given", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_it_leaves_a_pod_alone_for(given: Any) -> None:
-    published = affinity([said(_A)])
+    published = affinity([said(A)])
     assert why_left_alone(given, published)
     assert as_created(given, {}, published) == given
 
 
 def test_a_pod_without_a_controller_gets_terms_if_it_has_none() -> None:
-    assert terms_of(as_created(pod(ownerReferences=[]), {}, affinity([said(_A)]))) == [said(_A)]
+    assert terms_of(as_created(pod(ownerReferences=[]), {}, affinity([said(A)]))) == [said(A)]
 
 
 def test_another_text_of_the_annotation_is_replaced() -> None:
-    created = as_created(pod(annotations={PUBLISHED_ANNOTATION: "mine", "x": "y"}), {}, affinity([said(_A)]))
+    created = as_created(pod(annotations={PUBLISHED_ANNOTATION: "mine", "x": "y"}), {}, affinity([said(A)]))
     assert created["metadata"]["annotations"] == {PUBLISHED_ANNOTATION: "4f", "x": "y"}
 
 
@@ -136,20 +111,20 @@ def test_a_value_comes_from_the_pod(labels: dict[str, str], want: list[Any]) -> 
 
 def test_an_alternative_that_asks_for_nothing_is_as_good_as_none() -> None:
     free: Any = {"when": [{"label": "free", "operator": "Exists"}]}
-    assert published_for(pod(labels={"free": ""}), {}, affinity([free, said(_A)])) == []
-    assert published_for(pod(), {}, affinity([free, said(_A)])) == [[_A]]
+    assert published_for(pod(labels={"free": ""}), {}, affinity([free, said(A)])) == []
+    assert published_for(pod(), {}, affinity([free, said(A)])) == [[A]]
 
 
 def test_of_policies_with_alternatives_three_are_taken() -> None:
-    either = [said(_A), said(_B)]
+    either = [said(A), said(B)]
     assert len(published_for(pod(), {}, affinity(*[either] * 5))) == 8
 
 
 def test_where_there_are_too_many_alternatives_only_what_is_common_is_added() -> None:
     either = [said({"key": f"k{at}", "operator": "Exists"}) for at in range(5)]
     assert published_for(pod(), {}, affinity(either, either)) == []
-    assert published_for(pod(), {}, affinity(either, [said(_A)], either)) == [[_A]]
-    assert len(published_for(pod(), {}, affinity(either, [said(_A)]))) == 5
+    assert published_for(pod(), {}, affinity(either, [said(A)], either)) == [[A]]
+    assert len(published_for(pod(), {}, affinity(either, [said(A)]))) == 5
 
 
 def test_a_pod_with_too_many_terms_of_its_own_gets_none() -> None:
@@ -160,47 +135,10 @@ def test_a_pod_with_too_many_terms_of_its_own_gets_none() -> None:
     assert as_created(given, {}, affinity(either)) == given
 
 
-_GUARDS: list[Any] = [
-    {"label": "p", "default": "", "operator": "In", "values": ["", "x"]},
-    {"label": "p", "default": "y", "operator": "NotIn", "values": ["x"]},
-    {"annotation": "q", "operator": "Exists"},
-    {"namespaceLabel": "t", "operator": "DoesNotExist"},
-    {"namespace": True, "operator": "In", "values": ["x"]},
-    {"resource": "example.com/gpu", "operator": "Exists"},
-]
-_REQUIREMENTS: list[Any] = [
-    _A,
-    _B,
-    _N,
-    {"key": "a", "operator": "NotIn", "values": ["", "y"]},
-    {"key": "b", "operator": "DoesNotExist"},
-    {"key": "a", "operator": "In", "annotation": "q", "default": "x"},
-    {"key": "b", "operator": "NotIn", "namespaceLabel": "t", "default": "y"},
-    {"key": "b", "operator": "In", "namespace": True},
-]
-_OWN: list[Any] = [
-    {},
-    said(_A),
-    said(_B, _N),
-    {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n3"]}]},
-]
-
-
 def test_a_created_pod_selects_what_both_select_and_a_second_time_changes_nothing() -> None:
     random, gets = Random("created"), 0  # noqa: S311
     for _ in range(20 * MANY):
-        policies = []
-        for _ in range(random.randrange(1, 5)):
-            terms = []
-            for _ in range(random.randrange(1, 4)):
-                when = {"when": random.sample(_GUARDS, random.randrange(3))}
-                terms.append(when | said(*random.sample(_REQUIREMENTS, random.randrange(1, 4))))
-            policies.append(terms)
-        published = affinity(*policies)
-        _, manifest, labels = random.choice(pods())
-        given = pod(*random.sample(_OWN, random.randrange(4)))
-        given["metadata"] |= manifest["metadata"]
-        given["spec"]["containers"] = manifest["spec"]["containers"]
+        published, (given, labels) = some_publication(random), some_pod(random)
         created = as_created(given, labels, published)
         assert as_created(created, labels, published) == created
         added = published_for(given, labels, published)
@@ -208,6 +146,6 @@ def test_a_created_pod_selects_what_both_select_and_a_second_time_changes_nothin
         own, both, theirs = selected_by_pod(given), selected_by_pod(created), selected_by_pod(alone)
         for node in random.sample(nodes(), 6):
             want = own(node.labels, node.name) and (not added or theirs(node.labels, node.name))
-            assert both(node.labels, node.name) == want, (given, policies, node.labels)
+            assert both(node.labels, node.name) == want, (given, published, node.labels)
         gets += bool(added)
     assert gets > MANY
