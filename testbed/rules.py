@@ -20,6 +20,8 @@ _MARKS = {
     "cluster": "needs a cluster with a real node",
     "kind": "needs Docker that can start a privileged container",
     "engine": "needs root on Linux, to start a Docker engine of its own",
+    "asked_for(variable)": "needs minutes, and this environment variable",
+    "since(version)": "needs this version of Kubernetes, or a newer one",
 }
 _SHARING = ("e2e", "integration")
 """Folders whose tests share clusters: they take longest, so they begin first, in this order."""
@@ -35,8 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Skipped())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by what it asks for."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out those that are not for this run, and mark each test by what it asks for."""
+    left_out = [item for item in items if not _is_for(config, item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         wanted = set(getattr(item, "fixturenames", ()))
         if "engine" in wanted:
@@ -45,6 +51,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("cluster")
         elif wanted & {"control_plane", "ground"}:
             item.add_marker("control_plane")
+
+
+def _is_for(config: pytest.Config, item: pytest.Item) -> bool:
+    """Return whether a test is for this run."""
+    version = config.getoption("--kubernetes")
+    return all(mark.args[0] in os.environ for mark in item.iter_markers("asked_for")) and all(
+        _minor(version) >= _minor(mark.args[0]) for mark in item.iter_markers("since")
+    )
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)
 
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types

@@ -10,7 +10,6 @@ from typing import Any, Final
 import pytest
 
 from extender import Recorder, Stage
-from support.chart.chart import can_opt_in
 from support.chart.published_affinity import affinity_added, affinity_of, publish
 from support.kube.crd import let_all_go, policies_served
 from support.process.operating import Operating
@@ -23,6 +22,7 @@ from testbed.node_template import equal
 
 NODES: Final = int(os.environ.get("FAIRLEAD_PUBLISHED_NODES", "30"))
 """Of more than 100 the scheduler asks about a part: of 210 about 102."""
+pytestmark = pytest.mark.since("1.36")
 STREAM_S: Final = int(os.environ.get("FAIRLEAD_PUBLISHED_S", "0"))
 """Seconds of the stream after each edit."""
 _ALLOWED: Final = 10
@@ -34,8 +34,6 @@ _UID: Final = "00000000-0000-0000-0000-000000000000"
 @pytest.fixture
 def adds(ground: Cluster, namespace: str, kubectl: Kubectl) -> Iterator[Cluster]:
     """A cluster with what the chart of an operator in this namespace makes of publishedAffinity."""
-    if not can_opt_in(ground.kubernetes):
-        pytest.skip("Kubernetes has MutatingAdmissionPolicy from 1.36 on")
     with affinity_added(ground, kubectl, f"{namespace}-system"):
         yield ground
 
@@ -182,7 +180,7 @@ def scene(
         tables.leave(pytestconfig, "edits of published affinity", table([*pods.rows, pods.total()]))
 
 
-@pytest.mark.skipif(not STREAM_S, reason="takes most of a minute: FAIRLEAD_PUBLISHED_S=1 runs it")
+@pytest.mark.asked_for("FAIRLEAD_PUBLISHED_S")
 def test_edits_lose_no_pod_and_place_none_where_a_rule_rejects_it(scene: Scene) -> None:
     scene.edit("loosened", "ab", "abc", "abc", filters=_pools("a", "b", "c"))
     assert scene.pools_in_use() == {*"abc"}

@@ -16,7 +16,6 @@ import pytest
 from extender import Stage
 from extender.half_held import HalfHeld
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION
-from support.chart.chart import can_opt_in
 from support.chart.published_affinity import affinity_added, publish
 from support.kube.api_restart import start_api
 from support.process.serving import Serving
@@ -203,12 +202,11 @@ class _Makers:
         self._end.set()
 
 
-@pytest.mark.skipif(not RESTARTS, reason="takes minutes: FAIRLEAD_API_RESTARTS=10 runs it")
+@pytest.mark.since("1.36")
+@pytest.mark.asked_for("FAIRLEAD_API_RESTARTS")
 @pytest.mark.filterwarnings("ignore:unclosed <ssl:ResourceWarning")  # of connections that end within their handshake
 def test_an_api_server_that_starts_creates_every_pod(control_plane: Cluster, namespace: str, kubectl: Kubectl) -> None:
     """For up to half a minute it does not know the kind of the parameters: pods are then without their affinity."""
-    if not can_opt_in(control_plane.kubernetes):
-        pytest.skip("Kubernetes has MutatingAdmissionPolicy from 1.36 on")
     api, path = control_plane.api, f"/api/v1/namespaces/{namespace}"
     wait_for("the account", lambda: api.exists(f"{path}/serviceaccounts/default"))
     filters = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]

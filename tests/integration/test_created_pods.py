@@ -17,6 +17,7 @@ from support.policy.created_pods import A, affinity, said, some_pod, some_public
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
+pytestmark = pytest.mark.since("1.36")
 _PODS: Final = int(os.environ.get("FAIRLEAD_CREATED_PODS", "100"))
 """Number of pods, each of which is created twice; a hundred cost two seconds."""
 _OF_ONE: Final = 20

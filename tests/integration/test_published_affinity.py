@@ -28,6 +28,7 @@ from support.kube.crd import POLICIES
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
+pytestmark = pytest.mark.since("1.36")
 PODS = "/api/v1/namespaces/default/pods"
 POOL = {"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}
 FREE = {"name": "room", "expression": "free['cpu'] > 0.5"}

@@ -16,6 +16,7 @@ from support.chart.published_affinity import affinity_added, affinity_of, publis
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
+pytestmark = pytest.mark.since("1.36")
 REBUILDS: Final = int(os.environ.get("FAIRLEAD_REBUILDS", "1"))
 """How often the API server puts its admission policies into another order; one costs a second."""
 TEAM = {

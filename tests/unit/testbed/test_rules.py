@@ -57,6 +57,24 @@ def test_a_test_is_marked_by_what_it_asks_for(run: pytest.Pytester, case: str) -
     assert "test_another" not in result.stdout.str()
 
 
+@pytest.mark.parametrize(
+    ("environment", "version", "passed"),
+    [({}, "1.37.1", 1), ({"LONG": "1"}, "1.37.1", 3), ({"LONG": "1"}, "1.35.4", 2)],
+)
+def test_what_is_not_for_a_run_is_left_out_and_not_skipped(
+    run: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str], version: str, passed: int
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    since, asked_for = "@pytest.mark.since('1.36')\n", "@pytest.mark.asked_for('LONG')\n"
+    marks = {"both": f"{since}{asked_for}", "one": asked_for, "none": ""}
+    tests = "\n\n".join(f"{mark}def test_{name}() -> None:\n    pass\n" for name, mark in marks.items())
+    run.makepyfile(f"import pytest\n\n{tests}")
+    result = run.runpytest_subprocess("--kubernetes", version)
+    assert result.ret == 0
+    result.assert_outcomes(passed=passed, deselected=3 - passed)
+
+
 _WAITING = ("unit/a.py", "e2e/a.py", "integration/a.py")
 _NEXT: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]], str | None]] = {
     "what takes longest, first": (_WAITING, [], [], "e2e/a.py"),
