@@ -20,6 +20,7 @@ OF_OTHER_KINDS: Final = {
     "spec.schedulingGates": "Pod",
     "spec.schedulingGroup": "Pod",
     "spec.workloadRef": "Pod of Kubernetes 1.35",
+    "spec.template.metadata.labels": "NodePool of Karpenter",
     "spec.uninstall.disableHooks": "HelmRelease of Flux",
 }
 _PATH: Final = re.compile(r"`((?:spec|status)\.[A-Za-z][A-Za-z0-9.\[\]]*)[`:]")
