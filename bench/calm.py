@@ -9,7 +9,6 @@ import argparse
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -175,8 +174,7 @@ def _calls(extender: Extender | None) -> Totals:
     """Return how long calls took by Fairlead's own metric; the peers have none."""
     if extender is None or not extender.probes:
         return Totals()
-    with urllib.request.urlopen(f"{extender.probes}/metrics") as answer:  # noqa: S310  our own
-        return totals(answer.read().decode(), _CALLS)
+    return totals(extender.metrics(), _CALLS)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,7 +11,6 @@ import json
 import subprocess
 import tempfile
 import threading
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -190,8 +189,7 @@ class _Look:
         used = programs.processor_s(extender.pid)
         if not extender.probes:
             return cls(used, {})
-        with urllib.request.urlopen(f"{extender.probes}/metrics") as answer:  # noqa: S310  our own
-            lines = answer.read().decode().splitlines()
+        lines = extender.metrics().splitlines()
         verbs = {verb: "\n".join(line for line in lines if f'verb="{verb}"' in line) for verb in _VERBS}
         return cls(used, {verb: totals(text, _DURATION) for verb, text in verbs.items()})
 

@@ -36,6 +36,11 @@ class Extender:
     """The folder with the files of its callers, if it has TLS."""
     probes: str = ""
 
+    def metrics(self) -> str:
+        """Return its page of metrics, which may be a second old."""
+        with urllib.request.urlopen(f"{self.probes}/metrics", timeout=5) as answer:  # noqa: S310  our own
+            return str(answer.read().decode())
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -11,9 +11,9 @@ import yaml
 from bench.cluster import MODEL
 from fairlead.api.parse import parse_policy
 from fairlead.control.publication.affinity_publisher import ADDED_BY
-from fairlead.control.publication.published_objects import PUBLISHED
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.policy.affinity.label_atoms import Vocabulary
-from fairlead.policy.affinity.published_policies import affinity_of_scheduler, publication_of
+from fairlead.policy.affinity.published_policies import affinities
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from testbed import build
 from testbed.api import Api, Object, wait_for
@@ -36,7 +36,7 @@ def install(api: Api, namespace: str) -> None:
     for one in yaml.safe_load_all(made):
         if one is not None and one["kind"] in _PATHS and "published" in (name := one["metadata"]["name"]):
             api.apply(f"{_PATHS[one['kind']]}/{name}", one)
-    wait_for("the kind", lambda: api.exists(PUBLISHED.path))
+    wait_for("the kind", lambda: api.exists(PUBLISHED_AFFINITIES.path))
 
 
 def policy(name: str, scheduler: str, label: str, value: str, **spec: Any) -> Object:
@@ -49,15 +49,15 @@ def policy(name: str, scheduler: str, label: str, value: str, **spec: Any) -> Ob
 def publish(api: Api, scheduler: str, policies: Sequence[Object]) -> str:
     """Write what these policies publish, as the leader does, and return its hash."""
     compiled = [compile_policy(parse_policy(one, MODEL), CompileOptions()) for one in policies]
-    spec = affinity_of_scheduler(scheduler, [publication_of(one, Vocabulary()).policy for one in compiled])
+    spec = affinities(compiled, Vocabulary())[scheduler]
     kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "PublishedAffinity", "metadata": {"name": scheduler}}
-    api.apply(PUBLISHED.named("", scheduler).path, {**kind, "spec": json.loads(json.dumps(spec))})
+    api.apply(PUBLISHED_AFFINITIES.named("", scheduler).path, {**kind, "spec": json.loads(json.dumps(spec))})
     return spec["hash"]
 
 
 def unpublish(api: Api, scheduler: str) -> None:
     """Delete what is published for a scheduler."""
-    api.delete(PUBLISHED.named("", scheduler).path)
+    api.delete(PUBLISHED_AFFINITIES.named("", scheduler).path)
 
 
 def pod(scheduler: str) -> Object:

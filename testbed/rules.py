@@ -39,10 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out those that are not for this run, and mark each test by what it asks for."""
-    left_out = [item for item in items if not _is_for(config, item)]
+    kept, left_out = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        (kept if _is_for(config, item) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = kept
     for item in items:
         wanted = set(getattr(item, "fixturenames", ()))
         if "engine" in wanted:

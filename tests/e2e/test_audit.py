@@ -15,10 +15,10 @@ import pytest
 from extender import Stage
 from fairlead.api.names import GROUP, PLURAL
 from fairlead.cli.inputs.operator_survey import Survey, survey
-from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.control.reconcile.object_client import ref_of
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.pki.identities import REPLICAS
 from fairlead.pki.rotation import ROTATE
 from fairlead.render.rbac import CLAIM, OPERATOR, ApiRequest, RoleGrant, named
@@ -221,7 +221,9 @@ def test_it_was_denied_nothing_and_has_no_right_that_it_does_not_need(
     release.put("again", **_SPEC)
     wait_for("a scheduler to take away", lambda: release.api.exists(DEPLOYMENT))
     is_published = can_opt_in(release.cluster.kubernetes)
-    wait_for("published affinity", lambda: not is_published or release.api.exists(f"{PUBLISHED.path}/fairlead"))
+    wait_for(
+        "published affinity", lambda: not is_published or release.api.exists(f"{PUBLISHED_AFFINITIES.path}/fairlead")
+    )
     wait_for("what was granted", lambda: all(_ours(release, path) for path in _GRANTS))
     bound = wait_for("all to be bound", lambda: _bound(release))
     ours = [one for path in _GRANTS for one in _ours(release, path)]

@@ -30,7 +30,7 @@ _LEFT = {
     "default",
     "kube-root-ca.crt",
 }
-"""What an uninstall leaves: the definition, a policy, and a namespace."""
+"""Names of what an uninstall leaves: the definition, a policy, and a namespace."""
 _FILTERS = [{"name": "pool", "expression": "node.metadata.labels[?'pool'].orValue('') == 'a'"}]
 
 

@@ -126,7 +126,7 @@ class Scene:
     pools: Mapping[str, str]
     """The pool of each node."""
     verdicts: dict[str, str]
-    """Whether a node passes at the moment, which is all that the stream knows of it."""
+    """Verdict about each node at the moment, which is all that the stream knows of it."""
 
     def allow(self, pools: Collection[str]) -> None:
         """From now on a pod may come to nodes of these pools alone."""

@@ -163,7 +163,7 @@ def _asked(serving: Serving) -> float:
 
 
 RESTARTS: Final = int(os.environ.get("FAIRLEAD_API_RESTARTS", "0"))
-"""How often the API server starts again while pods are created; each takes half a minute."""
+"""Number of restarts of the API server while pods are created; each takes half a minute."""
 _MAKERS, _PAUSE_S = 4, 0.05
 
 
@@ -177,7 +177,7 @@ class _Makers:
     made: list[tuple[float, bool]] = field(default_factory=list)
     """Time at which a pod of the first was created, and whether it has the affinity."""
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """What the API server answered in place of a pod, by the scheduler."""
+    """Answers of the API server in place of a pod, by the scheduler."""
     _end: threading.Event = field(default_factory=threading.Event)
 
     def work(self, maker: int) -> None:

@@ -47,8 +47,8 @@ class Stage:
     ) -> None:
         """A pod that waits for the scheduler, or that is `on` a node from the start; with these labels, annotations.
 
-        `selector`: its `nodeSelector`. `grace_s`: where no kubelet is, one that is deleted stays until somebody deletes
-        it at once.
+        `selector`: its `nodeSelector`. `grace_s`: where no kubelet is, one that is deleted stays until it is deleted
+        at once.
         """
         pod = self._pod(name, on=on, cpu=cpu, urgent=urgent, metadata=metadata)
         more = {"terminationGracePeriodSeconds": grace_s, **({"affinity": affinity} if affinity else {})}

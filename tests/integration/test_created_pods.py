@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead.control.publication.published_objects import PUBLISHED
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created
 from fairlead.policy.affinity.published_policies import AffinityOfScheduler
 from support.chart.published_affinity import affinity_added, affinity_of
-from support.policy.created_pods import A, affinity, said, some_pod, some_publication
+from support.policy.created_pods import A, affinity, some_pod, some_publication, term_of
 from testbed.api import Api, Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
@@ -43,10 +43,10 @@ def api(control_plane: Cluster, namespace: str, kubectl: Kubectl) -> Iterator[Ap
 
 def publish(api: Api, published: AffinityOfScheduler) -> None:
     """Write what is published, and wait until pods get it; those of a scheduler that was written later tell."""
-    for scheduler, spec in ((published["schedulerName"], published), (_PROBE, affinity([said(A)]))):
+    for scheduler, spec in ((published["schedulerName"], published), (_PROBE, affinity([term_of(A)]))):
         written: Any = {**spec, "schedulerName": scheduler, "hash": published["hash"]}
         obj = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "PublishedAffinity", "metadata": {"name": scheduler}}
-        api.apply(f"{PUBLISHED.path}/{scheduler}", obj | {"spec": written})
+        api.apply(f"{PUBLISHED_AFFINITIES.path}/{scheduler}", obj | {"spec": written})
     probe = {
         "metadata": {"name": "probe", "namespace": "other"},
         "spec": {"schedulerName": _PROBE, "containers": [{"name": "c"}]},

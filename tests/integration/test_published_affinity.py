@@ -12,9 +12,9 @@ import pytest
 
 from fairlead.cli.main import main
 from fairlead.control.publication.affinity_publisher import ADDED_BY
-from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created
@@ -88,7 +88,7 @@ def test_pods_get_what_the_policies_that_serve_publish(
     serve(ground, "p", filters=[POOL])
     serve(ground, "q", filters=[TEAM, FREE])
     wait_for("its affinity", lambda: affinity_of(created(ground, team="red")))
-    published = adds.api.get(f"{PUBLISHED.path}/s")["spec"]
+    published = adds.api.get(f"{PUBLISHED_AFFINITIES.path}/s")["spec"]
     for labels in ({"team": "red"}, {"team": ""}, {}):
         made = created(ground, **labels)
         plain = {**made, "spec": {key: value for key, value in made["spec"].items() if key != "affinity"}}
@@ -112,7 +112,7 @@ def test_pods_get_what_the_policies_that_serve_publish(
     serve(ground, "p", filters=[POOL], publish="None")
     wait_for("it to be gone", lambda: "pool" not in str(affinity_of(created(ground, team="red"))) or None)
     adds.api.delete(f"{POLICIES}/q")
-    wait_for("nothing to be published", lambda: not adds.api.exists(f"{PUBLISHED.path}/s") or None)
+    wait_for("nothing to be published", lambda: not adds.api.exists(f"{PUBLISHED_AFFINITIES.path}/s") or None)
     assert PUBLISHED_ANNOTATION not in created(ground, team="red")["metadata"].get("annotations", {})
 
 
@@ -131,7 +131,10 @@ def test_what_is_not_published_is_told(
     serve(ground, "some", filters=[POOL])
     for name, reason in (("nothing", "NothingToPublish"), ("unknown", "MatchNotPublishable")):
         wait_for(f"{name} to be told", partial(_is_told, ground, name, reason))
-    path = wait_for("the object", lambda: f"{PUBLISHED.path}/s" if adds.api.exists(f"{PUBLISHED.path}/s") else None)
+    path = wait_for(
+        "the object",
+        lambda: f"{PUBLISHED_AFFINITIES.path}/s" if adds.api.exists(f"{PUBLISHED_AFFINITIES.path}/s") else None,
+    )
     spec = adds.api.get(path)["spec"]
     adds.api.patch(path, {"spec": {"policies": []}})
     wait_for("an edit to be put back", lambda: adds.api.get(path)["spec"] == spec or None)

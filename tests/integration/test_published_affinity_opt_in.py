@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from fairlead.control.publication.affinity_publisher import ADDED_BY
-from fairlead.control.publication.published_objects import PUBLISHED
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.policy.affinity.published_pods import as_created
 from support.chart.published_affinity import affinity_added, affinity_of, publish
 from testbed.api import Object, wait_for
@@ -101,7 +101,7 @@ def test_pods_that_are_opted_in_get_it_whichever_admission_policy_is_called_firs
     spec = {"schedulerName": "gpu", "publish": "NodeAffinity", "filters": filters}
     kind = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
     publish(api, {**kind, "metadata": {"name": "p", **uid}, "spec": spec})
-    published = api.get(f"{PUBLISHED.path}/gpu")["spec"]
+    published = api.get(f"{PUBLISHED_AFFINITIES.path}/gpu")["spec"]
     of_opt_in, *others = _groups(opting_in, "MutatingAdmissionPolicy")
     policies = [*itertools.chain(*others), *of_opt_in]  # once the last was read, all were
     bindings = _groups(opting_in, "MutatingAdmissionPolicyBinding")

@@ -14,7 +14,7 @@ from fairlead.api.names import API_VERSION, GROUP, KIND, PUBLISHED_KIND, schedul
 from fairlead.control.decide.deletion import deletion_order
 from fairlead.control.decide.rollout_observation import is_condition_true
 from fairlead.control.loop.waker import CAPACITIES
-from fairlead.control.publication.published_objects import PUBLISHED, published_objects
+from fairlead.control.publication.published_objects import published_objects
 from fairlead.control.reconcile.binding_subjects import bindings_of_earlier_versions
 from fairlead.control.reconcile.managed_schedulers import NAME as MANAGED_SCHEDULERS
 from fairlead.control.reconcile.missing_permissions import UnloggedPermissions
@@ -27,7 +27,7 @@ from fairlead.kube.errors import ConflictError, ForbiddenError, NotFoundError
 from fairlead.kube.http.client import Clock
 from fairlead.kube.leader_election.election import LeaseTimings
 from fairlead.kube.leader_election.elector import LEASES
-from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, ObjectRef, Resource, decode_object
+from fairlead.kube.resources import NOT_ENDED, PODS, POLICIES, PUBLISHED_AFFINITIES, ObjectRef, Resource, decode_object
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import AUTHORITY_SECRET, REPLICAS
 from fairlead.process.cluster_claim import CLAIMS
@@ -55,7 +55,7 @@ _UNLABELLED: Final = (
 _KINDS: Final[Mapping[Resource, str]] = {
     REVISIONS: "ControllerRevision",
     CAPACITIES: "CSIStorageCapacity",
-    PUBLISHED.resource: PUBLISHED_KIND,
+    PUBLISHED_AFFINITIES.resource: PUBLISHED_KIND,
 }
 _NAME: Final = "fairlead-uninstall"
 _POLL_S: Final = 1.0

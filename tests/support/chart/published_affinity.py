@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.api.parse import parse_policy
 from fairlead.control.decide.desired_affinity import desired_affinities
-from fairlead.control.publication.published_objects import PUBLISHED
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.render.templates import written
@@ -27,10 +27,10 @@ def affinity_added(cluster: Cluster, kubectl: Kubectl, namespace: str, *values: 
     made = [one for one in template(_ON, *values, namespace=namespace) if _is_of_it(one)]
     text = written(made)
     kubectl("apply", "--server-side", "-f", "-", stdin=text)
-    wait_for("the kind", lambda: cluster.api.exists(PUBLISHED.path))
+    wait_for("the kind", lambda: cluster.api.exists(PUBLISHED_AFFINITIES.path))
     yield made
     kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
-    wait_for("the kind to go", lambda: not cluster.api.exists(PUBLISHED.path))
+    wait_for("the kind to go", lambda: not cluster.api.exists(PUBLISHED_AFFINITIES.path))
 
 
 def publish(api: Api, policy: Object) -> str:
@@ -38,7 +38,7 @@ def publish(api: Api, policy: Object) -> str:
     state = state_of(policy)
     replica = ReplicaState(policies={policy["metadata"]["name"]: state})
     (obj,) = desired_affinities([policy], {"replica": replica}, {}, "none").values()
-    api.apply(PUBLISHED.named("", obj["metadata"]["name"]).path, dict(obj))
+    api.apply(PUBLISHED_AFFINITIES.named("", obj["metadata"]["name"]).path, dict(obj))
     return str(obj["spec"]["hash"])
 
 

@@ -35,7 +35,7 @@ OPERATOR = REPLICAS
 SCHEDULER = "fairlead.dev/scheduler=fairlead,app.kubernetes.io/component=scheduler"
 _TAINT = {"key": "fairlead.dev/testbed", "value": "kwok", "effect": "NoSchedule"}
 _PASSING = ("events", "events.events.k8s.io", "componentstatuses", "apiservices.apiregistration.k8s.io")
-"""What comes and goes by itself; an APIService goes some time after the definition that it is of."""
+"""Kinds that come and go by themselves; an APIService goes some time after the definition that it is of."""
 _COLUMNS = "custom-columns=K:.kind,S:.metadata.namespace,N:.metadata.name"
 
 

@@ -111,14 +111,18 @@ def _grouped(folder: Path, command: str) -> Any:
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(written))
     member = pod("member", labels={"job-name": "job"})
     (folder / "members.json").write_text(json.dumps(listed(node("a"), member)))
-    gangs, there = str(folder / "gang.yaml"), ("--snapshot", str(folder / "members.json"))
+    return _about_pod(command, "member", folder / "members.json", folder / "gang.yaml", folder / "larger.yaml")
+
+
+def _about_pod(command: str, name: str, snapshot: Path, policies: Path, edited: Path) -> Any:
+    """Return what a command says of a pod of a snapshot."""
+    there = ("--snapshot", str(snapshot))
     if command == "diff":
-        larger = str(folder / "larger.yaml")
-        return _run("diff", "--from", gangs, "--to", larger, *there, "--pods", str(folder / "members.json"))
+        return _run("diff", "--from", str(policies), "--to", str(edited), *there, "--pods", str(snapshot))
     if command == "simulate":
-        return _run("simulate", "--policies", gangs, *there, "--pods", str(folder / "members.json"))
+        return _run("simulate", "--policies", str(policies), *there, "--pods", str(snapshot))
     node_of = ("--node", "a") if command == "explain --node" else ()
-    return _run("explain", "member", "-n", "ml", "--policies", gangs, *there, *node_of)
+    return _run("explain", name, "-n", "ml", "--policies", str(policies), *there, *node_of)
 
 
 def _published(folder: Path, command: str) -> Any:
@@ -133,14 +137,7 @@ def _published(folder: Path, command: str) -> Any:
     was["status"] = {"nominatedNodeName": "b"}
     nodes = [node(name, labels={"pool": name}) for name in ("a", "b")]
     (folder / "was.json").write_text(json.dumps(listed(*nodes, was, pod("new"))))
-    there, narrow = ("--snapshot", str(folder / "was.json")), str(folder / "pool.yaml")
-    if command == "diff":
-        wide = str(folder / "pools.yaml")
-        return _run("diff", "--from", narrow, "--to", wide, *there, "--pods", str(folder / "was.json"))
-    if command == "simulate":
-        return _run("simulate", "--policies", narrow, *there, "--pods", str(folder / "was.json"))
-    node_of = ("--node", "a") if command == "explain --node" else ()
-    return _run("explain", "was", "-n", "ml", "--policies", narrow, *there, *node_of)
+    return _about_pod(command, "was", folder / "was.json", folder / "pool.yaml", folder / "pools.yaml")
 
 
 def _affinity(folder: Path) -> Any:

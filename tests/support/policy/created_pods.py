@@ -13,7 +13,7 @@ B: Final[Any] = {"key": "b", "operator": "Exists"}
 N: Final[Any] = {"key": "n", "operator": "Gt", "values": ["3"]}
 
 
-def said(*requirements: Any) -> dict[str, Any]:
+def term_of(*requirements: Any) -> dict[str, Any]:
     """Return a term with these requirements."""
     return {"matchExpressions": list(requirements)}
 
@@ -56,9 +56,9 @@ _REQUIREMENTS: Final[list[Any]] = [
 ]
 _OWN: Final[list[Any]] = [
     {},
-    said(A),
-    said(B, N),
-    said(_REQUIREMENTS[4], _REQUIREMENTS[5]),
+    term_of(A),
+    term_of(B, N),
+    term_of(_REQUIREMENTS[4], _REQUIREMENTS[5]),
     {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n3"]}]},
 ]
 
@@ -70,7 +70,7 @@ def some_publication(random: Random, version: str = "4f") -> AffinityOfScheduler
         terms = []
         for _ in range(random.randrange(1, 4)):
             when = {"when": random.sample(_GUARDS, random.randrange(3))}
-            terms.append(when | said(*random.sample(_REQUIREMENTS, random.randrange(1, 4))))
+            terms.append(when | term_of(*random.sample(_REQUIREMENTS, random.randrange(1, 4))))
         policies.append(terms)
     return affinity(*policies, version=version)
 

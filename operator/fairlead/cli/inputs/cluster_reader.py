@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.names import PUBLISHED_PLURAL
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.last_good import with_last_good
 from fairlead.cli.inputs.live_policies import LivePolicy, StoredPolicy, compile_policies
@@ -19,7 +18,16 @@ from fairlead.grants.ledger import GROUPS_LABEL, LABEL
 from fairlead.groups.turns import LABEL as TURNS
 from fairlead.kube.errors import ForbiddenError, GoneError, NotFoundError
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import NODES, NOT_ENDED, PODS, POLICIES, ObjectRef, Page, Resource
+from fairlead.kube.resources import (
+    NODES,
+    NOT_ENDED,
+    PODS,
+    POLICIES,
+    PUBLISHED_AFFINITIES,
+    ObjectRef,
+    Page,
+    Resource,
+)
 from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import NAMESPACE
@@ -32,7 +40,6 @@ from fairlead.strategies.devices.layout import unhealthy_source
 HERE: Final = "the cluster"
 NAMESPACES: Final = ObjectRef(Resource("", "v1", "namespaces"))
 RUNNING: Final = {"fieldSelector": NOT_ENDED}
-PUBLISHED: Final = ObjectRef(Resource(POLICIES.resource.group, POLICIES.resource.version, PUBLISHED_PLURAL))
 _PAGE: Final = 500
 _TRIES: Final = 3
 
@@ -158,7 +165,7 @@ async def read_published(client: Client) -> AffinityByScheduler | None:
     """Return the node affinity that is published in the cluster, by scheduler; None if it may not be read."""
     found: dict[str, Any] = {}
     try:
-        async for page in client.pages(PUBLISHED, msgspec.json.Decoder(Page[_Published]).decode):
+        async for page in client.pages(PUBLISHED_AFFINITIES, msgspec.json.Decoder(Page[_Published]).decode):
             found |= {one.spec["schedulerName"]: one.spec for one in page.items or ()}
     except NotFoundError:  # the chart was installed by an older version
         return {}

@@ -13,6 +13,7 @@ from fairlead.policy.affinity.published_parts import NOTHING_PUBLISHED, Affinity
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, as_created, labels_of_namespace
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.results import PodResult
+from fairlead.simulation.scheduler_filters import was_bound
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import UNREADABLE, Snapshot
 
@@ -61,7 +62,7 @@ class CreatedPods:
         if affinity is None:
             return pod
         try:
-            decode.pod(pod.raw)
+            decoded = decode.pod(pod.raw)
         except UNREADABLE:  # who judges it says so
             return pod
         manifest: Manifest = msgspec.json.decode(pod.raw)
@@ -69,7 +70,7 @@ class CreatedPods:
             return pod
         spec = manifest.get("spec") or {}
         node = spec.get("nodeName")
-        if node and (pod.key in self.snapshot.pods or _was_bound(manifest)):
+        if node and (pod.key in self.snapshot.pods or was_bound(decoded)):
             manifest = {**manifest, "spec": {name: value for name, value in spec.items() if name != "nodeName"}}
         created = as_created(manifest, self._labels_of(pod.key[0]), affinity)
         if created == manifest:
@@ -92,9 +93,3 @@ def judge_pod(simulation: Simulation, pod: Pod) -> PodResult:
     if not pod.affinity_added or found.published is None:
         return found
     return replace(found, published=found.published._replace(added=True))
-
-
-def _was_bound(pod: Manifest) -> bool:
-    """Return whether a scheduler placed the pod, and not its author."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any((one.get("type"), one.get("status")) == ("PodScheduled", "True") for one in conditions)

@@ -11,11 +11,10 @@ from typing import Any, Final, NoReturn
 
 from fairlead.control.decide.desired import Obj, PolicyIndex
 from fairlead.control.decide.desired_affinity import desired_affinities, publishes
-from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ConflictError, NotFoundError
-from fairlead.kube.resources import ObjectRef, Resource, decode_object
+from fairlead.kube.resources import PUBLISHED_AFFINITIES, ObjectRef, Resource, decode_object
 from fairlead.render.object_names import MANAGED_BY, MANAGER
 from fairlead.render.operator_settings import OperatorSettings
 from fairlead.render.rbac import PUBLISHED_AFFINITY
@@ -91,7 +90,7 @@ class AffinityPublisher:
         desired = desired_affinities(policies, self.states(), self.live, self.namespace) if is_enabled else {}
         for scheduler, obj in desired.items():
             if not _is_like(self.live.get(scheduler), obj):
-                at = PUBLISHED.named("", scheduler)
+                at = PUBLISHED_AFFINITIES.named("", scheduler)
                 self.live[scheduler] = await self.objects.client.apply(
                     at, obj, decode_object, manager=MANAGER, force=True
                 )
@@ -109,7 +108,7 @@ class AffinityPublisher:
         why = await self._why_not_installed() if is_enabled else _SWITCHED_OFF
         if is_enabled:
             try:
-                existing = await self.objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER}")
+                existing = await self.objects.all(PUBLISHED_AFFINITIES, labelSelector=f"{MANAGED_BY}={MANAGER}")
             except NotFoundError:
                 existing, why = [], _NO_KIND
             self.live = {one["metadata"]["name"]: one for one in existing}
@@ -121,7 +120,9 @@ class AffinityPublisher:
     async def _delete(self, obj: Mapping[str, Any]) -> None:
         metadata = obj["metadata"]
         try:
-            await self.objects.client.delete(PUBLISHED.named("", metadata["name"]), uid=metadata.get("uid", ""))
+            await self.objects.client.delete(
+                PUBLISHED_AFFINITIES.named("", metadata["name"]), uid=metadata.get("uid", "")
+            )
         except (NotFoundError, ConflictError):
             return
         LOG.info("affinity.unpublished", extra={"scheduler": metadata["name"]})

@@ -1,15 +1,12 @@
 """Objects with published node affinity, as the API server has them."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from fairlead.api.names import PUBLISHED_KIND
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ForbiddenError, NotFoundError
 from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.render.object_names import MANAGED_BY, MANAGER, OPERATOR_NAMESPACE, Object
-
-PUBLISHED: Final = PUBLISHED_AFFINITIES
 
 
 async def published_objects(objects: ObjectClient, namespace: str) -> Sequence[Object]:
@@ -18,7 +15,9 @@ async def published_objects(objects: ObjectClient, namespace: str) -> Sequence[O
     None where their kind is unknown, or may not be listed.
     """
     try:
-        found = await objects.all(PUBLISHED, labelSelector=f"{MANAGED_BY}={MANAGER},{OPERATOR_NAMESPACE}={namespace}")
+        found = await objects.all(
+            PUBLISHED_AFFINITIES, labelSelector=f"{MANAGED_BY}={MANAGER},{OPERATOR_NAMESPACE}={namespace}"
+        )
     except (ForbiddenError, NotFoundError):
         return ()
     return [{**one, "kind": PUBLISHED_KIND} for one in found]

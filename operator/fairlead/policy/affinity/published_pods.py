@@ -117,7 +117,7 @@ class CreatedTerms(NamedTuple):
 
     terms: Sequence[Manifest]
     why_none: str = ""
-    """Why nothing is added to it."""
+    """Reason that nothing is added to it."""
 
 
 def created_terms(pod: Manifest, namespace_labels: Mapping[str, str], affinity: "AffinityOfScheduler") -> CreatedTerms:

@@ -43,7 +43,7 @@ class Surveyor:
 
     mirror: Mirror
     current: Mapping[str, CurrentAffinity]
-    """What is published, by scheduler."""
+    """Published affinity, by scheduler."""
     left_out: Collection[str]
     """Namespaces whose pods get nothing."""
     now: Callable[[], int]

@@ -25,7 +25,7 @@ _Generation: TypeAlias = tuple[str, str]
 class _Published(NamedTuple):
     policy: CompiledPolicy
     vocabulary: Vocabulary
-    """What it was computed with."""
+    """Vocabulary that it was computed with."""
     publication: PublicationState
 
 

@@ -107,7 +107,7 @@ def _nodes_with_room(
 ) -> Steps[Sequence[int]]:
     """Return the nodes, by slot, that only published affinity keeps from the scheduler.
 
-    None if the pod's whole affinity selects one that has room: the scheduler asks us about such a pod.
+    Empty if the pod's whole affinity selects one that has room: the scheduler asks us about such a pod.
     """
     spec = view.pod.spec
     bare = replace(view.pod, spec=replace(spec, affinity=empty("Affinity")))

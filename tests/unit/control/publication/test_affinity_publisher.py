@@ -8,10 +8,10 @@ import pytest
 
 from fairlead.control.decide.desired import PolicyIndex
 from fairlead.control.publication.affinity_publisher import ADDED_BY, LOOK_S, AffinityPublisher
-from fairlead.control.publication.published_objects import PUBLISHED
 from fairlead.control.reconcile.missing_permissions import MissingPermissions
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.http.transport import Request
+from fairlead.kube.resources import PUBLISHED_AFFINITIES
 from fairlead.render.operator_settings import OperatorSettings, parse_settings
 from fairlead.replica_state import PolicyState, PublicationState, ReplicaState
 from support.faults import virtual
@@ -19,7 +19,7 @@ from support.faults.api import Key, refused
 from support.faults.cluster import NAMESPACE, FakeCluster
 from support.faults.faults import Wire
 
-KIND, POLICY, BINDING = (one.resource.plural for one in (PUBLISHED, *ADDED_BY))
+KIND, POLICY, BINDING = (one.resource.plural for one in (PUBLISHED_AFFINITIES, *ADDED_BY))
 OBJECT: Key = ("fairlead.dev", KIND, "", "s")
 ON, OFF = "publishedAffinity: {enabled: true}", "{}"
 TERMS = [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]

@@ -16,7 +16,7 @@ from fairlead.policy.affinity.published_pods import (
 )
 from support.examples import MANY
 from support.policy.affinities import nodes, selected_by_pod
-from support.policy.created_pods import A, B, N, affinity, pod, said, some_pod, some_publication
+from support.policy.created_pods import A, B, N, affinity, pod, some_pod, some_publication, term_of
 
 
 def terms_of(created: Any) -> Any:
@@ -24,22 +24,22 @@ def terms_of(created: Any) -> Any:
 
 
 ADDED: dict[str, tuple[list[Any], list[Any], list[Any]]] = {
-    "to a pod without terms": ([], [[said(A)]], [said(A)]),
-    "all alternatives": ([], [[said(A), said(B)]], [said(A), said(B)]),
-    "what all policies say": ([], [[said(A)], [said(B), said(N)]], [said(A, B), said(A, N)]),
-    "to each term": ([said(A), said(N)], [[said(B)]], [said(A, B), said(N, B)]),
+    "to a pod without terms": ([], [[term_of(A)]], [term_of(A)]),
+    "all alternatives": ([], [[term_of(A), term_of(B)]], [term_of(A), term_of(B)]),
+    "what all policies say": ([], [[term_of(A)], [term_of(B), term_of(N)]], [term_of(A, B), term_of(A, N)]),
+    "to each term": ([term_of(A), term_of(N)], [[term_of(B)]], [term_of(A, B), term_of(N, B)]),
     "alternatives to each term": (
-        [said(A), said(N)],
-        [[said(B), said(A, B)]],
-        [said(A, B), said(N, B), said(A, A, B), said(N, A, B)],
+        [term_of(A), term_of(N)],
+        [[term_of(B), term_of(A, B)]],
+        [term_of(A, B), term_of(N, B), term_of(A, A, B), term_of(N, A, B)],
     ),
     "to a term with fields": (
         [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}],
-        [[said(B)]],
+        [[term_of(B)]],
         [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}], "matchExpressions": [B]}],
     ),
-    "nothing to a term that selects nothing": ([{}, said(A)], [[said(B)]], [{}, said(A, B)]),
-    "nothing where it is already": ([said(B, A)], [[said(A)]], [said(B, A)]),
+    "nothing to a term that selects nothing": ([{}, term_of(A)], [[term_of(B)]], [{}, term_of(A, B)]),
+    "nothing where it is already": ([term_of(B, A)], [[term_of(A)]], [term_of(B, A)]),
 }
 
 
@@ -56,11 +56,11 @@ def test_it_adds(own: list[Any], policies: list[Any], want: list[Any]) -> None:
 def test_what_the_pod_prefers_stays() -> None:
     given = pod()
     given["spec"]["affinity"] = {"podAffinity": {"x": 1}, "nodeAffinity": {"preferredDuring": [1]}}
-    created = as_created(given, {}, affinity([said(A)]))
+    created = as_created(given, {}, affinity([term_of(A)]))
     assert created["spec"]["affinity"]["podAffinity"] == {"x": 1}
     assert created["spec"]["affinity"]["nodeAffinity"] == {
         "preferredDuring": [1],
-        REQUIRED: {"nodeSelectorTerms": [said(A)]},
+        REQUIRED: {"nodeSelectorTerms": [term_of(A)]},
     }
 
 
@@ -69,24 +69,24 @@ LEFT_ALONE = {
     "no scheduler is named": pod() | {"spec": {}},
     "a node": pod() | {"spec": {"schedulerName": "fairlead", "nodeName": "n1"}},
     "the annotation": pod(annotations={PUBLISHED_ANNOTATION: "None"}),
-    "no controller, but terms": pod(said(B), ownerReferences=[]),
-    "an owner that does not control it": pod(said(B), ownerReferences=[{"kind": "A", "controller": False}]),
+    "no controller, but terms": pod(term_of(B), ownerReferences=[]),
+    "an owner that does not control it": pod(term_of(B), ownerReferences=[{"kind": "A", "controller": False}]),
 }
 
 
 @pytest.mark.parametrize("given", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_it_leaves_a_pod_alone_for(given: Any) -> None:
-    published = affinity([said(A)])
+    published = affinity([term_of(A)])
     assert why_left_alone(given, published)
     assert as_created(given, {}, published) == given
 
 
 def test_a_pod_without_a_controller_gets_terms_if_it_has_none() -> None:
-    assert terms_of(as_created(pod(ownerReferences=[]), {}, affinity([said(A)]))) == [said(A)]
+    assert terms_of(as_created(pod(ownerReferences=[]), {}, affinity([term_of(A)]))) == [term_of(A)]
 
 
 def test_another_text_of_the_annotation_is_replaced() -> None:
-    created = as_created(pod(annotations={PUBLISHED_ANNOTATION: "mine", "x": "y"}), {}, affinity([said(A)]))
+    created = as_created(pod(annotations={PUBLISHED_ANNOTATION: "mine", "x": "y"}), {}, affinity([term_of(A)]))
     assert created["metadata"]["annotations"] == {PUBLISHED_ANNOTATION: "4f", "x": "y"}
 
 
@@ -106,30 +106,30 @@ _OF_POD: Any = {"key": "gpu", "operator": "In", "label": "gpu", "default": "any"
     ids=["its value", "absent", "empty", "no label", "too long", "a line end"],
 )
 def test_a_value_comes_from_the_pod(labels: dict[str, str], want: list[Any]) -> None:
-    assert published_for(pod(labels=labels), {}, affinity([said(_OF_POD)])) == want
+    assert published_for(pod(labels=labels), {}, affinity([term_of(_OF_POD)])) == want
 
 
 def test_an_alternative_that_asks_for_nothing_is_as_good_as_none() -> None:
     free: Any = {"when": [{"label": "free", "operator": "Exists"}]}
-    assert published_for(pod(labels={"free": ""}), {}, affinity([free, said(A)])) == []
-    assert published_for(pod(), {}, affinity([free, said(A)])) == [[A]]
+    assert published_for(pod(labels={"free": ""}), {}, affinity([free, term_of(A)])) == []
+    assert published_for(pod(), {}, affinity([free, term_of(A)])) == [[A]]
 
 
 def test_of_policies_with_alternatives_three_are_taken() -> None:
-    either = [said(A), said(B)]
+    either = [term_of(A), term_of(B)]
     assert len(published_for(pod(), {}, affinity(*[either] * 5))) == 8
 
 
 def test_where_there_are_too_many_alternatives_only_what_is_common_is_added() -> None:
-    either = [said({"key": f"k{at}", "operator": "Exists"}) for at in range(5)]
+    either = [term_of({"key": f"k{at}", "operator": "Exists"}) for at in range(5)]
     assert published_for(pod(), {}, affinity(either, either)) == []
-    assert published_for(pod(), {}, affinity(either, [said(A)], either)) == [[A]]
-    assert len(published_for(pod(), {}, affinity(either, [said(A)]))) == 5
+    assert published_for(pod(), {}, affinity(either, [term_of(A)], either)) == [[A]]
+    assert len(published_for(pod(), {}, affinity(either, [term_of(A)]))) == 5
 
 
 def test_a_pod_with_too_many_terms_of_its_own_gets_none() -> None:
-    either = [said({"key": f"k{at}", "operator": "Exists"}) for at in range(8)]
-    own = [said({"key": f"own{at}", "operator": "Exists"}) for at in range(9)]
+    either = [term_of({"key": f"k{at}", "operator": "Exists"}) for at in range(8)]
+    own = [term_of({"key": f"own{at}", "operator": "Exists"}) for at in range(9)]
     assert len(terms_of(as_created(pod(*own[:8]), {}, affinity(either)))) == TERMS_OF_POD_MAX
     given = pod(*own)
     assert as_created(given, {}, affinity(either)) == given
