@@ -22,6 +22,8 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: str
     name: str
+    mode: str = ""
+    """The mode in which it is in force, without that of its policy being Disabled; "" if the replica does not say."""
     uses: tuple[str, ...] = ()
     evaluation: str = ""
     errors: int = 0
@@ -113,6 +115,39 @@ class PublicationGaps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """A few of them, as text."""
 
 
+class ShadowRuleCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Pods that one rule in shadow alone would have changed something for."""
+
+    kind: str
+    name: str
+    pods: int = 0
+    """Those with any effect."""
+    unschedulable: int = 0
+
+
+class ShadowCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Counts of what the rules in shadow of one generation would have changed; they only grow while a process runs."""
+
+    generation: str = ""
+    calls: int = 0
+    """Calls that were compared, unknown or skipped."""
+    skipped: int = 0
+    unknown: int = 0
+    pods: int = 0
+    """Pods of which a call was compared."""
+    restricted: int = 0
+    """Pods that would have lost some of the nodes that passed."""
+    unschedulable: int = 0
+    """Pods that would have lost all of them."""
+    reordered: int = 0
+    """Pods for which none of the best nodes would have been among the best ones."""
+    evictions: int = 0
+    """Pods for which a candidate for preemption would have been dropped."""
+    too_slow: int = 0
+    """Times that a class of pods took too long to evaluate."""
+    rules: tuple[ShadowRuleCounts, ...] = ()
+
+
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a policy."""
 
@@ -153,6 +188,8 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Node affinity that it publishes; None if it does not say `publish`, or is not in force."""
     gaps: PublicationGaps | None = None
     """Pods and nodes that its publication does not reach; None if there are none."""
+    shadow: ShadowCounts | None = None
+    """What its rules in shadow would have changed; None if none of them is evaluated in shadow."""
     data: tuple[DataEntryState, ...] = ()
     """Its measured entries."""
     reviewed: int = 0

@@ -6,8 +6,10 @@ It is read from the object alone, so that it counts whether or not anything else
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
-Mode = Literal["Enforce", "Disabled"]
-"""All of its rules, or none."""
+Mode = Literal["Enforce", "Shadow", "Disabled"]
+"""Its rules decide; they are evaluated for real calls and decide nothing; or they are not evaluated."""
+RuleMode = Literal["Enforce", "Shadow"]
+"""Mode of one rule; of it and the mode of its policy, the weaker one holds."""
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 """All modes, the strongest first."""
 

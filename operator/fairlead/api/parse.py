@@ -5,7 +5,7 @@ Any YAML or JSON raises nothing but `InvalidObjectError`. `status` is ignored: a
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from fairlead.api import parse_hints
 from fairlead.api.closest_name import closest_name
 from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
+from fairlead.api.mode import RuleMode
 from fairlead.api.params import ITEMS, MAP, Params
 from fairlead.api.v1alpha1 import Metadata, SchedulerExtenderPolicy
 
@@ -199,6 +200,8 @@ def _suggested(value: object, allowed: list[str]) -> str:
     """Return which of the allowed words was meant by another one, or by one that YAML reads as a boolean."""
     if "Disabled" in allowed and str(value).lower() in _OFF:
         return "did you mean Disabled?"
+    if allowed == [*get_args(RuleMode)] and str(value).lower() in (*_OFF, "disabled"):
+        return "remove the rule"
     if value is False and "Off" in allowed:
         return 'write "Off" in quotes: without, YAML reads it as false'
     return _meant(value, allowed) if isinstance(value, str) else ""

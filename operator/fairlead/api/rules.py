@@ -6,6 +6,7 @@ from pydantic import Field
 
 from fairlead.api.devices import RESERVED_ANNOTATIONS, DeviceShare
 from fairlead.api.gangs import Gang
+from fairlead.api.mode import RuleMode
 from fairlead.api.params import AnyFields, FieldCheck, Listed, Params, exactly_one_of
 from fairlead.api.selectors import LabelSelector
 from fairlead.api.values import Expression, Identifier, Name, QualifiedKey, StrategyName
@@ -62,6 +63,9 @@ class Rule(Params):
 
     name: Name
     """Name of the rule, unique among the rules of the policy."""
+    mode: RuleMode | None = None
+    """Shadow: the rule is evaluated for real calls and decides nothing. The mode of the policy is a ceiling: of both,
+    the weaker one holds. As the policy when absent."""
 
     @property
     def strategy(self) -> tuple[str, Params] | None:
@@ -137,6 +141,9 @@ class Protection(Params):
     """Name of the protection, unique among the rules of the policy."""
     expression: Expression
     """CEL that is true for pods to protect. It can read everything; victim is the pod that would be evicted."""
+    mode: RuleMode | None = None
+    """Shadow: the protection is evaluated for real calls and decides nothing. The mode of the policy is a ceiling: of both,
+    the weaker one holds. As the policy when absent."""
 
 
 class Preemption(Params):
@@ -158,6 +165,9 @@ class Annotation(Params):
     on_error: Literal["Omit", "Reject"] = "Omit"
     """Result if the value cannot be computed: Omit binds the pod without the annotation, Reject does not bind it. Omit
     when absent."""
+    mode: RuleMode | None = None
+    """Shadow: the annotation is evaluated for real calls and decides nothing. The mode of the policy is a ceiling: of both,
+    the weaker one holds. As the policy when absent."""
 
     @classmethod
     def checks(cls) -> tuple[FieldCheck, ...]:

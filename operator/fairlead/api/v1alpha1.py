@@ -73,7 +73,8 @@ class Spec(Params):
     """Name of the scheduler; pods opt in with spec.schedulerName. It cannot be changed, added or removed later.
     fairlead when absent."""
     mode: Mode = "Enforce"
-    """Enforce applies the policy. Disabled compiles it and reports on it but never applies it, nor any earlier
+    """Enforce applies the policy. Shadow evaluates its rules for real calls, and reports what enforcing them would change,
+    but lets them decide nothing. Disabled compiles it and reports on it but never applies it, nor any earlier
     generation of it, whether or not it compiles. Enforce when absent."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     """Order of policies that match the same pod: higher first, then by name. It decides whose reason is reported and
@@ -108,6 +109,14 @@ class Spec(Params):
                 holds=lambda self: self.binding is None or self.failure_policy == "Fail",
                 message="binding needs failurePolicy Fail: set it to Fail or remove binding",
                 field="failurePolicy",
+            ),
+            FieldCheck(
+                rule="!has(self.mode) || self.mode != 'Shadow' || !has(self.binding) || !has(self.binding.deviceShare)"
+                " || self.binding.deviceShare.size() == 0",
+                holds=lambda self: self.mode != "Shadow" or self.binding is None or not self.binding.device_share,
+                message="device shares cannot be in shadow, because what is granted would be wrong: use fairlead"
+                " simulate, or mode Disabled",
+                field="mode",
             ),
             *([_DOMAINS_ARE_KEPT] if TOPOLOGY in cls._filter_strategies() else []),
             *(_names_differ(one, other) for one, other in combinations(_KINDS, 2)),

@@ -77,14 +77,14 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         str(error)
         for error in errors_of(
             policy(
-                mode="Shadow",
+                mode="Observe",
                 filters=[{"name": "A", "expression": ""}, {"expresion": "true", "name": "b"}],
                 scores=[{"name": "c", "expression": "1", "weight": 0}],
             )
         )
     ]
     assert said == [
-        "spec.mode: 'Shadow' is not one of Enforce, Disabled",
+        "spec.mode: 'Observe' is not one of Enforce, Shadow, Disabled",
         f"spec.filters[0].name: 'A' is not possible here; {A_NAME}",
         "spec.filters[0].expression: must not be empty; CEL that is true for nodes that the pod may use",
         "spec.filters[1].expresion: there is no such field; did you mean expression?",
@@ -93,7 +93,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 
 _STRATEGIES = ", ".join(one.name for one in installed() if one.filter)
-_FIELDS = f"name, expression, reason, resolvable, onError, custom, {_STRATEGIES}"
+_FIELDS = f"name, mode, expression, reason, resolvable, onError, custom, {_STRATEGIES}"
 HINTS: dict[str, tuple[Object, str]] = {
     "a list of the spec beside it": (
         policy() | {"filters": []},

@@ -11,7 +11,8 @@ from fairlead.api.mode import Mode, mode_of
 from fairlead.api.names import API_VERSION, KIND
 from fairlead.api.parse import parse_policy
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
-from fairlead.policy.compile.model import CompiledPolicy, in_mode
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import in_mode
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_errors import PolicyError
 from fairlead.render.extenders import Wiring

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
@@ -33,6 +33,7 @@ from fairlead.policy.compile.model import (
     ScoreRule,
     Selector,
 )
+from fairlead.policy.compile.modes import divided
 from fairlead.policy.compile.pod_texts import pod_texts_of, pod_type_of
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
 from fairlead.policy.compile.rule_reports import RuleReports
@@ -152,13 +153,13 @@ class _Compiler:
             yield from self._score(("spec", "scores", at), score)
         for at, protection in enumerate(spec.preemption.protect):
             made = yield from self._bool(("spec", "preemption", "protect", at), protection, PROTECTION, "Protection")
-            self.protections += made
+            self.protections += [replace(one, in_shadow=protection.mode == "Shadow") for one in made]
         for at, annotation in enumerate(spec.binding.annotations if spec.binding else ()):
             yield from self._annotation(("spec", "binding", "annotations", at), annotation)
 
     def result(self) -> CompiledPolicy:
         spec, metadata = self.policy.spec, self.policy.metadata
-        return CompiledPolicy(
+        whole = CompiledPolicy(
             name=metadata.name,
             uid=metadata.uid,
             generation=str(metadata.generation) if metadata.generation else spec_hash(self.policy),
@@ -184,6 +185,7 @@ class _Compiler:
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports.listed),
         )
+        return divided(whole)
 
     def _bool(
         self, path: FieldPath, rule: written.MatchCondition | written.Protection, scope: Scope, kind: RuleKind
@@ -225,6 +227,7 @@ class _Compiler:
                 reason=rule.reason,
                 # What no eviction changes is not resolvable whatever the policy says of the rest.
                 resolvable_per_verdict=rule.resolvable is None or (rule.resolvable and bool(made.reads.devices)),
+                in_shadow=rule.mode == "Shadow",
             )
         )
         self.reports.add(rule.name, "Filter", expression or made)
@@ -254,7 +257,10 @@ class _Compiler:
             expression = compiled
             made = score_of(compiled, rule.name)  # type: ignore[assignment]
         normalize = rule.normalize or made.normalize
-        self.scores.append(ScoreRule(rule.name, made, rule.weight, normalize, expression, (*texts.values(),)))
+        in_shadow = rule.mode == "Shadow"
+        self.scores.append(
+            ScoreRule(rule.name, made, rule.weight, normalize, expression, (*texts.values(),), in_shadow=in_shadow)
+        )
         self.reports.add(rule.name, "Score", expression or made)
 
     def _server(self, path: FieldPath, entry: DataEntry) -> None:
@@ -272,7 +278,8 @@ class _Compiler:
             self.faults.append(in_field((*path, "key"), f"{rule.key!r} is not allowed", hint))
         made = yield from self.expressions.compile((*path, "expression"), rule.expression, RULE, STRING)
         if made is not None:
-            self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject"))
+            in_shadow = rule.mode == "Shadow"
+            self.annotations.append(AnnotationRule(rule.key, made, rule.on_error == "Reject", in_shadow=in_shadow))
             self.reports.add(rule.key, "Annotation", made)
 
 

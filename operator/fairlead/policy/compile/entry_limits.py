@@ -27,7 +27,7 @@ class EntryLimits:
 
     def take(self, policy: CompiledPolicy) -> Fault | None:
         """Take the entries of a policy, or return the fault of the first one beyond a limit, and take none."""
-        if not policy.enforced:
+        if not policy.evaluated:
             return None  # nothing is measured for it
         wanted = defaultdict[str, set[TableKey]](set)
         for at, entry in enumerate(policy.data):

@@ -33,6 +33,8 @@ class FilterRule:
     """Reason that replaces the filter's own."""
     resolvable_per_verdict: bool = False
     """Whether each rejection says if it is resolvable, because the policy does not."""
+    in_shadow: bool = False
+    """True if the rule itself says that it is in shadow."""
 
     def rejection(self, verdict: Verdict) -> tuple[str, bool] | None:
         """Return why a node is rejected, and whether that is resolvable; None if it is not rejected."""
@@ -55,6 +57,8 @@ class ScoreRule:
     expression: CompiledExpression | None = None
     texts: tuple[CompiledExpression, ...] = ()
     """Expressions among the parameters of a strategy."""
+    in_shadow: bool = False
+    """True if the rule itself says that it is in shadow."""
 
     @property
     def compares(self) -> bool:
@@ -68,6 +72,8 @@ class ExpressionRule:
 
     name: str
     expression: CompiledExpression
+    in_shadow: bool = False
+    """True if the rule itself says that it is in shadow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,8 @@ class AnnotationRule:
     key: str
     expression: CompiledExpression
     rejects_on_error: bool
+    in_shadow: bool = False
+    """True if the rule itself says that it is in shadow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +185,7 @@ class RuleReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledPolicy:
-    """A policy that compiles."""
+    """A policy that compiles. Its rules are those that decide while it is enforced; the others are in `shadow`."""
 
     name: str
     uid: str = ""
@@ -200,6 +208,9 @@ class CompiledPolicy:
     """True if pods get the node affinity that its filters imply."""
     rejects_on_failure: bool = True
     reports: tuple[RuleReport, ...] = ()
+    """Facts about every rule, in shadow or not, in the order in which they are written."""
+    shadow: "CompiledPolicy | None" = None
+    """Its rules in shadow, as a policy that is enforced; None if there are none."""
     reads: Reads = field(init=False)
 
     def __post_init__(self) -> None:
@@ -208,15 +219,17 @@ class CompiledPolicy:
 
     @property
     def learning(self) -> list[tuple[str, OutcomesRead]]:
-        """Return what its rules learn, each with the name of the rule."""
+        """Return what its rules learn, in shadow or not, each with the name of the rule."""
         reads = [(rule.name, rule.filter.reads) for rule in self.filters]
         reads += [(rule.name, rule.score.reads) for rule in self.scores]
-        return [(name, outcomes) for name, one in reads for outcomes in one.learned]
+        found = [(name, outcomes) for name, one in reads for outcomes in one.learned]
+        return found if self.shadow is None else [*found, *self.shadow.learning]
 
     @property
     def demanding(self) -> list[tuple[str, DemandsRead]]:
-        """Return the requests of pods that its rules learn, each with the name of the rule."""
-        return [(rule.name, demands) for rule in self.scores for demands in rule.score.reads.demands]
+        """Return the requests of pods that its rules learn, in shadow or not, each with the name of the rule."""
+        found = [(rule.name, demands) for rule in self.scores for demands in rule.score.reads.demands]
+        return found if self.shadow is None else [*found, *self.shadow.demanding]
 
     @property
     def hold_s(self) -> int:
@@ -234,13 +247,18 @@ class CompiledPolicy:
         return self.mode == "Enforce"
 
     @property
+    def evaluated(self) -> bool:
+        """Return whether its rules are evaluated, to decide or in shadow."""
+        return self.mode != "Disabled"
+
+    @property
     def order(self) -> tuple[int, str]:
         """Return the sort key among policies: highest priority first, then by name."""
         return -self.priority, self.name
 
     @property
     def expressions(self) -> list[CompiledExpression]:
-        """Return the expressions of all rules, and of the variables that they use."""
+        """Return the expressions of all rules, in shadow or not, and of the variables that they use."""
         of_rules: list[CompiledExpression | None] = [
             rule.expression for rule in (*self.match.conditions, *self.protections)
         ]
@@ -251,6 +269,7 @@ class CompiledPolicy:
         of_rules += [one for rule in self.gangs for one in (rule.group, rule.size)]
         of_rules += [one for rule in self.domain_rules for one in (rule.group, rule.size)]
         found = [one for one in of_rules if one is not None]
+        found += [] if self.shadow is None else self.shadow.expressions
         return [*{name: one for rule in found for name, one in rule.variables.items()}.values(), *found]
 
     @property
@@ -268,15 +287,6 @@ class CompiledPolicy:
         of_texts = (path for rule in near for text in rule.texts for path in text.paths if is_kept_of_placed(path))
         found |= frozenset(path[3] for path in of_texts if path[1:3] == ANNOTATIONS)
         return found.union(*(recorded_in(one.share.entry) for one in self.device_shares))
-
-
-def in_mode(policy: CompiledPolicy, mode: Mode) -> CompiledPolicy:
-    """Return a generation as it is in force under this mode, whatever its own is.
-
-    The mode of the newest object decides how much of any generation is in force. So `mode: Disabled` turns a policy off
-    also where the rules of the same edit do not compile.
-    """
-    return policy if policy.mode == mode else replace(policy, mode=mode)
 
 
 def longest_holds(policies: Iterable[CompiledPolicy]) -> Mapping[str, int]:

@@ -13,6 +13,7 @@ from fairlead.api.mode import mode_of
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, FilterRule, Selector
+from fairlead.policy.compile.modes import divided
 from fairlead.strategies.contract import CompiledFilter, Filter, Reject
 from fairlead.strategies.reads import Reads
 
@@ -25,7 +26,7 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
     reject = Reject(f"policy {name} does not compile" if yet else f"policy {name} is not compiled yet")
     rule: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
     priority = spec.get("priority", 0)
-    return CompiledPolicy(
+    policy = CompiledPolicy(
         name=name,
         uid=str(metadata.get("uid", "")),
         generation=generation_of(obj),
@@ -37,6 +38,7 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
         filters=(FilterRule("", rule, rejects_on_error=True, resolvable=False),) if refuses else (),
         rejects_on_failure=refuses,
     )
+    return divided(policy)
 
 
 def generation_of(obj: Mapping[str, Any]) -> str:

@@ -37,8 +37,9 @@ def device_shares(entries: Sequence[DeviceShare], expressions: ExpressionCompile
 
 
 def device_filters(shares: Iterable[DeviceShareRule], filters: Sequence[FilterSpec]) -> Iterator[FilterRule]:
-    """Yield the filters of the shares that no filter of the policy names."""
-    named = {getattr(one.strategy[1], "name", "") for one in filters if one.strategy and one.strategy[0] == _STRATEGY}
+    """Yield the filters of the shares that no filter of the policy names, as one in shadow does not decide."""
+    deciding = [one.strategy for one in filters if one.strategy and one.mode != "Shadow"]
+    named = {getattr(params, "name", "") for strategy, params in deciding if strategy == _STRATEGY}
     for one in shares:
         if one.name not in named:
             made = device_filter(one.share)

@@ -5,13 +5,13 @@ must be removable whatever is wrong with the policy. So is an edit that turns a 
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from fairlead.api.errors import render_path
-from fairlead.api.mode import mode_of
+from fairlead.api.mode import Mode, mode_of
 from fairlead.api.names import GROUP, KIND
 from fairlead.api.parse import show_value
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
@@ -30,7 +30,11 @@ PIECES: Final = 8
 """Warnings per answer: the API server truncates each, and all of them."""
 MESSAGE_MAX: Final = 8192
 _INVALID: Final = 422
-_TURNED_OFF: Final = "the policy is disabled now, and does not compile:"
+_TURNED_OFF: Final[Mapping[Mode | None, str]] = {
+    "Shadow": "the policy is in shadow now, and does not compile:",
+    "Disabled": "the policy is disabled now, and does not compile:",
+}
+"""Warning about a policy that does not compile and is stored, because none of its rules decides any more."""
 
 
 class NoReviewError(ValueError):
@@ -141,9 +145,9 @@ def review_steps(
     yield
     found = yield from inspect_steps(plain, model, rules, warnings_steps)
     yield
-    if found.faults and mode_of(plain) == "Disabled" and before is not None and _enforces(before):
+    if found.faults and (mode := mode_of(plain)) in _TURNED_OFF and before is not None and _enforces(before):
         pieces = [piece for fault in found.faults for piece in textwrap.wrap(str(fault), PIECE)]
-        answer = _answer(request.uid, warnings=_limited([_TURNED_OFF, *pieces]))
+        answer = _answer(request.uid, warnings=_limited([_TURNED_OFF[mode], *pieces]))
     else:
         across = (yield from _across(found, serving)) if found.compiled is not None else []
         answer = _answer(request.uid, _message(found), _limited([*_warnings(found.warnings), *across]))
@@ -194,9 +198,9 @@ def _small(part: _Part, most: int = _SMALL) -> Any:
 
 
 def _enforces(obj: _Object) -> bool:
-    """Return whether the mode of an object as it was before is anything but Disabled."""
+    """Return whether the mode of an object as it was before is one under which its rules decide."""
     try:
-        return mode_of({"spec": msgspec.json.decode(obj.spec)}) != "Disabled"
+        return mode_of({"spec": msgspec.json.decode(obj.spec)}) not in _TURNED_OFF
     except (msgspec.MsgspecError, RecursionError):
         return True
 

@@ -199,7 +199,7 @@ class DataReport:
 
     def _measured(self) -> Iterator[tuple[CompiledPolicy, DataEntry, MeasuredEntry]]:
         for policy in sorted(self._serving(), key=lambda one: one.name):
-            if policy.enforced:
+            if policy.evaluated:
                 by_name = {entry.name: entry for entry in policy.data}
                 for measured in self._nodes.measurements.entries(policy.data):
                     yield policy, by_name[measured.name], measured

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairlead.api.mode import Mode, mode_of
-from fairlead.policy.compile.model import CompiledPolicy, in_mode
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import in_mode
 from fairlead.policy.compile.placeholder import generation_of, placeholder_policy
 from fairlead.webhook.serving.generations import Age, Candidates, NotCompiled
 from fairlead.webhook.serving.policy_status import CompiledGeneration, Obj

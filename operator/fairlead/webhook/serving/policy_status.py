@@ -2,12 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from fairlead.api.mode import Mode
 
 Obj = Mapping[str, Any]
 Reason = Literal["Compiled", "LastGoodServes", "NothingServes", "NotCompiled", "InternalError"]
+_NOT_APPLIED: Final[Mapping[Mode, str]] = {
+    "Shadow": "it is in shadow, and no rule of it decides",
+    "Disabled": "it is disabled, and no rule of it is applied",
+}
+_SERVES: Final[Mapping[Mode, str]] = {
+    "Enforce": "serves",
+    **{mode: f"compiles; {what}" for mode, what in _NOT_APPLIED.items()},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +34,10 @@ class PolicyStatus:
 
     def __str__(self) -> str:
         if self.reason == "Compiled":
-            what = "serves" if self.mode == "Enforce" else "compiles; it is disabled, and no rule of it is applied"
+            what = _SERVES[self.mode]
             return f"{self.name}: generation {self.serving} {what}"
         what = f"generation {self.serving} serves" if self.serving else "its failurePolicy decides for its pods"
-        if self.mode == "Disabled":
-            what = "it is disabled, and no rule of it is applied"
+        what = _NOT_APPLIED.get(self.mode, what)
         written = f"generation {self.generation}" if self.generation else "the policy in its file"
         return f"{self.name}: {written} does not compile, {what}: {self.message}"
 

@@ -15,7 +15,8 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import drop_references
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.expression import CompiledExpression
-from fairlead.policy.compile.model import CompiledPolicy, in_mode
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import in_mode
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.webhook.serving.compile_queue import Compilation, CompileQueue, PolicyCompiler
 from fairlead.webhook.serving.generations import Choice, PolicyLimits, beyond, choose
@@ -253,7 +254,7 @@ class PolicyStore:
                 serving.append(entry.placeholder(mode, yet=choice.status is not None))
                 continue
             serving.append(choice.serving)
-            if mode == "Enforce":  # what is not enforced is within any limit
+            if mode != "Disabled":  # what is disabled is within any limit
                 entry.keep_until(choice.serving)
         self.serving = policy_set(serving)
         for name, choice in choices.items():

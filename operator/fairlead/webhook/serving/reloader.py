@@ -138,7 +138,7 @@ class PolicyReloader:
         # Include policies that are off or deleted: their pods still have to be bound.
         schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
         await self.subscribe({key for one in enforced for key in one.pod_annotations}, schedulers)
-        await follow_all(self.capabilities, enforced)
+        await follow_all(self.capabilities, [one for one in policies.policies if one.evaluated])
         self.schedulers = frozenset(schedulers)
         if self.state is not None:
             kept = {id(one) for one in policies.policies}

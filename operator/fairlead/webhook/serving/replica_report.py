@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import rules_in_shadow
 from fairlead.policy.compile.policy_conflicts import Conflict, conflicts, layout_conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
@@ -105,11 +106,13 @@ def _policy(
 
 
 def _rules(errors: RuleErrorTotals, policy: CompiledPolicy) -> Iterator[RuleState]:
+    in_shadow = rules_in_shadow(policy)
     for rule in policy.reports:
         failed = errors.last_error(policy.name, rule.name)
         yield RuleState(
             kind=rule.kind,
             name=rule.name,
+            mode="Shadow" if (rule.kind, rule.name) in in_shadow else "Enforce",
             uses=rule.uses,
             evaluation=rule.evaluation,
             errors=failed[0].count if failed else 0,
