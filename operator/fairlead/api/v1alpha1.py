@@ -73,9 +73,9 @@ class Spec(Params):
     """Name of the scheduler; pods opt in with spec.schedulerName. It cannot be changed, added or removed later.
     fairlead when absent."""
     mode: Mode = "Enforce"
-    """Enforce applies the policy. Shadow evaluates its rules for real calls, and reports what enforcing them would change,
-    but lets them decide nothing. Disabled compiles it and reports on it but never applies it, nor any earlier
-    generation of it, whether or not it compiles. Enforce when absent."""
+    """Enforce applies the policy. Shadow evaluates its rules for real calls and reports what enforcing them would
+    change, but they decide nothing. Disabled compiles it and reports on it but never applies it. Under both, no earlier
+    generation decides either, whether or not this one compiles. Enforce when absent."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     """Order of policies that match the same pod: higher first, then by name. It decides whose reason is reported and
     which policy writes an annotation that several define. 0 when absent."""

@@ -95,7 +95,7 @@ def as_enforced(policy: CompiledPolicy) -> CompiledPolicy:
 def compared(policy: CompiledPolicy) -> CompiledPolicy | None:
     """Return the rules in shadow that can be evaluated for calls, as a policy that is enforced; None if there are none.
 
-    What a gang, a device share or a filter `topology` says depends on what it holds or has written, and in shadow it does
+    What a gang, a device share or a filter `topology` says depends on what it holds or has written; in shadow it does
     neither.
     """
     shadow = policy.shadow
