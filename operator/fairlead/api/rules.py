@@ -64,8 +64,8 @@ class Rule(Params):
     name: Name
     """Name of the rule, unique among the rules of the policy."""
     mode: RuleMode | None = None
-    """Shadow: the rule is evaluated for real calls and decides nothing. The policy's mode is a ceiling: of both, the
-    weaker one holds. As the policy when absent."""
+    """Shadow: the rule is evaluated for real calls and decides nothing. Of its mode and that of the policy,
+    the weaker one holds. As the policy when absent."""
 
     @property
     def strategy(self) -> tuple[str, Params] | None:
@@ -142,8 +142,8 @@ class Protection(Params):
     expression: Expression
     """CEL that is true for pods to protect. It can read everything; victim is the pod that would be evicted."""
     mode: RuleMode | None = None
-    """Shadow: the protection is evaluated for real calls and decides nothing. The policy's mode is a ceiling: of both, the
-    weaker one holds. As the policy when absent."""
+    """Shadow: the protection is evaluated for real calls and decides nothing. Of its mode and that of the policy,
+    the weaker one holds. As the policy when absent."""
 
 
 class Preemption(Params):
@@ -166,8 +166,8 @@ class Annotation(Params):
     """Result if the value cannot be computed: Omit binds the pod without the annotation, Reject does not bind it. Omit
     when absent."""
     mode: RuleMode | None = None
-    """Shadow: the annotation is evaluated for real calls and decides nothing. The policy's mode is a ceiling: of both, the
-    weaker one holds. As the policy when absent."""
+    """Shadow: the annotation is evaluated for real calls and decides nothing. Of its mode and that of the policy,
+    the weaker one holds. As the policy when absent."""
 
     @classmethod
     def checks(cls) -> tuple[FieldCheck, ...]:
