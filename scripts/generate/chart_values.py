@@ -323,6 +323,18 @@ class SchedulerMetricsValues(Params):
     """ServiceMonitor for the Prometheus operator."""
 
 
+class DecisionsValues(Params):
+    """Decisions that replicas keep and log."""
+
+    enabled: bool = True
+    """true: each replica keeps decisions, in at most 8 MiB, and serves them at 127.0.0.1:8081 in its pod, to those who
+    may forward a port of it: bind the Role of the release whose name ends in -decisions to them. With hostNetwork they
+    are not served, because every process of the node could read them."""
+    log: Literal["None", "Waiting", "All"] = "None"
+    """Decisions that are logged, without nodes and points, at most 50 a second: None, Waiting (those that leave a pod
+    without a node) or All."""
+
+
 class MetricsValues(Params):
     """Consumers of the metrics, which are always served."""
 
@@ -466,6 +478,8 @@ class Values(OperatorSettings):
     """ClusterRole for people who run `fairlead explain`: bind it, or include it in other roles."""
     uninstall: UninstallValues = UninstallValues()
     """Clean-up before the chart is uninstalled."""
+    decisions: DecisionsValues = DecisionsValues()
+    """Decisions: the last calls of schedulers about pods and what came of them, for `fairlead decisions`."""
     metrics: MetricsValues = MetricsValues()
     """Consumers of the metrics."""
     global_: GlobalValues = Field(default=GlobalValues(), alias="global")

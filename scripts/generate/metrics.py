@@ -100,7 +100,9 @@ def page() -> str:
 def registered() -> list[Metric]:
     """Registry of a replica that may lead."""
     nowhere = Address("", 0)
-    settings = OperateSettings(listen=nowhere, probes=nowhere, admission=nowhere, pod="some", pod_uid="some")
+    settings = OperateSettings(
+        listen=nowhere, probes=nowhere, admission=nowhere, decisions=nowhere, pod="some", pod_uid="some"
+    )
     operator = OperatorReplica(settings, Client(login_to("https://nowhere")), SettingsFile(None), Leadership)
     operator.core.metrics.add(*gauges(operator.replica.parts))
     return operator.core.metrics.own

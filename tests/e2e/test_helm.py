@@ -26,6 +26,7 @@ from support.chart.release import (
     refused,
     released,
 )
+from support.kube.service_account import kubeconfig_of
 from testbed.api import Object, wait_for
 from testbed.errors import ClusterError
 from testbed.fixtures import Cluster
@@ -296,6 +297,56 @@ def test_a_configuration_that_the_scheduler_refuses_is_not_run_and_the_status_sa
     release.install()
     release.ready("wiring")
     assert {pod["metadata"]["uid"] for pod in release.pods(SCHEDULER)} == before
+
+
+def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
+    release: Release, pods: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api, account = release.cluster.api, "reads-decisions"
+    release.put("pools", filters=_filters(), scores=_SCORES)
+    release.ready("pools", within="180s")
+    api.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": account}})
+    access = kubeconfig_of(release.cluster, NAMESPACE, account, tmp_path)
+    command = ["decisions", "--kubeconfig", str(access), "-n", pods.name, "-o", "json"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "pods" in said
+    assert "the Role of the chart whose name ends in -decisions" in said
+
+    binding = {
+        "metadata": {"name": account},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "fairlead-decisions"},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
+    }
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings"
+    api.create(path, binding)
+    make(pods, "nowhere", "c")
+    assert pods.refusal("nowhere").startswith("0/5 nodes are available: 5 another pool")
+
+    def waits() -> Object | None:
+        capsys.readouterr()
+        assert main([*command, "--waiting", "--policy", "pools"]) == 0, capsys.readouterr().err
+        found: list[Object] = json.loads(capsys.readouterr().out)["decisions"]
+        return found[0] if found else None
+
+    decision = wait_for("the decision", waits)
+    [rule] = decision["rules"]
+    assert (decision["pod"]["name"], decision["passed"], decision["node"]) == ("nowhere", 0, None)
+    assert (rule["policy"], rule["rule"], rule["reason"], rule["nodes"]) == ("pools", "pool", "another pool", 5)
+    release.kubectl("label", "node", release.nodes[0], "pool=c", "--overwrite")
+    node = pods.placed("nowhere")
+
+    def is_placed() -> bool:  # another replica may have been asked about it before
+        capsys.readouterr()
+        assert main(["decisions", "pod/nowhere", *command[1:]]) == 0
+        found = json.loads(capsys.readouterr().out)["decisions"]
+        return any((one["node"], one["passed"], one["waits"]) == (node, 1, False) for one in found)
+
+    wait_for("the node it went to", is_placed)
+    release.kubectl("label", "node", release.nodes[0], "pool=a", "--overwrite")
+    api.delete(f"{path}/{account}")
+    wait_for("the right to be gone", lambda: main(command) == 2)
+    api.delete(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}")
 
 
 def test_nothing_of_a_scheduler_is_written_while_a_policy_is_paused(release: Release, pods: Stage) -> None:

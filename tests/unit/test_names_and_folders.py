@@ -61,6 +61,7 @@ ALIASES_OF_CLASSES: Final[Mapping[str, str]] = {
 """Names of an alias and of a class all the same."""
 NAMED_TWICE: Final = {
     "data": "a command has the name of what it shows, here of the model of that field",
+    "decisions": "a command has the name of what it shows, here of what listeners hear of a call",
     "devices": "a command has the name of what it shows, here of the model of that field",
     "errors": "the errors of their own folder, in three that do not import each other",
     "last_good": "one store: a replica writes it, and commands read it with the rights of the user",

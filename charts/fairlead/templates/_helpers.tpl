@@ -9,6 +9,11 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* "true" if decisions are served on the loopback address, which the pod must have for itself. */ -}}
+{{- define "fairlead.servesDecisions" -}}
+{{- if and .Values.decisions.enabled (not .Values.hostNetwork) -}}true{{- end -}}
+{{- end -}}
+
 {{- define "fairlead.serviceAccountName" -}}
 {{ .Values.serviceAccount.name | default (include "fairlead.fullname" .) }}
 {{- end -}}

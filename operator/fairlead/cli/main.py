@@ -13,6 +13,7 @@ from fairlead.cli.commands import (
     completion,
     crd,
     data,
+    decisions,
     devices,
     diff,
     explain,
@@ -38,7 +39,23 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _COMMANDS = (
-    *(lint, affinity, test, simulate, explain, diff, render, status, data, devices, learned, groups, crd, import_),
+    *(
+        lint,
+        affinity,
+        test,
+        simulate,
+        explain,
+        diff,
+        render,
+        status,
+        decisions,
+        data,
+        devices,
+        learned,
+        groups,
+        crd,
+        import_,
+    ),
     *(operate, serve, certs, uninstall, completion, version),
 )
 _PLUGIN: Final = "kubectl-fairlead"

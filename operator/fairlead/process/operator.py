@@ -41,11 +41,11 @@ from fairlead.webhook.admission.review import review_steps
 from fairlead.webhook.extender.call import Caller, Verb
 from fairlead.webhook.extender.callers import Callers, callers, expected
 from fairlead.webhook.extender.rejected_pods import RejectedPods
-from fairlead.webhook.https.delegated_access import DelegatedAccess
-from fairlead.webhook.https.metrics_server import PATH as METRICS
-from fairlead.webhook.https.metrics_server import MetricsServer
 from fairlead.webhook.https.server import IdentityCheck
 from fairlead.webhook.https.tls import Tls, TlsError
+from fairlead.webhook.readers.delegated_access import DelegatedAccess
+from fairlead.webhook.readers.metrics_server import PATH as METRICS
+from fairlead.webhook.readers.metrics_server import MetricsServer
 from fairlead.webhook.serving.policy_watch import WatchedPolicies
 from fairlead.webhook.serving.replica_report import ReportInputs, report
 from fairlead.webhook.serving.step_aside import StepAside

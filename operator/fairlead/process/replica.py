@@ -48,6 +48,7 @@ from fairlead.webhook.https.dispatch import Dispatcher
 from fairlead.webhook.https.pages import pages_for
 from fairlead.webhook.https.server import IdentityCheck, RenderPage, WebhookServer
 from fairlead.webhook.https.tls import Tls
+from fairlead.webhook.readers.decisions_server import DecisionsServer
 
 LOG: Final = logging.getLogger(__name__)
 _CERTIFICATES_S: Final = 10.0
@@ -137,7 +138,7 @@ class Replica:
             settings.timeout_s,
             core.metrics,
             core.now,
-            Listeners(() if rejected is None else (rejected.record,)),
+            Listeners([one.record for one in (rejected, core.decisions) if one is not None]),
             prioritize_ahead=settings.prioritize_ahead,
         )
         self.server = WebhookServer(
@@ -162,6 +163,8 @@ class Replica:
             capabilities=core.capabilities,
             background=background or {},
         )
+        self.decisions = None if core.decisions is None else DecisionsServer(core.decisions.parts, core.refusals.add)
+        self.decisions_port = 0
         self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refusals.add)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -181,6 +184,9 @@ class Replica:
             stack.push_async_callback(self.probes.stop)
             if not await done_before(stop, self._begin()):
                 return
+            if self.decisions is not None and settings.decisions is not None:
+                self.decisions_port = await listen(self.decisions.start, settings.decisions)
+                stack.push_async_callback(self.decisions.stop)
             self.port = await listen(server.start, settings.listen)
             extra = {"port": self.port, "probes": self.probes_port, "version": __version__}
             LOG.info("server.listening", extra=extra)

@@ -17,6 +17,7 @@ from fairlead.render.operator_settings import OperatorSettings
 from fairlead.strategies.registry import load_strategies
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
+from fairlead.webhook.decisions.decision_log import DecisionLog
 from fairlead.webhook.domains.group_domains import GroupDomains
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.holding.group_holding import GroupHolding
@@ -106,8 +107,15 @@ class ServingCore:
         self.groups.domains = domains.views
         learning = Learning(client, self.mirror, published_in, self.now, self._is_synced)
         self.affinity_watch: Final = AffinityWatch(client, self.mirror, published_in, self.state, self.now)
+        self.decisions: Final = self._decision_log() if settings.keeps_decisions else None
         for capability in (data, grants, domains, learning, self.groups, Publications(), self.affinity_watch):
             self.add(capability)
+
+    def _decision_log(self) -> DecisionLog:
+        settings = self.settings
+        made = DecisionLog(self.mirror, self.now, settings.replica, settings.logged_decisions)
+        self.add(made)
+        return made
 
     def add(self, capability: Capability) -> None:
         """Add a capability, before the process runs."""

@@ -7,8 +7,10 @@ from typing import Final
 
 from fairlead.pki.identities import NAMESPACE, REPLICAS
 from fairlead.strategies.contract import Strategy
+from fairlead.webhook.decisions.decision_log import LoggedDecisions
 from fairlead.webhook.extender.call import Verb
 from fairlead.webhook.https.tls import Files
+from fairlead.webhook.readers.decisions_server import LOOPBACK
 
 VERBS: Final[frozenset[Verb]] = frozenset(("filter", "prioritize", "preempt", "bind"))
 AllowedCallers = Mapping[str, frozenset[Verb]]
@@ -34,6 +36,20 @@ class Address:
             raise ValueError(f"{text!r} is not HOST:PORT; write an IPv6 address in brackets, as [::1]:{port}")
         return cls(host, int(port))
 
+    @classmethod
+    def read_loopback(cls, option: str, text: str) -> "Address":
+        """Read 127.0.0.1:PORT, from which only processes beside it and those who may forward the port can read.
+
+        Raises ValueError.
+        """
+        found = cls.read(text)
+        if found.host != LOOPBACK:
+            raise ValueError(
+                f"{option} {text}: must be {LOOPBACK}:PORT, because no token is asked for there: forward the port"
+                " to read it from elsewhere"
+            )
+        return found
+
     def __str__(self) -> str:
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
@@ -56,8 +72,21 @@ class ServingSettings:
     """Seconds between two comparisons of the caches with the API server; 0 for never."""
     custom: Mapping[str, Strategy] = field(default_factory=dict)
     """Custom strategies by name."""
+    decisions: Address | None = None
+    """Address of /decisions, on 127.0.0.1; None: no decisions are kept."""
+    logged_decisions: LoggedDecisions = "None"
     prioritize_ahead: bool = True
     """True: scores are computed after the reply of filter, before they are asked for."""
+
+    @property
+    def keeps_decisions(self) -> bool:
+        """Report whether decisions are kept to be read, or logged."""
+        return self.decisions is not None or self.logged_decisions != "None"
+
+    @property
+    def replica(self) -> str:
+        """Name of this process to those who read its decisions."""
+        return "serve"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,3 +117,8 @@ class OperateSettings(ServingSettings):
     """Label selector of all replicas' pods."""
     tls: Files | None = None
     """Files with provided certificates; None for our own authority."""
+
+    @property
+    def replica(self) -> str:
+        """Name of the pod."""
+        return self.pod

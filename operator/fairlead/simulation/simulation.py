@@ -23,7 +23,8 @@ from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
 from fairlead.policy.affinity.published_parts import AffinityByScheduler, PublishedOfPod, published_of_pod
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, labels_of_namespace
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, PolicySet

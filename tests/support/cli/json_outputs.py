@@ -9,8 +9,10 @@ from typing import Any, Final
 from unittest.mock import AsyncMock, patch
 
 import yaml
+from msgspec import to_builtins
 
 from fairlead.api.parse import parse_policy
+from fairlead.cli.inputs.replica_decisions import ReplicaDecisions
 from fairlead.cli.inputs.replica_values import page_of
 from fairlead.cli.main import main
 from fairlead.grants.entry import GrantedDevice, LedgerEntry
@@ -18,6 +20,15 @@ from fairlead.grants.ledger import create_body
 from fairlead.groups.turns import NO_TURNS, turns_body
 from fairlead.policy.affinity.published_pods import PUBLISHED_ANNOTATION, REQUIRED
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
+from fairlead.time_units import SECOND_NS
+from fairlead.webhook.decisions.decision_record import (
+    BestNode,
+    DecidingPolicy,
+    DecisionRecord,
+    Effect,
+    RuleRejections,
+    as_data,
+)
 from policies.good import device_share, gang, policy
 from support.cli.status import SCENES
 from support.cli.status_api import api_server, items
@@ -95,6 +106,7 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
             _published(folder, "diff"),
         ],
         "status": [*_statuses(folder)],
+        "decisions": [_decisions()],
         "data POLICY": [*_data(folder)][:1],
         "data": [*_data(folder)][1:],
         "devices": [*_devices(folder)],
@@ -251,6 +263,20 @@ def _statuses(folder: Path) -> Iterator[Any]:
     for answers, _ in SCENES.values():
         with api_server(answers, folder) as file:
             yield _run("status", "--kubeconfig", str(file))
+
+
+def _decisions() -> Any:
+    """Return what is said of a decision with everything that one may have, and of a replica that is not read."""
+    record = DecisionRecord(
+        1_800_000_000 * SECOND_NS, "fairlead", "ml", "x", "u", "refused", candidates=3, passed=1, milliseconds=0.5
+    )
+    record.policies = (DecidingPolicy("p", "2"),)
+    record.rules = (RuleRejections("p", "f", "no GPU", 2, ("b", "c")),)
+    record.best, record.effects = (BestNode("a", 3),), (Effect("q", ("restricted",), ("g",)),)
+    read = ReplicaDecisions("r-0", "2027-01-15T08:00:00.000Z", [to_builtins(as_data(record, waits=True))])
+    both = AsyncMock(return_value=[read, ReplicaDecisions("r-1", unread="it does not answer")])
+    with patch("fairlead.cli.commands.decisions._read", both):
+        return _run("decisions")
 
 
 _WITHOUT_VALUE: Final = {"b": {"value": 1.0, "default": True}, "c": {"fault": "is missing"}}

@@ -54,7 +54,7 @@ REQUESTS: dict[str, list[ApiRequest]] = {
         ApiRequest("get", "", "pods", "cluster"),
         ApiRequest("create", "", "pods/binding", "cluster"),
     ],
-    "webhook/https/delegated_access": [
+    "webhook/readers/delegated_access": [
         ApiRequest("create", "authentication.k8s.io", "tokenreviews", "cluster"),
         ApiRequest("create", "authorization.k8s.io", "subjectaccessreviews", "cluster"),
     ],

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.cli.console.options import add_drain, add_kubeconfig, add_log_format
+from fairlead.cli.console.options import add_decisions, add_drain, add_kubeconfig, add_log_format
 from fairlead.pki.identities import REPLICAS
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def add_to(commands: "Commands") -> None:
         default=":9443",
         help="address for admission reviews by the API server; empty: none (default: %(default)s)",
     )
+    add_decisions(parser)
     parser.add_argument(
         "--tls-cert", metavar="FILE", type=Path, help="server certificate (default: the operator issues its own)"
     )
@@ -98,6 +99,8 @@ def _settings(options: argparse.Namespace) -> "OperateSettings":
         service=options.service,
         listen=Address.read(options.listen),
         probes=Address.read(options.probes),
+        decisions=Address.read_loopback("--decisions", options.decisions) if options.decisions else None,
+        logged_decisions=options.log_decisions,
         admission=Address.read(options.admission) if options.admission else None,
         metrics=Address.read(options.metrics) if options.metrics else None,
         pod=os.environ.get("POD_NAME", ""),

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.console.options import add_drain, add_kubeconfig, add_log_format
+from fairlead.cli.console.options import add_decisions, add_drain, add_kubeconfig, add_log_format
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
@@ -45,6 +45,7 @@ def add_to(commands: "Commands") -> None:
         default="127.0.0.1:8081",
         help="address for /readyz, /livez and /metrics (default: %(default)s)",
     )
+    add_decisions(parser)
     parser.add_argument("--tls-cert", metavar="FILE", type=Path, required=True, help="server certificate")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, required=True, help="key of the server certificate")
     parser.add_argument("--client-ca", metavar="FILE", type=Path, required=True, help="CA of the client certificates")
@@ -114,6 +115,8 @@ def _settings(options: argparse.Namespace) -> "Settings":
         settings=options.settings,
         listen=Address.read(options.listen),
         probes=Address.read(options.probes),
+        decisions=Address.read_loopback("--decisions", options.decisions) if options.decisions else None,
+        logged_decisions=options.log_decisions,
         tls=Files(options.tls_cert, options.tls_key, options.client_ca),
         callers=callers or {CLIENT_NAME: None},
         kubeconfig=options.kubeconfig,

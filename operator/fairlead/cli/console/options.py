@@ -43,6 +43,24 @@ def add_drain(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_decisions(parser: argparse.ArgumentParser) -> None:
+    """Add the options for decisions that are kept and logged."""
+    parser.add_argument(
+        "--decisions",
+        metavar="127.0.0.1:PORT",
+        default="",
+        help="keep the last decisions, and serve them at /decisions on this port of the loopback address "
+        "(default: keep none)",
+    )
+    parser.add_argument(
+        "--log-decisions",
+        choices=["None", "Waiting", "All"],
+        default="None",
+        help="log decisions that leave a pod without a node, or all, without nodes and points, at most 50 a second "
+        "(default: %(default)s)",
+    )
+
+
 def add_log_format(parser: argparse.ArgumentParser, default: str) -> None:
     """Add the option for the form of log lines."""
     parser.add_argument(

@@ -32,7 +32,8 @@ from fairlead.kube.watch.config_maps import CONFIG_MAPS
 from fairlead.learned.published import LABEL as LEARNED
 from fairlead.pki.identities import NAMESPACE
 from fairlead.policy.affinity.published_parts import AffinityByScheduler
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.simulation.snapshot import Key, Snapshot
 from fairlead.simulation.visibility import ObjectKind
 from fairlead.strategies.devices.layout import unhealthy_source

@@ -39,7 +39,8 @@ from fairlead.cli.inputs.simulation_inputs import (
     waiting_pods,
 )
 from fairlead.policy.affinity.published_parts import AffinityByScheduler
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Key, Snapshot, SnapshotObject

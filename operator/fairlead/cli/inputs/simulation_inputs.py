@@ -13,7 +13,8 @@ from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.files import BYTES_MAX, File, files
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.mirror.resource_requests import ENDED
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.lint.codes import LintCode
 from fairlead.simulation.simulation import policies_for

@@ -34,11 +34,10 @@ from fairlead.policy.compile.model import (
     Selector,
 )
 from fairlead.policy.compile.modes import divided
-from fairlead.policy.compile.pod_texts import pod_texts_of, pod_type_of
 from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
 from fairlead.policy.compile.rule_reports import RuleReports
 from fairlead.policy.compile.share_compiler import device_filters, device_shares
-from fairlead.policy.compile.strategy_rules import StrategyRules
+from fairlead.policy.compile.strategy_rules import StrategyRules, pod_texts_of, pod_type_of
 from fairlead.strategies.contract import Filter, Score, Strategy
 
 

@@ -296,9 +296,3 @@ def longest_holds(policies: Iterable[CompiledPolicy]) -> Mapping[str, int]:
         if one.enforced and one.gangs:
             found[one.scheduler_name] = max(one.hold_s, found.get(one.scheduler_name, 0))
     return found
-
-
-def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
-    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
-    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
-    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]

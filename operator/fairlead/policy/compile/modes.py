@@ -13,6 +13,7 @@ from fairlead.policy.compile.model import (
     RuleKind,
     ScoreRule,
 )
+from fairlead.strategies.contract import CompiledShare
 
 R = TypeVar("R", FilterRule, ScoreRule, ExpressionRule, AnnotationRule)
 
@@ -122,6 +123,12 @@ def rules_in_shadow(policy: CompiledPolicy) -> frozenset[tuple[RuleKind, str]]:
     rules += [("Protection", rule.name) for rule in shadow.protections]
     rules += [("Annotation", rule.key) for rule in shadow.annotations]
     return frozenset(rules)
+
+
+def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
+    """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
+    ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
+    return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]
 
 
 def _divided(rules: tuple[R, ...], *, all_are: bool) -> tuple[tuple[R, ...], tuple[R, ...]]:

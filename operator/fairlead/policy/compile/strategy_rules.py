@@ -12,11 +12,17 @@ from typing import Any, Final, TypeVar, get_args
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
 from fairlead.api.errors import FieldPath, InvalidObjectError
-from fairlead.api.params import Params, data_names, device_share_names
+from fairlead.api.params import Params, data_names, device_share_names, pod_texts
 from fairlead.api.parse import parse_params
 from fairlead.api.values import Duration
+from fairlead.cel.check import STRING
+from fairlead.cel.engine.environment import POD_TYPE
+from fairlead.cooperative import Steps
+from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.expression_compiler import ExpressionCompiler
+from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.policy_errors import Fault, in_field
-from fairlead.policy.views.faults import error_with_place
+from fairlead.policy.views.faults import RAISED, error_with_place
 from fairlead.strategies.contract import (
     CompiledFilter,
     CompiledScore,
@@ -26,9 +32,11 @@ from fairlead.strategies.contract import (
     Normalize,
     Score,
     Strategy,
+    TypeOf,
     Use,
     by_no_node,
 )
+from fairlead.strategies.facts import PodFacts, Unknown
 from fairlead.strategies.reads import Reads
 
 _R = TypeVar("_R", bound=Filter | Score)
@@ -184,3 +192,32 @@ def _check_score(score: CompiledScore[Any, Any]) -> None:
         raise TypeError("its score has for_pod or over, and not both")
     if score.over is not None and (not score.scale or score.normalize != "None"):
         raise TypeError("its score has over, so it says in scale what its values score, and has no normalize")
+
+
+def pod_texts_of(
+    path: FieldPath, rule: written.ScoreSpec, expressions: ExpressionCompiler
+) -> Steps[tuple[dict[str, CompiledExpression], bool]]:
+    """Compile the expressions among the parameters of a rule, by field; report whether all of them compile."""
+    compiled: dict[str, CompiledExpression] = {}
+    if rule.strategy is None:
+        return compiled, True
+    strategy, params = rule.strategy
+    wanted = [*pod_texts(params)]
+    for name, at, text in wanted:
+        made = yield from expressions.compile((*path, strategy, *at), text, POD_TYPE, STRING)
+        if made is not None:
+            compiled[name] = made
+    return compiled, len(compiled) == len(wanted)
+
+
+def pod_type_of(name: str, expression: CompiledExpression) -> TypeOf:
+    """Return the function that gives the type of a pod by an expression."""
+
+    def kind(pod: PodFacts) -> str | Unknown:
+        try:
+            found: str = expression.for_pod(pod)(None, 0)
+        except RAISED as error:
+            return error_verdict(error, rule=f"the type of rule {name}", written=expression.written)
+        return found
+
+    return kind

@@ -1,6 +1,6 @@
 """Result of a filter call: by each node, and by the domain that a group shares, of those that are left."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import filterfalse
@@ -92,6 +92,16 @@ class Filtered:
         for name, one in self.by_domain.items():
             found.setdefault((one.policy, one.rule), []).append(name)
         return found
+
+    def first_reasons(self) -> Iterator[tuple[RuleRef, str, Sequence[str]]]:
+        """Yield the rules that give the first reason of known nodes, with a reason and the names of those nodes."""
+        for rule, names, codes in self._first:
+            yield (rule.policy.name, rule.name), rule.outcomes[codes[0]].reason, names
+        by_domain: dict[tuple[str, str, str], list[str]] = {}
+        for name, one in self.by_domain.items():
+            by_domain.setdefault((one.policy, one.rule, one.reason), []).append(name)
+        for (policy, rule_name, reason), names in by_domain.items():
+            yield (policy, rule_name), reason, names
 
     @property
     def any_node_passes(self) -> bool:

@@ -10,7 +10,8 @@ from fairlead.logs import FaultError
 from fairlead.metrics import Counter, Labels, Metrics
 from fairlead.mirror.device_report import NamedShares, ReportData, node_report, sum_of
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.binding.api_calls import Conflicting, WriteFailure
 from fairlead.webhook.binding.mirror_views import MirrorViews

@@ -9,7 +9,8 @@ from fairlead.grants.ledger import Ledger
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.strategies.devices.layout import layout_of
 from fairlead.strategies.facts import Amounts, Unknown
 

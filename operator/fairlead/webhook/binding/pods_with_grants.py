@@ -9,7 +9,8 @@ from fairlead.grants.entry import Grant
 from fairlead.grants.entry_state import PodState
 from fairlead.mirror.resource_limits import usage_of
 from fairlead.mirror.resource_requests import ENDED, request_of
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.record import assumed_at, recorded_by_shares
 from fairlead.webhook.binding.mirror_views import extended_requests

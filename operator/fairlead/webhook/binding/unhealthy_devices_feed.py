@@ -14,7 +14,8 @@ from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_set import ReflectorSet
 from fairlead.kube.watch.store import Key
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.compile.model import CompiledPolicy, shares_in_force
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import shares_in_force
 from fairlead.policy.views.device_facts import UnhealthySource
 from fairlead.strategies.devices.layout import unhealthy_source
 

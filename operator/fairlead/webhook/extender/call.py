@@ -9,6 +9,7 @@ from fairlead.groups.group import Group
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
+from fairlead.policy.evaluate.matching import Matched
 from fairlead.webhook.extender.circuit_breaker import CircuitScope
 
 FailurePolicy = Literal["Fail", "Ignore"]
@@ -156,6 +157,10 @@ class Considered(NamedTuple):
     """Rejected nodes by rule, or what they can be computed from before the next call."""
     points: Sequence[int] = ()
     grant: Grant | None = None
+    matched: Sequence[Matched] = ()
+    """Policies that apply to the pod, for filter."""
+    reason: str = ""
+    """Reason for which every node was rejected, if not by what `rejected` says."""
 
 
 @dataclass(slots=True)

@@ -39,6 +39,8 @@ class Decision(Struct, frozen=True, eq=False):
     """The policies that decided; None if the call was answered before they were asked."""
     answered_ns: int
     """When the reply was ready, on the clock of the deadlines."""
+    received_ns: int = 0
+    """When the call was received, on the same clock."""
     considered: Considered | None = None
     """Pod and nodes; None if the call failed before they were known."""
 
@@ -109,9 +111,10 @@ class Listeners:
         policies: PolicySet | None,
         answered_ns: int,
         considered: Considered | None,
+        received_ns: int = 0,
     ) -> None:
         """Pass a decision to each listener, once its reply was sent."""
-        decision = Decision(outcome, caller, policies, answered_ns, considered)
+        decision = Decision(outcome, caller, policies, answered_ns, received_ns, considered)
         for listener in self.each:
             try:
                 listener(decision)

@@ -176,14 +176,14 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     membership = matched_pod.membership
     outcome = replace(call.outcome, pod=matched_pod.pod.uid, group=None if membership is None else membership.group)
     if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
-        considered = Considered(matched_pod.pod)
+        considered = Considered(matched_pod.pod, matched=matched_pod.matched)
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)
     candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))
     if matched_pod.rejected_by is not None and candidates.names:
         if matched_pod.rejected_by[0] != GUARD:  # which no change of rules or nodes removes
             outcome = replace(outcome, waits=_waits(call, matched_pod.pod), waits_for_group=membership is not None)
-        return _refused(matched_pod.pod, candidates, *matched_pod.rejected_by, outcome)
+        return _refused(matched_pod, candidates, *matched_pod.rejected_by, outcome)
     names, when = candidates.names, call.when
     found = call.evaluator.filter(
         matched_pod.pod, matched_pod.matched, names, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns
@@ -191,7 +191,7 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     is_part = outcome.simulated or len(names) == 1 or (call.caller.asks_a_sample and _is_sample(call, candidates))
     pod, matched, groups = matched_pod.pod, matched_pod.matched, call.state.groups
     found = left_by_domains(found, pod, matched, call.evaluator, groups, when, sees_all=not is_part, is_call=True)
-    considered = Considered(matched_pod.pod, names, found.passed, found)
+    considered = Considered(pod, names, found.passed, found, matched=matched)
     if len(found.passed) == len(names):
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)
     outcome = replace(
@@ -210,14 +210,14 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     )
 
 
-def _refused(pod: PodView, candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> VerbReply:
+def _refused(pod: MatchedPod, candidates: "_Candidates", rule: RuleRef, why: str, outcome: Outcome) -> VerbReply:
     """Return the reply that rejects every candidate."""
     reasons = dict.fromkeys(candidates.names, why)
     outcome = replace(outcome, result="empty", refusals={rule: len(candidates.names)})
     return VerbReply(
         replies.encode_filter_result(*candidates.written(()), Reasons(unresolvable=reasons)),
         outcome=outcome,
-        considered=Considered(pod, candidates.names, (), {rule: candidates.names}),
+        considered=Considered(pod.pod, candidates.names, (), {rule: candidates.names}, matched=pod.matched, reason=why),
     )
 
 
@@ -254,7 +254,7 @@ def scored(call: VerbCall, matched_pod: MatchedPod, names: Sequence[str]) -> Ver
     return VerbReply(
         replies.encode_priorities(names, points),
         outcome=replace(outcome, candidates=len(names)),
-        considered=Considered(matched_pod.pod, names, names, points=points),
+        considered=Considered(matched_pod.pod, names, names, points=points, matched=matched_pod.matched),
     )
 
 

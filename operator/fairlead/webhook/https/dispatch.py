@@ -220,7 +220,8 @@ class Dispatcher:
         # To wait for others is not slow, and to be refused for want of them is no error.
         self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
-            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
+            received, considered = call.received_ns, reply.considered
+            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, considered, received)
         if outcome.candidates:
             self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():

@@ -13,9 +13,9 @@ from aiohttp import web
 
 from fairlead.kube.http.client import Client
 from fairlead.pki.issuing import issue_leaf
-from fairlead.webhook.https.delegated_access import ALLOWED_S, DENIED_S, KEPT_MAX, DelegatedAccess
-from fairlead.webhook.https.metrics_server import PATH, MetricsServer
 from fairlead.webhook.https.tls import Tls
+from fairlead.webhook.readers.delegated_access import ALLOWED_S, DENIED_S, KEPT_MAX, DelegatedAccess
+from fairlead.webhook.readers.metrics_server import PATH, MetricsServer
 from scripted.server import Server
 from support.webhook.tls import HOSTS, NOW, YEAR, Connection, Ground, Received, connect
 

@@ -12,10 +12,10 @@ from fairlead.kube.errors import ClusterError
 from fairlead.logs import RateLimiter, RateLimitFilter
 from fairlead.webhook.https.connection_limits import IDLE_S, METRICS, ConnectionLimits
 from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.delegated_access import AccessDecision
 from fairlead.webhook.https.listener import NoteRefused, TlsListener
 from fairlead.webhook.https.review_turns import BusyError
 from fairlead.webhook.https.tls import Tls
+from fairlead.webhook.readers.delegated_access import AccessDecision
 
 LOG: Final = logging.getLogger(__name__)
 _HTTP: Final = logging.getLogger(f"{__name__}.http")

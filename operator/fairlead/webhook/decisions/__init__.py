@@ -1,0 +1,1 @@
+"""Decisions that a replica keeps: filter calls, and what came of them."""

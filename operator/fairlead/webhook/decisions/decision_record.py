@@ -1,0 +1,194 @@
+"""Record of a decision: names, numbers and reasons, but no object, no label and no value that a rule read. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from heapq import nlargest
+from itertools import islice
+from operator import itemgetter
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
+from fairlead.policy.evaluate.filter_result import Filtered
+from fairlead.time_units import SECOND_NS
+from fairlead.webhook.extender.decisions import Decision
+
+EXAMPLES: Final = 3
+"""Nodes that are named for a rule, and as the best ones."""
+RULES: Final = 16
+REASON_MAX: Final = 256
+_MS_NS: Final = 1_000_000
+_BASE: Final = 700
+"""Bytes of a record without its rules, rather too many than too few; a text takes what `_TEXT` adds to its length."""
+_TEXT: Final = 60
+
+
+class DecidingPolicy(Struct, frozen=True, gc=False):
+    """A policy that applies to the pod, in the generation that decided."""
+
+    name: str
+    generation: str
+
+
+class RuleRejections(Struct, frozen=True, omit_defaults=True):
+    """A rule that rejected nodes before any other did."""
+
+    policy: str
+    rule: str
+    reason: str
+    nodes: int
+    """Number of nodes that it rejected."""
+    examples: tuple[str, ...] = ()
+    """Names of a few of them."""
+
+
+class BestNode(Struct, frozen=True, gc=False):
+    """A node with the most points."""
+
+    node: str
+    points: int
+
+
+class Effect(Struct, frozen=True, omit_defaults=True):
+    """Effect that the rules in shadow of a policy would have had on the pod."""
+
+    policy: str
+    effects: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+    """Rules that alone would have had one."""
+
+
+class DecisionRecord(Struct, omit_defaults=True):
+    """A filter call of a scheduler, and what came of it."""
+
+    time_ns: int
+    """Time of day at which it was answered."""
+    scheduler: str
+    namespace: str
+    name: str
+    uid: str
+    result: str
+    candidates: int
+    passed: int
+    """Number of candidates that no rule rejected."""
+    milliseconds: float
+    policies: tuple[DecidingPolicy, ...] = ()
+    rules: tuple[RuleRejections, ...] = ()
+    error: str = ""
+    """Why the call failed; "" if it did not."""
+    attempts: int = 1
+    """Number of calls for this pod since one left it without a node."""
+    best: tuple[BestNode, ...] = ()
+    node: str = ""
+    """The node it went to; "" if it has none yet."""
+    effects: tuple[Effect, ...] = field(default=())
+
+    @property
+    def leaves_no_node(self) -> bool:
+        """Report whether it left the pod without a node."""
+        return self.passed == 0
+
+    @property
+    def size(self) -> int:
+        """Return the bytes that it takes, rather too many than too few."""
+        texts = len(self.name) + len(self.namespace) + len(self.error)
+        texts += sum(len(one.name) + _TEXT for one in self.policies)
+        texts += sum(len(one.reason) + 3 * _TEXT + sum(map(len, one.examples)) for one in self.rules)
+        texts += sum(len(one.node) + _TEXT for one in self.best)
+        return _BASE + texts + sum(len(one.rules) * _TEXT + 2 * _TEXT for one in self.effects)
+
+
+def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
+    """Return the record of a call about nodes; None if no policy decides about the pod, or it was not read."""
+    outcome, considered = decision.outcome, decision.considered
+    if considered is None or outcome.simulated or (considered.nodes is None and not outcome.error):
+        return None
+    pod = considered.pod
+    return DecisionRecord(
+        time_ns,
+        next(iter(decision.caller.schedulers), ""),
+        pod.namespace,
+        pod.name,
+        outcome.pod,
+        outcome.result,
+        0 if considered.nodes is None else len(considered.nodes),
+        0 if considered.passed is None else len(considered.passed),
+        round((decision.answered_ns - decision.received_ns) / _MS_NS, 3),
+        tuple([DecidingPolicy(one.policy.name, one.policy.generation) for one in considered.matched]),
+        tuple(islice(_rules(decision), RULES)),
+        outcome.error[:REASON_MAX],
+    )
+
+
+def _rules(decision: Decision) -> Iterator[RuleRejections]:
+    outcome, considered = decision.outcome, decision.considered
+    rejected = None if considered is None else considered.rejected
+    if isinstance(rejected, Filtered):
+        for (policy, rule), reason, names in rejected.first_reasons():
+            yield RuleRejections(policy, rule, reason[:REASON_MAX], len(names), (*names[:EXAMPLES],))
+    elif considered is not None and rejected is not None:
+        for (policy, rule), names in rejected.items():
+            yield RuleRejections(policy, rule, considered.reason[:REASON_MAX], len(names), (*names[:EXAMPLES],))
+    if outcome.unknown:
+        yield RuleRejections("", "", UNKNOWN_NODE, len(outcome.unknown), outcome.unknown[:EXAMPLES])
+
+
+def with_second_entry(record: DecisionRecord, second: DecisionRecord) -> None:
+    """Add to the record of a call what the scheduler's other entry said of the nodes that it left."""
+    record.passed, record.result, record.error = second.passed, second.result, second.error
+    record.policies += second.policies
+    record.rules = (record.rules + second.rules)[:RULES]
+    record.milliseconds = round(record.milliseconds + second.milliseconds, 3)
+
+
+def best_nodes(names: Sequence[str], points: Sequence[int]) -> tuple[BestNode, ...]:
+    """Return the nodes with the most points, the best first."""
+    found = nlargest(EXAMPLES, zip(names, points, strict=False), key=itemgetter(1))
+    return tuple([BestNode(node, count) for node, count in found])
+
+
+def as_data(record: DecisionRecord, *, waits: bool) -> Mapping[str, object]:
+    """Return the record as it is served; `waits`: the pod has no node yet."""
+    return {
+        "time": rfc3339(record.time_ns),
+        "scheduler": record.scheduler,
+        "pod": {"namespace": record.namespace, "name": record.name, "uid": record.uid},
+        "policies": record.policies,
+        "result": record.result,
+        "candidates": record.candidates,
+        "passed": record.passed,
+        "rules": record.rules,
+        "error": record.error or None,
+        "best": record.best,
+        "node": record.node or None,
+        "waits": waits,
+        "attempts": record.attempts,
+        "effects": record.effects,
+        "milliseconds": record.milliseconds,
+    }
+
+
+def as_event(record: DecisionRecord) -> Mapping[str, object]:
+    """Return the record as it is logged, without nodes and points."""
+    return {
+        "scheduler": record.scheduler,
+        "pod": f"{record.namespace}/{record.name}",
+        "uid": record.uid,
+        "policies": {one.name: one.generation for one in record.policies},
+        "result": record.result,
+        "candidates": record.candidates,
+        "passed": record.passed,
+        "rules": [
+            {"policy": one.policy, "rule": one.rule, "reason": one.reason, "nodes": one.nodes} for one in record.rules
+        ],
+        "attempts": record.attempts,
+        "milliseconds": record.milliseconds,
+        **({"error": record.error} if record.error else {}),
+    }
+
+
+def rfc3339(time_ns: int) -> str:
+    """Return a time of day to the millisecond."""
+    seconds, rest = divmod(time_ns, SECOND_NS)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // _MS_NS:03}Z"

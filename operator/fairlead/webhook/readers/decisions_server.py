@@ -1,0 +1,98 @@
+"""Server of /decisions on the loopback address: who may forward a port of the pod may read them (decision 48).
+
+It has no TLS and asks for no token: RBAC on `pods/portforward` is the authorization.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiohttp import web
+
+from fairlead.logs import RateLimitFilter
+from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, ConnectionLimits
+from fairlead.webhook.https.counted_server import CountedServer
+from fairlead.webhook.https.listener import NoteRefused, TlsListener
+
+_HTTP: Final = logging.getLogger(f"{__name__}.http")
+PATH: Final = "/decisions"
+LOOPBACK: Final = "127.0.0.1"
+READERS: Final = 2
+"""Requests that are answered at the same time."""
+WRITE_S: Final = 10.0
+"""Time that a reader may take for a part."""
+
+
+@dataclass(slots=True, eq=False)
+class DecisionsServer:
+    """HTTP server of the decisions that this replica keeps."""
+
+    parts: Callable[[], Iterator[bytes]]
+    """Returns what is kept, in parts."""
+    refused: NoteRefused = lambda _reason, _peer: None
+    limits: ConnectionLimits = PROBES
+    _readers: int = 0
+    _server: CountedServer = field(init=False)
+    _listener: TlsListener | None = None
+    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
+
+    async def start(self, host: str | None, port: int) -> int:
+        """Listen; return the port."""
+        _HTTP.addFilter(self._rate_limit)
+        refused = self.refused
+        listener = TlsListener(
+            None, lambda: self._server(), lambda why, peer: refused(f"decisions: {why}", peer), self.limits
+        )
+        self._server = CountedServer(
+            self._handle,
+            listener.gone,
+            handler_cancellation=True,
+            keepalive_timeout=IDLE_S,
+            access_log=None,
+            logger=_HTTP,
+            auto_decompress=False,
+            lingering_time=1.0,
+        )
+        self._listener = listener
+        return await listener.open(host, port)
+
+    async def stop(self) -> None:
+        """Close everything."""
+        if self._listener is not None:
+            await self._listener.close()
+            await self._server.shutdown(timeout=0.5)
+            _HTTP.removeFilter(self._rate_limit)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if (request.url.host or "") not in (LOOPBACK, "localhost"):
+            return web.Response(status=421, text="misdirected: decisions are read at 127.0.0.1 only\n")
+        if request.path != PATH:
+            return web.Response(status=404, text=f"not found: only {PATH} exists\n")
+        if request.method != "GET":
+            return web.Response(status=405, text="method not allowed: use GET\n", headers={"Allow": "GET"})
+        if self._readers >= READERS:
+            text = f"{READERS} others read at the moment: try again\n"
+            return web.Response(status=503, text=text, headers={"Retry-After": "1"})
+        with self._reading():
+            return await self._write(request)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+
+    async def _write(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/jsonl", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        for part in self.parts():
+            async with asyncio.timeout(WRITE_S):
+                await response.write(part)
+            await asyncio.sleep(0)  # calls of schedulers come first
+        await response.write_eof()
+        return response
