@@ -19,6 +19,7 @@ SUBJECTS: Final = (
     "expressions",
     "calls",
     "groups",
+    "decisions",
     "slices",
     "systems",
     "learned",

@@ -1,13 +1,13 @@
 """Record of a decision: names, numbers and reasons, but no object, no label and no value that a rule read. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import islice
 from operator import itemgetter
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
 from fairlead.policy.evaluate.filter_result import Filtered
@@ -19,9 +19,10 @@ EXAMPLES: Final = 3
 RULES: Final = 16
 REASON_MAX: Final = 256
 _MS_NS: Final = 1_000_000
-_BASE: Final = 700
-"""Bytes of a record without its rules, rather too many than too few; a text takes what `_TEXT` adds to its length."""
-_TEXT: Final = 60
+_BASE: Final = 2_000
+"""Bytes of a record without its rules, whatever its names."""
+_RULE: Final = 1_000
+"""Bytes of a rule without its reason, with the names of three nodes."""
 
 
 class DecidingPolicy(Struct, frozen=True, gc=False):
@@ -31,7 +32,7 @@ class DecidingPolicy(Struct, frozen=True, gc=False):
     generation: str
 
 
-class RuleRejections(Struct, frozen=True, omit_defaults=True):
+class RuleRejections(Struct, frozen=True, gc=False, omit_defaults=True):
     """A rule that rejected nodes before any other did."""
 
     policy: str
@@ -50,7 +51,7 @@ class BestNode(Struct, frozen=True, gc=False):
     points: int
 
 
-class Effect(Struct, frozen=True, omit_defaults=True):
+class Effect(Struct, frozen=True, gc=False, omit_defaults=True):
     """Effect that the rules in shadow of a policy would have had on the pod."""
 
     policy: str
@@ -59,7 +60,7 @@ class Effect(Struct, frozen=True, omit_defaults=True):
     """Rules that alone would have had one."""
 
 
-class DecisionRecord(Struct, omit_defaults=True):
+class DecisionRecord(Struct, gc=False, omit_defaults=True):
     """A filter call of a scheduler, and what came of it."""
 
     time_ns: int
@@ -82,21 +83,14 @@ class DecisionRecord(Struct, omit_defaults=True):
     best: tuple[BestNode, ...] = ()
     node: str = ""
     """The node it went to; "" if it has none yet."""
-    effects: tuple[Effect, ...] = field(default=())
+    effects: tuple[Effect, ...] = ()
+    size: int = 0
+    """Bytes that it takes, rather too many than too few; what is added to it later is part of `_BASE`."""
 
     @property
     def leaves_no_node(self) -> bool:
         """Report whether it left the pod without a node."""
         return self.passed == 0
-
-    @property
-    def size(self) -> int:
-        """Return the bytes that it takes, rather too many than too few."""
-        texts = len(self.name) + len(self.namespace) + len(self.error)
-        texts += sum(len(one.name) + _TEXT for one in self.policies)
-        texts += sum(len(one.reason) + 3 * _TEXT + sum(map(len, one.examples)) for one in self.rules)
-        texts += sum(len(one.node) + _TEXT for one in self.best)
-        return _BASE + texts + sum(len(one.rules) * _TEXT + 2 * _TEXT for one in self.effects)
 
 
 def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
@@ -104,7 +98,7 @@ def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
     outcome, considered = decision.outcome, decision.considered
     if considered is None or outcome.simulated or (considered.nodes is None and not outcome.error):
         return None
-    pod = considered.pod
+    pod, rules = considered.pod, _rules(decision)
     return DecisionRecord(
         time_ns,
         next(iter(decision.caller.schedulers), ""),
@@ -114,24 +108,29 @@ def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
         outcome.result,
         0 if considered.nodes is None else len(considered.nodes),
         0 if considered.passed is None else len(considered.passed),
-        round((decision.answered_ns - decision.received_ns) / _MS_NS, 3),
+        (decision.answered_ns - decision.received_ns) / _MS_NS,
         tuple([DecidingPolicy(one.policy.name, one.policy.generation) for one in considered.matched]),
-        tuple(islice(_rules(decision), RULES)),
+        tuple(rules),
         outcome.error[:REASON_MAX],
+        size=_BASE + len(rules) * _RULE if rules else _BASE,
     )
 
 
-def _rules(decision: Decision) -> Iterator[RuleRejections]:
+def _rules(decision: Decision) -> list[RuleRejections]:
     outcome, considered = decision.outcome, decision.considered
     rejected = None if considered is None else considered.rejected
+    found: list[RuleRejections] = []
     if isinstance(rejected, Filtered):
-        for (policy, rule), reason, names in rejected.first_reasons():
-            yield RuleRejections(policy, rule, reason[:REASON_MAX], len(names), (*names[:EXAMPLES],))
+        if outcome.refusals:
+            for (policy, rule), reason, names in islice(rejected.first_reasons(), RULES):
+                found.append(RuleRejections(policy, rule, reason[:REASON_MAX], len(names), (*names[:EXAMPLES],)))
     elif considered is not None and rejected is not None:
         for (policy, rule), names in rejected.items():
-            yield RuleRejections(policy, rule, considered.reason[:REASON_MAX], len(names), (*names[:EXAMPLES],))
+            reason = considered.reason[:REASON_MAX]
+            found.append(RuleRejections(policy, rule, reason, len(names), (*names[:EXAMPLES],)))
     if outcome.unknown:
-        yield RuleRejections("", "", UNKNOWN_NODE, len(outcome.unknown), outcome.unknown[:EXAMPLES])
+        found.append(RuleRejections("", "", UNKNOWN_NODE, len(outcome.unknown), outcome.unknown[:EXAMPLES]))
+    return found
 
 
 def with_second_entry(record: DecisionRecord, second: DecisionRecord) -> None:
@@ -139,7 +138,7 @@ def with_second_entry(record: DecisionRecord, second: DecisionRecord) -> None:
     record.passed, record.result, record.error = second.passed, second.result, second.error
     record.policies += second.policies
     record.rules = (record.rules + second.rules)[:RULES]
-    record.milliseconds = round(record.milliseconds + second.milliseconds, 3)
+    record.milliseconds += second.milliseconds
 
 
 def best_nodes(names: Sequence[str], points: Sequence[int]) -> tuple[BestNode, ...]:
@@ -165,7 +164,7 @@ def as_data(record: DecisionRecord, *, waits: bool) -> Mapping[str, object]:
         "waits": waits,
         "attempts": record.attempts,
         "effects": record.effects,
-        "milliseconds": record.milliseconds,
+        "milliseconds": round(record.milliseconds, 3),
     }
 
 
@@ -183,7 +182,7 @@ def as_event(record: DecisionRecord) -> Mapping[str, object]:
             {"policy": one.policy, "rule": one.rule, "reason": one.reason, "nodes": one.nodes} for one in record.rules
         ],
         "attempts": record.attempts,
-        "milliseconds": record.milliseconds,
+        "milliseconds": round(record.milliseconds, 3),
         **({"error": record.error} if record.error else {}),
     }
 

@@ -29,28 +29,28 @@ class _Ring:
     entries: int
     size: int = 0
     records: OrderedDict[str, DecisionRecord] = field(default_factory=OrderedDict)
-    _sizes: dict[str, int] = field(default_factory=dict)
 
     def put(self, record: DecisionRecord) -> None:
         """Add a record as the newest one, in place of one of the same pod."""
-        self.take(record.uid)
-        self.records[record.uid] = record
-        self._sizes[record.uid] = size = record.size
-        self.size += size
-        if len(self.records) > self.entries:
+        records, uid = self.records, record.uid
+        if uid in records:
+            self.take(uid)
+        records[uid] = record
+        self.size += record.size
+        if len(records) > self.entries:
             self.drop_oldest()
 
     def take(self, uid: str) -> DecisionRecord | None:
         """Return the record of a pod, and keep it no longer."""
         found = self.records.pop(uid, None)
         if found is not None:
-            self.size -= self._sizes.pop(uid)
+            self.size -= found.size
         return found
 
     def drop_oldest(self) -> None:
         """Forget the oldest record."""
-        uid, _ = self.records.popitem(last=False)
-        self.size -= self._sizes.pop(uid)
+        _, record = self.records.popitem(last=False)
+        self.size -= record.size
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +87,8 @@ class KeptDecisions:
         if record.leaves_no_node:
             self._placed.take(record.uid)
             self._waiting.put(record)
+        elif self._waiting.take(record.uid) is not None:
+            self._placed.put(record)
         self._limit()
 
     def set_best(self, uid: str, best: tuple[BestNode, ...]) -> None:

@@ -15,7 +15,9 @@ from fairlead.webhook.decisions.kept_decisions import EFFECTS, PLACED, WAITING, 
 def record(pod: str, at_s: float = 0.0, passed: int = 1, *, reason: str = "no") -> DecisionRecord:
     rules = (RuleRejections("p", "r", reason, 2 - passed, ("a",)),)
     time_ns, result = int(at_s * SECOND_NS), "refused" if passed else "empty"
-    return DecisionRecord(time_ns, "s", "ns", pod, f"u-{pod}", result, 2, passed, 0.1, rules=rules)
+    return DecisionRecord(
+        time_ns, "s", "ns", pod, f"u-{pod}", result, 2, passed, 0.1, rules=rules, size=700 + len(reason)
+    )
 
 
 def names(kept: KeptDecisions) -> list[str]:
@@ -131,6 +133,6 @@ def test_they_are_within_their_limit_and_sizes_are_as_counted(steps: list[tuple[
         assert kept.size <= kept.limit
         rings = list(kept._rings)
         assert kept.size == sum(ring.size for ring in rings)
-        assert all(ring.size == sum(ring._sizes.values()) for ring in rings)
+        assert all(ring.size == sum(one.size for one in ring.records.values()) for ring in rings)
         assert all(one.leaves_no_node or one.node for one in kept._waiting.records.values())
     assert kept_decisions.BYTES == 8 << 20
