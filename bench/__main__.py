@@ -37,8 +37,9 @@ SUBJECTS: Final = (
     "group_binds",
     "hostile",
     "publish",
+    "brake",
 )
-PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "group_binds", "hostile", "publish"})
+PROGRAMS: Final = frozenset({"single", "follow", "outcomes", "grants", "group_binds", "hostile", "publish", "brake"})
 """Subjects that start programs, of which some are built from Go first."""
 
 
