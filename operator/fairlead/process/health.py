@@ -12,13 +12,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from fairlead import __version__
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.kube.watch.reflector_gauges import reflector_gauges
-from fairlead.logs import RateLimitFilter
 from fairlead.metrics import Gauges
 from fairlead.webhook.capability import Capability, ReadinessCheck
 from fairlead.webhook.extender.circuit_breaker import REASON
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, ConnectionLimits
-from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.listener import NoteRefused, TlsListener
+from fairlead.webhook.https.http_port import HttpPort
+from fairlead.webhook.https.listener import NoteRefused
 from fairlead.webhook.https.server import WebhookServer
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.serving.last_good import LastGoodStore
@@ -50,33 +49,24 @@ class Probes:
     """Where /metrics is instead; "" if it is here."""
     _page: tuple[float, bytes] | None = None
     _ready: tuple[float, bool, bytes] | None = None
-    _server: CountedServer = field(init=False)
-    _listener: TlsListener = field(init=False)
-    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
+    _port: HttpPort | None = None
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; return the port."""
-        _HTTP.addFilter(self._rate_limit)
-        refused = self.refused
-        self._listener = TlsListener(
-            None, lambda: self._server(), lambda why, peer: refused(f"probes: {why}", peer), self.limits
-        )
-        self._server = CountedServer(
-            self._handle,
-            self._listener.gone,
-            keepalive_timeout=self.idle_s,
-            access_log=None,
+        self._port = HttpPort(
+            name="probes",
+            handle=self._handle,
+            refused=self.refused,
+            limits=self.limits,
             logger=_HTTP,
-            auto_decompress=False,
-            lingering_time=1.0,
+            idle_s=self.idle_s,
         )
-        return await self._listener.open(host, port)
+        return await self._port.start(host, port)
 
     async def stop(self) -> None:
-        """Close everything."""
-        await self._listener.close()
-        await self._server.shutdown(timeout=0.5)
-        _HTTP.removeFilter(self._rate_limit)
+        """Close all connections."""
+        if self._port is not None:
+            await self._port.stop()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}.get(request.path)

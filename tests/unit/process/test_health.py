@@ -153,7 +153,8 @@ def test_a_flood_leaves_a_place_for_the_kubelet(flooder: str, sent: bytes) -> No
             connection.writer.write(sent)
         assert (await one.get("/readyz"))[0] == 200
         assert (await one.get("/livez"))[0] == 200
-        door = one.probes._listener
+        assert one.probes._port is not None
+        door = one.probes._port.listener
         assert len(door._pending) + len(door._served) <= PROBES.pending_each + PROBES.served_each
         assert {*one.refused} == {"probes: too many connections"}
 

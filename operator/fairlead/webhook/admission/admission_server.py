@@ -18,11 +18,11 @@ from typing import Final
 from aiohttp import web
 
 from fairlead.cooperative import Pauses, Share, Steps, run_within_share
-from fairlead.logs import RateLimiter, RateLimitFilter
+from fairlead.logs import RateLimiter
 from fairlead.webhook.admission.review import NoReviewError
 from fairlead.webhook.https.connection_limits import ADMISSION, IDLE_S, ConnectionLimits
-from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.listener import NoteRefused, TlsListener
+from fairlead.webhook.https.http_port import HttpPort
+from fairlead.webhook.https.listener import NoteRefused
 from fairlead.webhook.https.peer import chain
 from fairlead.webhook.https.review_turns import BusyError, ReviewTurns
 from fairlead.webhook.https.tls import Tls, is_of
@@ -70,40 +70,30 @@ class AdmissionServer:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     observe: Callable[[float, str], None] = lambda _seconds, _result: None
     """Called with the duration of each review and its result: allowed, denied or failed."""
-    _server: CountedServer = field(init=False)
-    _listener: TlsListener | None = None
+    _port: HttpPort | None = None
     _turns: ReviewTurns = field(default_factory=lambda: ReviewTurns(READ, READ_EACH, WAITING))
     _reviews: ReviewTurns = field(default_factory=lambda: ReviewTurns(AT_ONCE, 1, READ))
     _client_context: tuple[ssl.SSLContext, str, ssl.SSLContext] | None = None
     _faults: RateLimiter = field(default_factory=RateLimiter)
-    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; return the port."""
-        _HTTP.addFilter(self._rate_limit)
-        refused = self.refused
-        listener = TlsListener(
-            self._context, lambda: self._server(), lambda text, peer: refused(f"admission: {text}", peer), self.limits
-        )
-        self._server = CountedServer(
-            self._handle,
-            listener.gone,
-            handler_cancellation=True,  # the API server no longer waits for the answer
-            keepalive_timeout=self.idle_s,
-            access_log=None,
+        self._port = HttpPort(
+            name="admission",
+            handle=self._handle,
+            refused=self.refused,
+            limits=self.limits,
             logger=_HTTP,
-            auto_decompress=False,
-            lingering_time=1.0,
+            idle_s=self.idle_s,
+            context=self._context,
+            ends_with_caller=True,  # the API server no longer waits for the answer
         )
-        self._listener = listener
-        return await listener.open(host, port)
+        return await self._port.start(host, port)
 
     async def stop(self) -> None:
         """Close all connections."""
-        if self._listener is not None:
-            await self._listener.close()
-            await self._server.shutdown(timeout=0.5)
-            _HTTP.removeFilter(self._rate_limit)
+        if self._port is not None:
+            await self._port.stop()
 
     def _context(self) -> ssl.SSLContext:
         """Return the TLS context, rebuilt when a certificate or the authority changes."""

@@ -7,15 +7,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
 
-from fairlead.logs import RateLimitFilter
 from fairlead.webhook.https.connection_limits import IDLE_S, PROBES, ConnectionLimits
-from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.listener import NoteRefused, TlsListener
+from fairlead.webhook.https.http_port import HttpPort
+from fairlead.webhook.https.listener import NoteRefused
 
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 PATH: Final = "/decisions"
@@ -35,36 +34,25 @@ class DecisionsServer:
     refused: NoteRefused = lambda _reason, _peer: None
     limits: ConnectionLimits = PROBES
     _readers: int = 0
-    _server: CountedServer = field(init=False)
-    _listener: TlsListener | None = None
-    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
+    _port: HttpPort | None = None
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; return the port."""
-        _HTTP.addFilter(self._rate_limit)
-        refused = self.refused
-        listener = TlsListener(
-            None, lambda: self._server(), lambda why, peer: refused(f"decisions: {why}", peer), self.limits
-        )
-        self._server = CountedServer(
-            self._handle,
-            listener.gone,
-            handler_cancellation=True,
-            keepalive_timeout=IDLE_S,
-            access_log=None,
+        self._port = HttpPort(
+            name="decisions",
+            handle=self._handle,
+            refused=self.refused,
+            limits=self.limits,
             logger=_HTTP,
-            auto_decompress=False,
-            lingering_time=1.0,
+            idle_s=IDLE_S,
+            ends_with_caller=True,  # it needs no more parts
         )
-        self._listener = listener
-        return await listener.open(host, port)
+        return await self._port.start(host, port)
 
     async def stop(self) -> None:
-        """Close everything."""
-        if self._listener is not None:
-            await self._listener.close()
-            await self._server.shutdown(timeout=0.5)
-            _HTTP.removeFilter(self._rate_limit)
+        """Close all connections."""
+        if self._port is not None:
+            await self._port.stop()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if (request.url.host or "") not in (LOOPBACK, "localhost"):

@@ -9,10 +9,10 @@ from typing import Final
 from aiohttp import web
 
 from fairlead.kube.errors import ClusterError
-from fairlead.logs import RateLimiter, RateLimitFilter
+from fairlead.logs import RateLimiter
 from fairlead.webhook.https.connection_limits import IDLE_S, METRICS, ConnectionLimits
-from fairlead.webhook.https.counted_server import CountedServer
-from fairlead.webhook.https.listener import NoteRefused, TlsListener
+from fairlead.webhook.https.http_port import HttpPort
+from fairlead.webhook.https.listener import NoteRefused
 from fairlead.webhook.https.review_turns import BusyError
 from fairlead.webhook.https.tls import Tls
 from fairlead.webhook.readers.delegated_access import AccessDecision
@@ -35,37 +35,27 @@ class MetricsServer:
     refused: NoteRefused
     limits: ConnectionLimits = METRICS
     idle_s: float = IDLE_S
-    _server: CountedServer = field(init=False)
-    _listener: TlsListener | None = None
+    _port: HttpPort | None = None
     _faults: RateLimiter = field(default_factory=RateLimiter)
-    _rate_limit: RateLimitFilter = field(default_factory=RateLimitFilter)
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen; return the port."""
-        _HTTP.addFilter(self._rate_limit)
-        refused = self.refused
-        listener = TlsListener(
-            self._context, lambda: self._server(), lambda why, peer: refused(f"metrics: {why}", peer), self.limits
-        )
-        self._server = CountedServer(
-            self._handle,
-            listener.gone,
-            handler_cancellation=True,  # a caller that has gone needs no review
-            keepalive_timeout=self.idle_s,
-            access_log=None,
+        self._port = HttpPort(
+            name="metrics",
+            handle=self._handle,
+            refused=self.refused,
+            limits=self.limits,
             logger=_HTTP,
-            auto_decompress=False,
-            lingering_time=1.0,
+            idle_s=self.idle_s,
+            context=self._context,
+            ends_with_caller=True,  # it needs no review
         )
-        self._listener = listener
-        return await listener.open(host, port)
+        return await self._port.start(host, port)
 
     async def stop(self) -> None:
         """Close all connections."""
-        if self._listener is not None:
-            await self._listener.close()
-            await self._server.shutdown(timeout=0.5)
-            _HTTP.removeFilter(self._rate_limit)
+        if self._port is not None:
+            await self._port.stop()
 
     def _context(self) -> ssl.SSLContext:
         return self.tls.server_only_context

@@ -231,7 +231,7 @@ def test_who_says_nothing_more_is_closed(tmp_path: Path, sent: bytes) -> None:
         dripping = asyncio.ensure_future(drip(connection) if sent.endswith(b"x\r\n") else asyncio.sleep(0))
         assert await connection.is_closed()
         dripping.cancel()
-        await one.until(lambda: one.server._listener is not None and len(one.server._listener._served) == 0)
+        await one.until(lambda: one.server._port is not None and not one.server._port.listener._served)
 
     async def drip(connection: Connection) -> None:
         while True:
@@ -245,13 +245,13 @@ def test_a_flood_of_connections_leaves_a_place_for_the_api_server(tmp_path: Path
     async def story(one: Running) -> None:
         idle = [await connect(one.port, one.ground.client(None), come_from=OTHER) for _ in range(ADMISSION.served_each)]
         one.opened += idle
-        assert one.server._listener is not None
+        assert one.server._port is not None
         for _ in range(100):
             try:
                 one.opened.append(await connect(one.port, one.ground.client(None), come_from=OTHER))
             except OSError:
                 assert await one.why() == f"admission: {CROWDED}"
-        assert len(one.server._listener._served) == ADMISSION.served_each
+        assert len(one.server._port.listener._served) == ADMISSION.served_each
         assert await one.is_answered()
 
     told(tmp_path, story, idle_s=FOREVER)

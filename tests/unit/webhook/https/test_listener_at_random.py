@@ -48,10 +48,17 @@ HALVES = (b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n\r\
 
 
 class Server(Protocol):
-    _listener: Any
-    _server: Any
-
     async def start(self, host: str | None, port: int) -> int: ...
+
+
+def listener_of(server: Any) -> Any:
+    """Return the listener of a server, or of its port."""
+    return server._listener if isinstance(server, WebhookServer) else server._port.listener
+
+
+def http_server_of(server: Any) -> Any:
+    """Return what answers the connections of a server."""
+    return server._server if isinstance(server, WebhookServer) else server._port.server
 
 
 class Crowded:
@@ -240,7 +247,7 @@ def test_whatever_they_do_nobody_is_left_over(tmp_path: Path, kind: str, seed: i
         one = Crowded(tmp_path, kind, seed)
         server = one.server()
         one.port = await server.start("127.0.0.1", 0)
-        door, at_first = server._listener, descriptors()
+        door, at_first = listener_of(server), descriptors()
         for _ in range(STEPS):
             one.step()
             if one.random.random() < 0.5:
@@ -248,7 +255,7 @@ def test_whatever_they_do_nobody_is_left_over(tmp_path: Path, kind: str, seed: i
             holds(door)
         await one.leave()
         await until(lambda: not len(door._pending) and not door._handshakes and not len(door._served))
-        await until(lambda: not server._server.connections and descriptors() == at_first)
+        await until(lambda: not http_server_of(server).connections and descriptors() == at_first)
         assert not door._waiting
         assert (door._pending._of, door._served._of) == ({}, {})
         one.ground.files.client_ca.write_bytes(one.ground.ca.certificate)
@@ -276,7 +283,7 @@ def test_when_it_closes_nobody_is_left_over_whatever_they_are_at(
         server = one.server()
         at_first = descriptors()
         one.port = await server.start("127.0.0.1", 0)
-        door = server._listener
+        door = listener_of(server)
         for _ in range(STEPS // 3):
             one.step()
             await asyncio.sleep(0)
@@ -284,7 +291,7 @@ def test_when_it_closes_nobody_is_left_over_whatever_they_are_at(
         await (server.stop(0) if isinstance(server, WebhookServer) else server.stop())  # type: ignore[attr-defined]
         await one.leave()
         assert (len(door._pending), door._waiting, door._handshakes) == (0, {}, {})
-        await until(lambda: not len(door._served) and not server._server.connections)
+        await until(lambda: not len(door._served) and not http_server_of(server).connections)
         await until(lambda: descriptors() == at_first)
 
     told(story)
