@@ -1,4 +1,4 @@
-"""`mode: Disabled` is obeyed by every replica at once, whatever else is wrong with the policy or being compiled."""
+"""A weaker mode is obeyed by every replica at once, whatever else is wrong with the policy or being compiled."""
 
 import http.client
 import json
@@ -129,14 +129,23 @@ def test_a_policy_that_does_not_compile_is_turned_off_while_others_are_compiled(
     for ask in (passing(one, nodes) for one in replicas):
         wait_for("the last good generation to serve again", lambda ask=ask: ask() == nodes[:1])  # type: ignore[misc]
 
+    since = time.monotonic()
+    edit(ground, "pool", mode="Shadow")
+    assert max(took(passing(one, nodes), nodes, since) for one in replicas) < OFF_S
+    said = first.until("the edit to be known", lambda state: state.policies["pool"].mode == "Shadow").policies["pool"]
+    assert (said.serving, said.reason, said.fails) == ("1", "NotCompiled", False)
+    text = "policy: pool: generation 5 does not compile, it is in shadow, and no rule of it decides"
+    assert text in first.probe("readyz")[1]
+
 
 def is_off(state: ReplicaState) -> bool:
     one = state.policies.get("pool")
     return one is not None and one.generation == "3" and one.mode == "Disabled"
 
 
+@pytest.mark.parametrize("mode", ["Disabled", "Shadow"])
 def test_pods_of_a_policy_that_never_compiled_are_refused_no_more(
-    replicas: list[Operating], ground: Cluster, kwok_nodes: MakeNodes
+    mode: str, replicas: list[Operating], ground: Cluster, kwok_nodes: MakeNodes
 ) -> None:
     nodes = kwok_nodes(2)
     asks = [passing(one, nodes) for one in replicas]
@@ -144,5 +153,5 @@ def test_pods_of_a_policy_that_never_compiled_are_refused_no_more(
     for ask in asks:
         wait_for(f"pods of {scheduler} to be refused", lambda ask=ask: ask() == [])  # type: ignore[misc]
     since = time.monotonic()
-    edit(ground, "pool", mode="Disabled")
+    edit(ground, "pool", mode=mode)
     assert max(took(ask, nodes, since) for ask in asks) < OFF_S
