@@ -10,6 +10,7 @@ from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.webhook.extender.circuit_breaker import CircuitScope
+from fairlead.webhook.extender.requests import Victims
 
 FailurePolicy = Literal["Fail", "Ignore"]
 """Failure policy of an extender entry in the scheduler's configuration, and of the policies that this entry calls."""
@@ -156,6 +157,10 @@ class Considered(NamedTuple):
     """Rejected nodes by rule, or what they can be computed from before the next call."""
     points: Sequence[int] = ()
     grant: Grant | None = None
+    written: bytes | None = None
+    """Names in the request as they were written, of a filter that read none of them and so rejected none."""
+    victims: Mapping[str, Victims] | None = None
+    """Pods that may be evicted, by candidate of a preemption."""
 
 
 @dataclass(slots=True)

@@ -41,6 +41,8 @@ class Decision(Struct, frozen=True, eq=False):
     """When the reply was ready, on the clock of the deadlines."""
     considered: Considered | None = None
     """Pod and nodes; None if the call failed before they were known."""
+    position: int = 0
+    """Position in the journal of the nodes when the reply was ready."""
 
     @property
     def verb(self) -> Verb:
@@ -102,6 +104,16 @@ class Listeners:
     each: Sequence[Listener] = ()
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
+    def add(self, listener: Listener) -> None:
+        """Let a listener hear each decision from now on."""
+        if listener not in self.each:
+            self.each = (*self.each, listener)
+
+    def discard(self, listener: Listener) -> None:
+        """Let a listener hear no more decisions."""
+        if listener in self.each:
+            self.each = tuple(one for one in self.each if one != listener)
+
     def tell(
         self,
         outcome: Outcome,
@@ -109,9 +121,10 @@ class Listeners:
         policies: PolicySet | None,
         answered_ns: int,
         considered: Considered | None,
+        position: int = 0,
     ) -> None:
         """Pass a decision to each listener, once its reply was sent."""
-        decision = Decision(outcome, caller, policies, answered_ns, considered)
+        decision = Decision(outcome, caller, policies, answered_ns, considered, position)
         for listener in self.each:
             try:
                 listener(decision)

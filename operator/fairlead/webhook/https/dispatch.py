@@ -14,7 +14,6 @@ from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compile.policy_conflicts import Conflict
-from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
@@ -142,7 +141,7 @@ class Dispatcher:
         state, when = found
         rehearsals = self._rehearsals
         if rehearsals is None:
-            return self._record(call, answer(call.body, state, call.caller, when=when), state.policies)
+            return self._record(call, answer(call.body, state, call.caller, when=when), state)
         rehearsal = rehearsals.take(call.name)
         if verb == "prioritize" and rehearsal is not None:
             made, result = rehearsal.answer(call.body, state, call.caller, when)
@@ -151,7 +150,7 @@ class Dispatcher:
             made = answer(call.body, state, call.caller, when=when)
             if verb == "prioritize" or rehearsal is not None:
                 rehearsals.count("miss" if verb == "prioritize" else "unused")
-        reply = self._record(call, made, state.policies)
+        reply = self._record(call, made, state)
         if verb == "filter":
             rehearsals.plan(call, reply, state)
         return reply
@@ -167,7 +166,7 @@ class Dispatcher:
         reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
-        return self._record(call, reply, state.policies)
+        return self._record(call, reply, state)
 
     async def _bind_passed_on(self, call: IncomingCall) -> Reply:
         """Answer a call that another replica has passed on, as if its scheduler had sent it here."""
@@ -213,14 +212,15 @@ class Dispatcher:
             label = self._labels[caller.schedulers] = ",".join(sorted(caller.schedulers))
         return label
 
-    def _record(self, call: IncomingCall, reply: VerbReply, policies: PolicySet | None = None) -> VerbReply:
+    def _record(self, call: IncomingCall, reply: VerbReply, state: ServingState | None = None) -> VerbReply:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
         seconds = (ended - call.received_ns) / SECOND_NS
         # To wait for others is not slow, and to be refused for want of them is no error.
         self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
-            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered)
+            policies, position = (None, 0) if state is None else (state.policies, state.scores.nodes.head)
+            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered, position)
         if outcome.candidates:
             self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():
