@@ -44,6 +44,16 @@ class LaterChanges:
         """Return how many were read."""
         return len(self._entries)
 
+    def changed(self, name: str) -> bool:
+        """Return whether anything of a node may be different from what it was at the call."""
+        slot = self.nodes.slots.get(name)
+        if slot is None or self.is_lost:
+            return self.are_there
+        return any(
+            entry.slot == slot if isinstance(entry, JournalEntry) else slot < len(entry.mask) and entry.mask[slot]
+            for entry in self._entries
+        )
+
     def left_out(self, column: Column, places: Mapping[int, int], nodes: int) -> bytes | None:
         """Return for each node 1 if a result of the column about it may be another one than at the call; None: none is.
 
