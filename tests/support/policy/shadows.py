@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -63,7 +63,7 @@ OPTIONS: Final = comparing(Counting())
 CUSTOM: Final = CompileOptions(INSTALLED, custom=OPTIONS.custom)
 
 
-@lru_cache(maxsize=4096)
+@cache
 def _compiled(written: str) -> CompiledPolicy:
     return compile_policy(parse_policy(json.loads(written), MODEL), CUSTOM)
 
@@ -99,7 +99,10 @@ def policies(draw: st.DrawFn, *, modes: Sequence[str] = ("Enforce", "Enforce", "
         spec["binding"] = {"annotations": _rules(f"fairlead.dev/{name}", annotations, "key")}
     if condition is not None:
         spec["match"] = {"conditions": [{"name": "c", "expression": condition}]}
-    return _compiled(json.dumps(obj(name, **spec), sort_keys=True))
+    written = json.dumps(obj(name, **spec), sort_keys=True)
+    compiled = _compiled(written)
+    _WRITTEN[id(compiled)] = written
+    return compiled
 
 
 def sets(most: int = 3, **drawn: Any) -> st.SearchStrategy[list[CompiledPolicy]]:
@@ -108,10 +111,22 @@ def sets(most: int = 3, **drawn: Any) -> st.SearchStrategy[list[CompiledPolicy]]
 
 
 def without_shadow(policy: CompiledPolicy) -> CompiledPolicy:
-    """Return a policy without its rules in shadow."""
-    return replace(policy, shadow=None)
+    """Return a policy of `policies` as it is without its rules in shadow, compiled from what is left of it."""
+    whole = json.loads(_WRITTEN[id(policy)])
+    spec, mode = whole["spec"], whole["spec"]["mode"]
+    spec["mode"] = "Enforce" if mode == "Shadow" else mode
+
+    def left(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [one for one in rules if mode != "Shadow" and one.get("mode") != "Shadow"]
+
+    spec["filters"], spec["scores"] = left(spec["filters"]), left(spec["scores"])
+    spec["preemption"] = {"protect": left(spec["preemption"]["protect"])}
+    if annotations := left(spec.pop("binding", {}).get("annotations", [])):
+        spec["binding"] = {"annotations": annotations}
+    return _compiled(json.dumps(whole, sort_keys=True))
 
 
+_WRITTEN: Final[dict[int, str]] = {}
 LABELS: Final[Sequence[dict[str, str]]] = [{}, {"gpu": "a"}, {"gpu": "b"}]
 PODS: Final = [pod(f"x{at}", labels=each, priority=at, schedulerName="fairlead") for at, each in enumerate(LABELS)]
 
