@@ -29,6 +29,10 @@ complete yet, or because its body came too late.
 """
 
 
+DEADLINE_SHARE: Final = 0.8
+"""Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
+
+
 class CallClock(NamedTuple):
     """The time of day, and the deadline on a clock of its own.
 

@@ -43,6 +43,8 @@ class Decision(Struct, frozen=True, eq=False):
     """Pod and nodes; None if the call failed before they were known."""
     position: int = 0
     """Position in the journal of the nodes when the reply was ready."""
+    size: int = 0
+    """Bytes of the request."""
 
     @property
     def verb(self) -> Verb:
@@ -122,9 +124,10 @@ class Listeners:
         answered_ns: int,
         considered: Considered | None,
         position: int = 0,
+        size: int = 0,
     ) -> None:
         """Pass a decision to each listener, once its reply was sent."""
-        decision = Decision(outcome, caller, policies, answered_ns, considered, position)
+        decision = Decision(outcome, caller, policies, answered_ns, considered, position, size)
         for listener in self.each:
             try:
                 listener(decision)

@@ -18,7 +18,16 @@ from fairlead.policy.lint.codes import LintCode
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender import preempt, verbs
-from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
+from fairlead.webhook.extender.call import (
+    DEADLINE_SHARE,
+    CallClock,
+    Caller,
+    IncomingCall,
+    Outcome,
+    Reply,
+    Verb,
+    VerbReply,
+)
 from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rehearsals import Rehearsals
@@ -28,8 +37,6 @@ from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
-DEADLINE_SHARE: Final = 0.8
-"""Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 _UNAVAILABLE: Final = 503
@@ -220,7 +227,8 @@ class Dispatcher:
         self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
             policies, position = (None, 0) if state is None else (state.policies, state.scores.nodes.head)
-            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, reply.considered, position)
+            seen, size = reply.considered, len(call.body)
+            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, seen, position, size)
         if outcome.candidates:
             self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():
