@@ -41,7 +41,6 @@ from fairlead.process.tasks import (
 )
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.call import CallClock, Caller, Verb
-from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rejected_pods import RejectedPods
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.https.dispatch import Dispatcher
@@ -131,6 +130,8 @@ class Replica:
         self.others = [Runnable(policies.run, policies.begin), *others]
         self.port = self.probes_port = 0
         settings = core.settings
+        if rejected is not None:
+            core.listeners.add(rejected.record)
         calls = Dispatcher(
             core.binder,
             callers.caller,
@@ -138,7 +139,7 @@ class Replica:
             settings.timeout_s,
             core.metrics,
             core.now,
-            Listeners([one.record for one in (rejected, core.decisions) if one is not None]),
+            core.listeners,
             prioritize_ahead=settings.prioritize_ahead,
         )
         self.server = WebhookServer(

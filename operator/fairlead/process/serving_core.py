@@ -19,6 +19,7 @@ from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.decisions.decision_log import DecisionLog
 from fairlead.webhook.domains.group_domains import GroupDomains
+from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.holding.group_holding import GroupHolding
 from fairlead.webhook.https.refusals import Refusals
@@ -32,6 +33,7 @@ from fairlead.webhook.serving.mirror_feed import MirrorFeed
 from fairlead.webhook.serving.policy_store import PolicyStore
 from fairlead.webhook.serving.reloader import PolicyReloader
 from fairlead.webhook.serving.rule_error_totals import RuleErrorTotals
+from fairlead.webhook.shadow.shadow import Shadow
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -107,13 +109,18 @@ class ServingCore:
         self.groups.domains = domains.views
         learning = Learning(client, self.mirror, published_in, self.now, self._is_synced)
         self.affinity_watch: Final = AffinityWatch(client, self.mirror, published_in, self.state, self.now)
+        self.listeners: Final = Listeners()
         self.decisions: Final = self._decision_log() if settings.keeps_decisions else None
-        for capability in (data, grants, domains, learning, self.groups, Publications(), self.affinity_watch):
+        listed = self.mirror_feed.has_annotations
+        self.shadow: Final = Shadow(self.mirror, self.listeners, self.state, self.now, settings.timeout_s, listed)
+        watch = self.affinity_watch
+        for capability in (data, grants, domains, learning, self.groups, Publications(), watch, self.shadow):
             self.add(capability)
 
     def _decision_log(self) -> DecisionLog:
         settings = self.settings
         made = DecisionLog(self.mirror, self.now, settings.replica, settings.logged_decisions)
+        self.listeners.add(made.record)
         self.add(made)
         return made
 

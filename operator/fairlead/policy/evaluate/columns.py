@@ -253,6 +253,8 @@ class DataColumn(Column):
         super().__init__(policy=policy, name="data", reads=reads_of(policy.data), tally=tally)
         self.nodes = nodes
         self.read = reader(policy.data)
+        self._unmeasured = nodes.measurements.unmeasured.setdefault(policy.name, set())
+        self._unmeasured |= policy.reads.unmeasured
 
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Read the data from the nodes in these slots."""
@@ -273,7 +275,7 @@ class DataColumn(Column):
         if not names or before is None:
             return names
         found = set[str]()
-        for name, lag_s in self.policy.reads.unmeasured:
+        for name, lag_s in self._unmeasured:
             if name in names:
                 old, new = before.times.get(name), data.times.get(name)
                 lag_ns = lag_s * SECOND_NS

@@ -35,16 +35,22 @@ class RuleCache(Generic[B]):
     has_grown: bool = True  # or shrunk, since the last count
 
     def refresh(
-        self, now: int, clock: Clock, deadline_ns: int, wanted: Callable[[], Sequence[int]] | None = None
+        self,
+        now: int,
+        clock: Clock,
+        deadline_ns: int,
+        wanted: Callable[[], Sequence[int]] | None = None,
+        *,
+        goes_on: bool = False,
     ) -> Spent:
         """Bring the slots that are asked for up to date, or all. Raises TooSlowError; the next call goes on from there.
 
-        `wanted` is called only if more than a few results are out of date. Returns what each policy took.
+        `wanted` is called only if more than a few results are out of date. `goes_on`: results that hold for a moment
+        only are kept, as the moment is the one at which this began. Returns what each policy took.
         """
         self._read_journal(now)
-        for rule in self.rules:
-            if rule.is_volatile:
-                rule.wait_for(self.nodes.slots.values())
+        if not goes_on:
+            self._forget_volatile()
         # Rules whose verdicts hold only now come last: a part of them is of no use to a later call.
         behind = [rule for rule in sorted(self.rules, key=lambda rule: rule.is_volatile) if rule.is_behind]
         if not behind:
@@ -59,6 +65,18 @@ class RuleCache(Generic[B]):
                 raise TooSlowError(spent, after_publication=rule.was_published)
             rule.was_published = rule.was_published and rule.is_behind
         return spent
+
+    def out_of_date(self, now: int, slots: Sequence[int]) -> int:
+        """Return how many results of these slots are out of date; `refresh` may go on with them."""
+        self._read_journal(now)
+        self._forget_volatile()
+        behind = [rule.waiting for rule in self.rules if rule.is_behind]
+        return sum(bytes(map(waiting.__getitem__, slots)).count(1) for waiting in behind)
+
+    def _forget_volatile(self) -> None:
+        for rule in self.rules:
+            if rule.is_volatile:
+                rule.wait_for(self.nodes.slots.values())
 
     def count(self) -> int:
         """Return the bytes that the cache takes."""
@@ -172,10 +190,16 @@ class VerdictCache(RuleCache[FilterColumn]):
         return RuleCache.count(self) + getsizeof(self.passing) + getsizeof(self._names)
 
     def refresh(
-        self, now: int, clock: Clock, deadline_ns: int, wanted: Callable[[], Sequence[int]] | None = None
+        self,
+        now: int,
+        clock: Clock,
+        deadline_ns: int,
+        wanted: Callable[[], Sequence[int]] | None = None,
+        *,
+        goes_on: bool = False,
     ) -> Spent:
         """Do what `RuleCache.refresh` does, then combine all rules."""
-        spent = RuleCache.refresh(self, now, clock, deadline_ns, wanted)
+        spent = RuleCache.refresh(self, now, clock, deadline_ns, wanted, goes_on=goes_on)
         if sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None

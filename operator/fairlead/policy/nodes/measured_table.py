@@ -19,7 +19,7 @@ from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Unknown
-from fairlead.strategies.reads import Reads
+from fairlead.strategies.reads import Reads, UnmeasuredRead
 from fairlead.time_units import SECOND_NS
 
 NAN: Final = float("nan")
@@ -388,6 +388,8 @@ class Measurements:
         """When that was computed: from then until `expires`, values change by publications alone."""
         self.version = 0
         """Number of changes so far."""
+        self.unmeasured: Final[dict[str, set[UnmeasuredRead]]] = {}
+        """Entries of which rules read the pods that are not in them yet, by policy: all its rules share its data."""
 
     def entries(self, entries: Iterable[DataEntry]) -> list[MeasuredEntry]:
         """Return the measured ones of a policy's entries, with their tables."""

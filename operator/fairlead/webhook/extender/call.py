@@ -11,6 +11,7 @@ from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.webhook.extender.circuit_breaker import CircuitScope
+from fairlead.webhook.extender.requests import Victims
 
 FailurePolicy = Literal["Fail", "Ignore"]
 """Failure policy of an extender entry in the scheduler's configuration, and of the policies that this entry calls."""
@@ -27,6 +28,10 @@ CallResult = Literal["passed", "refused", "empty", "error", "unready", "late"]
 """All nodes passed; some were rejected; all were rejected; or the call failed: with an error, because the mirror is not
 complete yet, or because its body came too late.
 """
+
+
+DEADLINE_SHARE: Final = 0.8
+"""Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
 
 
 class CallClock(NamedTuple):
@@ -161,6 +166,10 @@ class Considered(NamedTuple):
     """Policies that apply to the pod, for filter."""
     reason: str = ""
     """Reason for which every node was rejected, if not by what `rejected` says."""
+    written: bytes | None = None
+    """Names in the request as they were written, of a filter that read none of them and so rejected none."""
+    victims: Mapping[str, Victims] | None = None
+    """Pods that may be evicted, by candidate of a preemption."""
 
 
 @dataclass(slots=True)

@@ -43,6 +43,10 @@ class Decision(Struct, frozen=True, eq=False):
     """When the call was received, on the same clock."""
     considered: Considered | None = None
     """Pod and nodes; None if the call failed before they were known."""
+    position: int = 0
+    """Position in the journal of the nodes when the reply was ready."""
+    size: int = 0
+    """Bytes of the request."""
 
     @property
     def verb(self) -> Verb:
@@ -104,6 +108,16 @@ class Listeners:
     each: Sequence[Listener] = ()
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
+    def add(self, listener: Listener) -> None:
+        """Let a listener hear each decision from now on."""
+        if listener not in self.each:
+            self.each = (*self.each, listener)
+
+    def discard(self, listener: Listener) -> None:
+        """Let a listener hear no more decisions."""
+        if listener in self.each:
+            self.each = tuple(one for one in self.each if one != listener)
+
     def tell(
         self,
         outcome: Outcome,
@@ -112,9 +126,11 @@ class Listeners:
         answered_ns: int,
         considered: Considered | None,
         received_ns: int = 0,
+        position: int = 0,
+        size: int = 0,
     ) -> None:
         """Pass a decision to each listener, once its reply was sent."""
-        decision = Decision(outcome, caller, policies, answered_ns, received_ns, considered)
+        decision = Decision(outcome, caller, policies, answered_ns, received_ns, considered, position, size)
         for listener in self.each:
             try:
                 listener(decision)

@@ -44,7 +44,7 @@ def _preempt(call: VerbCall, args: PreemptArgs) -> VerbReply:
         result: CallResult = "refused" if left else "empty"
         refusals = {rule: len(nodes) for rule, nodes in rejected.items()}
         outcome = replace(outcome, result=result, refusals=refusals, unknown=tuple(unknown))
-    considered = Considered(matched_pod.pod, names, [*left], rejected)
+    considered = Considered(matched_pod.pod, names, [*left], rejected, victims=proposed)
     return VerbReply(replies.encode_preemption(left), outcome=outcome, considered=considered)
 
 

@@ -13,6 +13,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.node_table import Nodes
+from fairlead.policy.shadow.shadow_rules import ShadowRules, shadow_rules
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Amounts
@@ -66,6 +67,8 @@ class ServingState:
     node_names: NodeNameCache
     full_nodes: FullNodeCache[Any]
     groups: GroupView = NO_GROUPS
+    shadow: ShadowRules | None = None
+    """Rules in shadow, which no verb asks; None if there are none."""
     conflicts: Counter[Conflict] = field(default_factory=Counter)
     """Pods affected by each annotation conflict."""
 
@@ -149,4 +152,5 @@ def build_serving_state(
     }
     images = any(overlap(_IMAGES, path) for policy in policies.policies for path in policy.reads.node)
     full_nodes = FullNodeCache(lambda node: mirror.decode_full_node(node, images=images))
-    return ServingState(policies, mirror, entries, evaluator_of(scoring), circuit_breaker, names, full_nodes, groups)
+    scores, shadow = evaluator_of(scoring), shadow_rules(policies, nodes)
+    return ServingState(policies, mirror, entries, scores, circuit_breaker, names, full_nodes, groups, shadow)

@@ -176,7 +176,7 @@ def _filter(call: VerbCall, args: FilterArgs) -> VerbReply:
     membership = matched_pod.membership
     outcome = replace(call.outcome, pod=matched_pod.pod.uid, group=None if membership is None else membership.group)
     if matched_pod.rejected_by is None and not any(each.policy.filters for each in matched_pod.matched):
-        considered = Considered(matched_pod.pod, matched=matched_pod.matched)
+        considered = Considered(matched_pod.pod, written=args.names, matched=matched_pod.matched)
         return VerbReply(replies.encode_filter_result(args.names, args.nodes), outcome=outcome, considered=considered)
     candidates = _candidates(call, args)
     outcome = replace(outcome, candidates=len(candidates.names))

@@ -14,12 +14,20 @@ from fairlead.logs import TRACE, RateLimiter
 from fairlead.metrics import Metrics
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compile.policy_conflicts import Conflict
-from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.lint.codes import LintCode
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender import preempt, verbs
-from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Outcome, Reply, Verb, VerbReply
+from fairlead.webhook.extender.call import (
+    DEADLINE_SHARE,
+    CallClock,
+    Caller,
+    IncomingCall,
+    Outcome,
+    Reply,
+    Verb,
+    VerbReply,
+)
 from fairlead.webhook.extender.circuit_breaker import REASON, CircuitScope
 from fairlead.webhook.extender.decisions import Listeners
 from fairlead.webhook.extender.rehearsals import Rehearsals
@@ -29,8 +37,6 @@ from fairlead.webhook.https.server import Handle
 from fairlead.webhook.https.wall_clock import TimeOfDay
 
 LOG: Final = logging.getLogger(__name__)
-DEADLINE_SHARE: Final = 0.8
-"""Share of the scheduler's timeout within which a call is answered: a reply after the timeout is lost."""
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 _UNAVAILABLE: Final = 503
@@ -142,7 +148,7 @@ class Dispatcher:
         state, when = found
         rehearsals = self._rehearsals
         if rehearsals is None:
-            return self._record(call, answer(call.body, state, call.caller, when=when), state.policies)
+            return self._record(call, answer(call.body, state, call.caller, when=when), state)
         rehearsal = rehearsals.take(call.name)
         if verb == "prioritize" and rehearsal is not None:
             made, result = rehearsal.answer(call.body, state, call.caller, when)
@@ -151,7 +157,7 @@ class Dispatcher:
             made = answer(call.body, state, call.caller, when=when)
             if verb == "prioritize" or rehearsal is not None:
                 rehearsals.count("miss" if verb == "prioritize" else "unused")
-        reply = self._record(call, made, state.policies)
+        reply = self._record(call, made, state)
         if verb == "filter":
             rehearsals.plan(call, reply, state)
         return reply
@@ -167,7 +173,7 @@ class Dispatcher:
         reply = await self.binder.bind(call, state, when)
         for conflict in reply.outcome.conflicts:
             self._conflicting(conflict, state)
-        return self._record(call, reply, state.policies)
+        return self._record(call, reply, state)
 
     async def _bind_passed_on(self, call: IncomingCall) -> Reply:
         """Answer a call that another replica has passed on, as if its scheduler had sent it here."""
@@ -213,15 +219,16 @@ class Dispatcher:
             label = self._labels[caller.schedulers] = ",".join(sorted(caller.schedulers))
         return label
 
-    def _record(self, call: IncomingCall, reply: VerbReply, policies: PolicySet | None = None) -> VerbReply:
+    def _record(self, call: IncomingCall, reply: VerbReply, state: ServingState | None = None) -> VerbReply:
         outcome, scheduler = reply.outcome, self._label_of(call.caller)
         ended = self.clock()
         seconds = (ended - call.received_ns) / SECOND_NS
         # To wait for others is not slow, and to be refused for want of them is no error.
         self._duration.observe(seconds, scheduler, outcome.verb, "held" if outcome.is_held else outcome.result)
         if self.listeners.each:
-            received, considered = call.received_ns, reply.considered
-            reply.sent = partial(self.listeners.tell, outcome, call.caller, policies, ended, considered, received)
+            policies, position = (None, 0) if state is None else (state.policies, state.scores.nodes.head)
+            told = outcome, call.caller, policies, ended, reply.considered, call.received_ns, position, len(call.body)
+            reply.sent = partial(self.listeners.tell, *told)
         if outcome.candidates:
             self._candidates.add(scheduler, outcome.verb, amount=outcome.candidates)
         for (policy, rule), count in outcome.refusals.items():

@@ -87,7 +87,8 @@ class NodeDataFeed:
     async def follow(self, policies: Collection[CompiledPolicy]) -> None:
         """Poll for these policies from now on; return when each new poll succeeded once, or after a while."""
         # The set that serves until now reads what was followed last, and nothing else.
-        self._nodes.measurements.keep((policy.data, policy.reads) for policy in self._followed)
+        parts = (part for policy in self._followed for part in (policy, policy.shadow) if part is not None)
+        self._nodes.measurements.keep((part.data, part.reads) for part in parts)
         self._followed = policies
         ages = dict[Poll, int]()
         for policy in policies:

@@ -21,6 +21,8 @@ class MirrorFeed:
         self._interest_set = asyncio.Event()
         self._is_synced = False
         self._annotations: frozenset[str] = frozenset()
+        self._listed: frozenset[str] = frozenset()
+        self._listing: asyncio.Future[None] | None = None
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
             "nodes": Reflector(client, NODES, decode=decode.watched_node, sink=mirror.node_sink),
             "pods": Reflector(
@@ -44,13 +46,20 @@ class MirrorFeed:
         """Return the number of objects in the mirror."""
         return sum(len(one.objects) for one in self.reflectors.values())
 
-    async def set_interest(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
+    def has_annotations(self, annotations: frozenset[str]) -> bool:
+        """Return whether pods were listed with these annotations."""
+        return annotations <= self._listed
+
+    async def set_interest(
+        self, annotations: Iterable[str], schedulers: Iterable[str], in_shadow: Iterable[str] = ()
+    ) -> None:
         """Set which annotations of placed pods are read, and whose unplaced pods are kept; return once they are there.
 
-        Until then the previous annotations stay as well: the policies that read them are still serving. Nothing is
-        listed before the first call.
+        Until then the previous annotations stay as well: the policies that read them are still serving. Those that only
+        rules in shadow read are requested, and not waited for. Nothing is listed before the first call.
         """
-        before, self._annotations = self._annotations, frozenset(annotations)
+        before, enforced = self._annotations, frozenset(annotations)
+        self._annotations = enforced | frozenset(in_shadow)
         new_schedulers = self._mirror.unplaced_sink.set_schedulers(schedulers)
         new_annotations = self._placed.want(before | self._annotations)
         if self._interest_set.is_set():
@@ -58,9 +67,19 @@ class MirrorFeed:
                 self.reflectors["unplaced pods"].relist()
             if new_annotations:
                 self.reflectors["pods"].relist()
-                await self.reflectors["pods"].wait_until_listed()
+                self._listing = asyncio.ensure_future(self._list_pods(self._annotations))
+            if self._listing is not None and not self.has_annotations(enforced):
+                await asyncio.shield(self._listing)
+        else:
+            self._listed = self._annotations
         self._placed.want(self._annotations)
+        self._listed &= self._annotations
         self._interest_set.set()
+
+    async def _list_pods(self, annotations: frozenset[str]) -> None:
+        """Wait until pods are listed with these annotations."""
+        await self.reflectors["pods"].wait_until_listed()
+        self._listed = (self._listed | annotations) & self._annotations
 
     async def run(self) -> None:
         """Run the watches until cancelled."""

@@ -10,6 +10,8 @@ from typing import Final
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.expression import CompiledExpression
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import compared
 from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
@@ -30,8 +32,10 @@ _LINES: Final = 20
 _LONG_S: Final = 0.25
 _LONG_PART: Final = 1 / 12
 """Share of the event loop's time for policies that have taken longer than that: calls come first."""
-Subscribe = Callable[[Iterable[str], Iterable[str]], Awaitable[None]]
-"""Called with the annotations that policies read and the schedulers they name; returns once the mirror holds them."""
+Subscribe = Callable[[Iterable[str], Iterable[str], Iterable[str]], Awaitable[None]]
+"""Called with the annotations that enforced rules read, the schedulers that policies name, and the annotations that
+rules in shadow read; returns once the mirror holds the first two.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -137,7 +141,8 @@ class PolicyReloader:
         enforced = [one for one in policies.policies if one.enforced]
         # Include policies that are off or deleted: their pods still have to be bound.
         schedulers = {one.scheduler_name for one in policies.policies} | {*filter(self.stays, self.schedulers)}
-        await self.subscribe({key for one in enforced for key in one.pod_annotations}, schedulers)
+        in_shadow = [one for policy in policies.policies if (one := compared(policy)) is not None]
+        await self.subscribe(_annotations(enforced), schedulers, _annotations(in_shadow))
         await follow_all(self.capabilities, [one for one in policies.policies if one.evaluated])
         self.schedulers = frozenset(schedulers)
         if self.state is not None:
@@ -168,3 +173,8 @@ class PolicyReloader:
             self.cache_counts,
             self.groups,
         )
+
+
+def _annotations(policies: Iterable[CompiledPolicy]) -> set[str]:
+    """Return the annotations of pods on nodes that policies read."""
+    return {key for one in policies for key in one.pod_annotations}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -160,6 +161,8 @@ class Comparison(RuleBasedStateMachine):
         self.nodes = Nodes(limit=journal)
         self.kept: tuple[PodView, Sequence[Matched], int, int, list[float]] | None = None
         self.evaluator = Evaluator(policy_set(self.policies), self.nodes, classes=Classes(entries=classes))
+        filters = [replace(one, scores=()) for one in self.policies]
+        self.of_the_same_nodes = Evaluator(policy_set(filters), self.nodes, classes=Classes(entries=classes))
         for name in NAMES[:3]:
             self.nodes.put(self._seen(name, {}))
 
@@ -205,6 +208,10 @@ class Comparison(RuleBasedStateMachine):
         for ask in (filtered, scored):
             with suppress(TooSlowError):
                 ask(self.evaluator, PODS[at], NAMES, now=self.now, clock=Clock(step), deadline_ns=slices * step)
+
+    @rule(at=st.integers(0, len(PODS) - 1))
+    def another_one_is_asked_about_a_part_of_the_rules(self, at: int) -> None:
+        filtered(self.of_the_same_nodes, PODS[at], NAMES, now=self.now)
 
     @rule(at=st.integers(0, len(PODS) - 1), names=st.lists(st.sampled_from(NAMES), unique=True))
     def is_asked(self, at: int, names: Sequence[str]) -> None:
@@ -410,3 +417,25 @@ TestKeptEqualsFresh = KeptEqualsFresh.TestCase
 TestKeptEqualsFresh.settings = settings(
     max_examples=60, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+def test_an_evaluator_of_other_rules_takes_no_change_of_data_away() -> None:
+    def seen(seconds: int) -> NodeView:
+        annotations = {"load": "0.1", "load-time": _at(seconds)}
+        bare = node("n0", annotations=annotations)
+        entries = [on_node("new", NOW + 2 * SECOND)]
+        return NodeView(bare.node, pods=[one.pod for one in entries], entries=entries, newest_placed=NOW + 2 * SECOND)
+
+    nodes = Nodes()
+    nodes.put(seen(0))
+    scores = Evaluator(policy_set([replace(MEASURED, filters=())]), nodes)
+    others = Evaluator(policy_set([replace(MEASURED, scores=())]), nodes)
+    first = scored(scores, PODS[0], ["n0"], now=NOW + 10 * SECOND)
+    nodes.put(seen(10), NodeChange(node=frozenset({("metadata", "annotations", "load-time")})))
+    filtered(others, PODS[0], ["n0"], now=NOW + 10 * SECOND)
+    fresh = Evaluator(scores.policies, nodes)
+    assert (
+        scored(scores, PODS[0], ["n0"], now=NOW + 10 * SECOND)
+        == scored(fresh, PODS[0], ["n0"], now=NOW + 10 * SECOND)
+        != first
+    )

@@ -192,7 +192,7 @@ class Ground(Capability):
         self.followed: list[list[str]] = []
         self.current = PolicyReloader(store(), Mirror(lambda: 0), self.want, [self])
 
-    async def want(self, _annotations: Iterable[str], _schedulers: Iterable[str]) -> None:
+    async def want(self, *_: Iterable[str]) -> None:
         await self.held.wait()
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:

@@ -42,7 +42,7 @@ class Ground(Capability):
         self.measured.append([one.name for one in policies])
         await self.provided.wait()
 
-    async def want(self, annotations: Iterable[str], schedulers: Iterable[str]) -> None:
+    async def want(self, annotations: Iterable[str], schedulers: Iterable[str], in_shadow: Iterable[str]) -> None:
         self.wanted.append(({*annotations}, {*schedulers}))
         await self.gate.wait()
 

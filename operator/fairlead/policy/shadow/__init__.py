@@ -1,0 +1,1 @@
+"""Rules in shadow: what a call would have got if they were enforced, with evaluators and caches of their own."""

@@ -1,0 +1,272 @@
+"""Comparison of one call, in stretches: verdicts and scores of rules in shadow about the nodes that have passed it."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.evaluate.class_cache import PodClass
+from fairlead.policy.evaluate.columns import NAN, PASSED, ScoreColumn
+from fairlead.policy.evaluate.compared_score import ComparedScore
+from fairlead.policy.evaluate.deadline import Clock
+from fairlead.policy.evaluate.matching import Key, Matched, Switched
+from fairlead.policy.evaluate.scoring import Values
+from fairlead.policy.shadow.comparison import (
+    FilterVerdicts,
+    Points,
+    PolicyComparison,
+    Positions,
+    ScoreValues,
+    compare,
+    need_points,
+)
+from fairlead.policy.shadow.later_changes import LaterChanges, slots_by_place
+from fairlead.policy.shadow.rests import Rests
+from fairlead.policy.shadow.shadow_rules import RuleId, ShadowEvaluator, ShadowRules
+from fairlead.policy.views.pod_view import PodView
+
+T = TypeVar("T")
+MANY: Final = 1 << 30
+"""Stands for the results of a class of which nothing is cached, and for work that goes on."""
+_NO_DEADLINE: Final = 1 << 63
+_PASSING: Final = bytes(code == PASSED for code in range(256))
+ComparisonResult = Literal["compared", "unknown", "skipped"]
+"""Compared; a node that changed after the call could change the effects; or not looked at, as the class rests."""
+
+
+class Stretch(NamedTuple):
+    """Moment at which a stretch of work begins, and when it has to end."""
+
+    now: int
+    clock: Clock
+    deadline_ns: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassedCall:
+    """Call of filter that was answered, with the nodes that have passed it."""
+
+    pod: PodView
+    scheduler: str
+    slots: Sequence[int]
+    """Slots of the nodes that are known, each once."""
+    unknown: int
+    """Nodes that were not known at the call."""
+    position: int
+    """Position in the journal of the nodes at the call."""
+    budget_ns: int
+    """Time that the call itself could have taken."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of the nodes."""
+        return len(self.slots) + self.unknown
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """Result of the comparison of a call for one policy."""
+
+    policy: CompiledPolicy
+    result: ComparisonResult
+    comparison: PolicyComparison | None = None
+    is_too_slow: bool = False
+    """Whether its class rests from now on."""
+
+
+Steps = Generator[int, None, list[PolicyResult]]
+"""Yields, before work that may take longer, how many results are out of date."""
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """Rules of one policy, or the scores of several, to evaluate for one pod."""
+
+    matched: Sequence[Matched]
+    key: Key | None = None
+    spent_ns: int = 0
+
+    @property
+    def policy(self) -> CompiledPolicy:
+        """The policy, or the first of several."""
+        return self.matched[0].policy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evaluated:
+    """Rules of one policy with their results."""
+
+    part: _Part
+    found: PodClass
+
+
+@dataclass(slots=True, eq=False)
+class CallComparison:
+    """Comparison of a call with the rules in shadow. Nothing else may be evaluated for it at the same time."""
+
+    rules: ShadowRules
+    call: PassedCall
+    rests: Rests
+    stretch: Callable[[], Stretch]
+    """Begins a stretch of work."""
+    switched: Callable[[], Switched | None] = lambda: None
+    """Returns which policies are left out of the scores of calls."""
+    is_listed: Callable[[frozenset[str]], bool] = lambda _: True
+    """Returns whether the mirror has these annotations of pods on nodes."""
+    changes: LaterChanges = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.changes = LaterChanges(self.rules.nodes, self.call.position)
+
+    def steps(self) -> Steps:
+        """Compare, pausing before whatever may take longer."""
+        call, evaluator, results = self.call, self.rules.rules, list[PolicyResult]()
+        when = self.stretch()
+        self.changes.read()
+        parts = self._parts(when, results)
+        out_of_date = [evaluator.out_of_date(call.pod, one.matched, call.slots, when.now) for one in parts]
+        yield sum(MANY if count is None else count for count in out_of_date)
+        done = list[_Evaluated]()
+        for part in parts:
+            evaluated = yield from self._evaluated(part, evaluator)
+            if evaluated is None:
+                results.append(self._too_slow(part))
+            else:
+                done.append(evaluated)
+        verdicts = [self._verdicts(one) for one in done]
+        points: Points | None = None
+        if any(need_points(call.nodes, *one) for one in verdicts):
+            changes = self.changes.count
+            points = yield from self._points()
+            if self.changes.count != changes:
+                verdicts = [self._verdicts(one) for one in done]
+        return results + [self._result(one.part, *verdict, points) for one, verdict in zip(done, verdicts, strict=True)]
+
+    def _parts(self, when: Stretch, results: list[PolicyResult]) -> list[_Part]:
+        """Return what to evaluate; policies that rest, or need all of the time for their match, have a result."""
+        call, clock, parts = self.call, when.clock, list[_Part]()
+        spent: dict[str, int] = {}
+        matched = self.rules.rules.matching(
+            call.pod,
+            call.scheduler,
+            when.now,
+            clock=clock,
+            deadline_ns=_NO_DEADLINE,
+            spent=spent,
+            switched=lambda policy, _: self.rests.is_resting(policy, None, clock()),
+        )
+        for each in matched:
+            if each.switched:
+                results.append(PolicyResult(each.policy, "skipped"))
+                continue
+            key = self.rules.rules.class_of(call.pod, [each])
+            part = _Part([each], key, spent.get(each.policy.name, 0))
+            if part.spent_ns > call.budget_ns:
+                part.key = None
+                results.append(self._too_slow(part))
+            elif self.rests.is_resting(each.policy, key, clock()):
+                results.append(PolicyResult(each.policy, "skipped"))
+            else:
+                parts.append(part)
+        return parts
+
+    def _evaluated(self, part: _Part, evaluator: ShadowEvaluator) -> Generator[int, None, _Evaluated | None]:
+        """Evaluate rules until that is done; return None if it takes more than the call's time."""
+        found, goes_on = evaluator.class_for(self.call.pod, part.matched), False
+        while part.spent_ns <= self.call.budget_ns:
+            when = self.stretch()
+            began = when.clock()
+            self.changes.read()
+            done = evaluator.work(
+                found, self.call.slots, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns, goes_on=goes_on
+            )
+            self.changes.skip()
+            part.spent_ns += when.clock() - began
+            if done:
+                return _Evaluated(part, found)
+            goes_on = True
+            yield MANY
+        return None
+
+    def _too_slow(self, part: _Part) -> PolicyResult:
+        self.rests.begin(part.policy, part.key, self.stretch().clock())
+        return PolicyResult(part.policy, "unknown", is_too_slow=True)
+
+    def _points(self) -> Generator[int, None, Points | None]:
+        """Return the points of the enforced scores; None if they take more than the call's time."""
+        call, evaluator, when = self.call, self.rules.scores, self.stretch()
+        matched = evaluator.matching(call.pod, call.scheduler, when.now, switched=self.switched())
+        matched = [each for each in matched if not each.switched]
+        if not matched:
+            return Points(call.nodes, ())
+        count = evaluator.out_of_date(call.pod, matched, call.slots, when.now)
+        yield MANY if count is None else count
+        evaluated = yield from self._evaluated(_Part(matched), evaluator)
+        return None if evaluated is None else Points(call.nodes, self._scores(evaluated.found))
+
+    def _verdicts(self, evaluated: _Evaluated) -> tuple[list[FilterVerdicts], list[ScoreValues]]:
+        """Return what the rules in shadow of a policy say of the nodes, as far as that is about the call."""
+        call, part = self.call, evaluated.part
+        if part.matched[0].undecided is not None:
+            return [FilterVerdicts(rule.name, bytes(call.nodes)) for rule in part.policy.filters], []
+        places = slots_by_place(call.slots) if self.changes.are_there else {}
+        filters = list[FilterVerdicts]()
+        for rule in evaluated.found.verdicts.rules:
+            passing = bytes(_of(rule.codes, call.slots)).translate(_PASSING) + bytes(call.unknown)
+            left_out = self.changes.left_out(rule, places, call.nodes)
+            if not self._is_listed(part.policy, ("Filter", rule.name)):
+                left_out = b"\1" * call.nodes
+            filters.append(FilterVerdicts(rule.name, passing, left_out))
+        return filters, self._scores(evaluated.found)
+
+    def _scores(self, found: PodClass) -> list[ScoreValues]:
+        call, scores = self.call, list[ScoreValues]()
+        places: Mapping[int, int] = slots_by_place(call.slots) if self.changes.are_there else {}
+        columns: list[tuple[ScoreColumn | ComparedScore, bool]] = [
+            (one, self.changes.left_out(one, places, call.nodes) is not None) for one in found.scores.rules
+        ]
+        columns += [(one, self.changes.affect(one)) for one in found.compared]
+        for one, is_partial in columns:
+            rule = one.rule
+            is_partial = is_partial or not self._is_listed(one.policy, ("Score", rule.name))
+            scores.append(ScoreValues(rule.name, self._values(one), rule.normalize, rule.weight, is_partial))
+        return scores
+
+    def _values(self, column: ScoreColumn | ComparedScore) -> Callable[[Positions], Values]:
+        """Return a function that returns the values of a score about some of the nodes."""
+        call, now = self.call, self.stretch().now
+
+        def values(nodes: Positions) -> Values:
+            slots: Sequence[int] = call.slots
+            if len(nodes) != call.nodes:
+                slots = [slots[at] for at in nodes if at < len(slots)]
+            if isinstance(column, ScoreColumn):
+                known: Sequence[float] = _of(column.values, slots)
+            else:
+                views = self.rules.nodes.views
+                if any(views[slot] is None for slot in slots):
+                    return [NAN] * len(nodes)
+                known = column.values(call.pod, [""] * len(slots), slots, now)
+            return known if len(known) == len(nodes) else [*known, *[NAN] * (len(nodes) - len(known))]
+
+        return values
+
+    def _is_listed(self, policy: CompiledPolicy, rule: RuleId) -> bool:
+        shadow = self.rules.policies.get(policy.name)
+        read = None if shadow is None else shadow.annotations.get(rule)
+        return read is None or self.is_listed(read)
+
+    def _result(
+        self, part: _Part, filters: Sequence[FilterVerdicts], scores: Sequence[ScoreValues], points: Points | None
+    ) -> PolicyResult:
+        policy = part.policy
+        if points is None and need_points(self.call.nodes, filters, scores):
+            return PolicyResult(policy, "unknown")
+        compared = compare(self.call.nodes, filters, scores, lambda: points or Points(self.call.nodes, ()))
+        return PolicyResult(policy, "unknown" if compared.together is None else "compared", compared)
+
+
+def _of(values: Sequence[T], slots: Sequence[int]) -> Sequence[T]:
+    """Return the values in these slots."""
+    return itemgetter(*slots)(values) if len(slots) > 1 else [values[slot] for slot in slots]
