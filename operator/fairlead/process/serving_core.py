@@ -112,7 +112,10 @@ class ServingCore:
         self.listeners: Final = Listeners()
         self.decisions: Final = self._decision_log() if settings.keeps_decisions else None
         listed = self.mirror_feed.has_annotations
-        self.shadow: Final = Shadow(self.mirror, self.listeners, self.state, self.now, settings.timeout_s, listed)
+        noted = [] if self.decisions is None else [self.decisions.note_effects]
+        self.shadow: Final = Shadow(
+            self.mirror, self.listeners, self.state, self.now, settings.timeout_s, listed, *noted
+        )
         watch = self.affinity_watch
         for capability in (data, grants, domains, learning, self.groups, Publications(), watch, self.shadow):
             self.add(capability)

@@ -13,7 +13,16 @@ from fairlead.mirror.pod_watcher import PodWatcher
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.capability import Capability
-from fairlead.webhook.decisions.decision_record import DecisionRecord, as_data, as_event, best_nodes, record_of, rfc3339
+from fairlead.webhook.decisions.decision_record import (
+    RULES,
+    DecisionRecord,
+    Effect,
+    as_data,
+    as_event,
+    best_nodes,
+    record_of,
+    rfc3339,
+)
 from fairlead.webhook.decisions.kept_decisions import KeptDecisions
 from fairlead.webhook.extender.decisions import Decision
 
@@ -61,6 +70,10 @@ class DecisionLog(Capability, PodWatcher):
             else:
                 self.kept.add(made)
             self._log(made)
+
+    def note_effects(self, uid: str, policy: str, effects: Sequence[str], rules: Sequence[str]) -> None:
+        """Keep the decision about a pod on which rules in shadow of a policy would have had effects."""
+        self.kept.add_effect(uid, Effect(policy, (*effects,), (*rules[:RULES],)))
 
     def put_placed(self, key: Key, entry: PodEntry) -> None:  # noqa: ARG002 - the entry has it too
         """Learn which node a pod went to."""

@@ -59,6 +59,11 @@ class Effect(Struct, frozen=True, gc=False, omit_defaults=True):
     rules: tuple[str, ...] = ()
     """Rules that alone would have had one."""
 
+    def beside(self, earlier: "Effect") -> "Effect":
+        """Return the effect with what was known of the same policy earlier."""
+        effects, rules = dict.fromkeys((*earlier.effects, *self.effects)), dict.fromkeys((*earlier.rules, *self.rules))
+        return Effect(self.policy, (*effects,), (*rules,)[:RULES])
+
 
 class DecisionRecord(Struct, gc=False, omit_defaults=True):
     """A filter call of a scheduler, and what came of it."""

@@ -114,7 +114,10 @@ class KeptDecisions:
         record = next(self._of(uid), None)
         if record is None:
             return
-        record.effects = (*(one for one in record.effects if one.policy != effect.policy), effect)
+        others = [one for one in record.effects if one.policy != effect.policy]
+        for one in record.effects:
+            effect = effect.beside(one) if one.policy == effect.policy else effect
+        record.effects = (*others, effect)
         self._effects.setdefault(effect.policy, _Ring(EFFECTS)).put(record)
         self._effects_size = sum(ring.size for ring in self._effects.values())
         self._limit()

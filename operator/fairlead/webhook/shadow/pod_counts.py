@@ -1,7 +1,7 @@
 """Counts of what rules in shadow would have changed: a pod counts once for each effect, whatever is asked about it."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -18,6 +18,7 @@ RULES: Final = 64
 PodEffect = Literal["compared", "restricted", "unschedulable", "reordered", "evictions"]
 EFFECTS: Final[tuple[PodEffect, ...]] = ("compared", "restricted", "unschedulable", "reordered", "evictions")
 CallResult = Literal["compared", "unknown", "skipped"]
+NoteEffects = Callable[[str, str, Sequence[PodEffect], Sequence[str]], None]
 _NO_EFFECTS: Final = Effects()
 
 
@@ -93,6 +94,8 @@ class PodCounts:
     """...with a policy and the result of a call..."""
     count_nodes: Callable[[str, str, int], None]
     """...and with a policy, a filter, and how many nodes that alone would have rejected."""
+    note_effects: NoteEffects = lambda _uid, _policy, _effects, _rules: None
+    """Called with the UID of a pod, a policy, its effects on a call, and the rules that alone would have had one."""
     _policies: dict[str, tuple[str, PolicyCounts]] = field(default_factory=dict)
 
     def of(self, shadow: ShadowPolicy) -> PolicyCounts:
@@ -121,10 +124,14 @@ class PodCounts:
         compared = result.comparison
         if compared is None or compared.together is None:
             return
-        self._add_effects(shadow.policy, counts, uid, ("compared", *_effects(compared.together)))
+        together, rules = _effects(compared.together), list[str]()
+        self._add_effects(shadow.policy, counts, uid, ("compared", *together))
         for rule, effects in _of_rules(compared):
             if effects is not None and effects != _NO_EFFECTS:
                 counts.count_rule(uid, rule, unschedulable=effects.unschedulable)
+                rules.append(rule[1])
+        if together:
+            self.note_effects(uid, shadow.policy.name, together, rules)
         for name, nodes in compared.rejected.items():
             self.count_nodes(shadow.policy.name, name, nodes)
 
@@ -132,6 +139,7 @@ class PodCounts:
         """Count a pod for which these rules would have dropped candidates of a preemption."""
         counts = self.of(shadow)
         self._add_effects(shadow.policy, counts, uid, ("evictions",))
+        self.note_effects(uid, shadow.policy.name, ("evictions",), [name for _, name in rules])
         for rule in rules:
             counts.count_rule(uid, rule, unschedulable=False)
 
@@ -140,6 +148,7 @@ class PodCounts:
         counts, kind = self.of(shadow), _ANNOTATION
         self._add_effects(shadow.policy, counts, uid, ("unschedulable",))
         counts.count_rule(uid, (kind, key), unschedulable=True)
+        self.note_effects(uid, shadow.policy.name, ("unschedulable",), [key])
 
     def _add_effects(
         self, policy: CompiledPolicy, counts: PolicyCounts, uid: str, effects: Iterable[PodEffect]
@@ -151,7 +160,7 @@ class PodCounts:
 _ANNOTATION: Final[RuleKind] = "Annotation"
 
 
-def _effects(effects: Effects) -> Iterable[PodEffect]:
+def _effects(effects: Effects) -> Sequence[PodEffect]:
     named: tuple[tuple[bool, PodEffect], ...] = (
         (effects.restricted, "restricted"),
         (effects.unschedulable, "unschedulable"),

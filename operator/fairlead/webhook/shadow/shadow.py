@@ -20,7 +20,7 @@ from fairlead.webhook.extender.call import DEADLINE_SHARE
 from fairlead.webhook.extender.decisions import Decision, Listeners
 from fairlead.webhook.extender.state import ServingState
 from fairlead.webhook.shadow.comparisons import Comparisons
-from fairlead.webhook.shadow.pod_counts import PodCounts
+from fairlead.webhook.shadow.pod_counts import NoteEffects, PodCounts
 
 if TYPE_CHECKING:
     from fairlead.policy.shadow.shadow_rules import ShadowRules
@@ -40,8 +40,9 @@ class Shadow(Capability):
         now: Callable[[], int],
         timeout_s: float,
         is_listed: Callable[[frozenset[str]], bool],
+        note_effects: NoteEffects = lambda _uid, _policy, _effects, _rules: None,
     ) -> None:
-        """`timeout_s`: how long callers wait that do not say it.
+        """`timeout_s`: how long callers wait that do not say it; `note_effects` is as in `PodCounts`.
 
         `is_listed` returns whether the mirror has these annotations of pods on nodes.
         """
@@ -69,7 +70,10 @@ class Shadow(Capability):
             ("policy", "rule"),
         )
         self._counts = PodCounts(
-            self._pods.add, self._calls.add, lambda policy, rule, nodes: self._nodes.add(policy, rule, amount=nodes)
+            self._pods.add,
+            self._calls.add,
+            lambda policy, rule, nodes: self._nodes.add(policy, rule, amount=nodes),
+            note_effects,
         )
         self.comparisons: Final = Comparisons(
             state, now, perf_counter_ns, self._budget_ns, self._counts, _after_others, _later, is_listed

@@ -138,3 +138,14 @@ async def test_what_is_not_logged_is_counted(caplog: pytest.LogCaptureFixture) -
     ground.ask("/filter", body(["a"]))
     assert len(caplog.records) == LINES_A_SECOND + 1
     assert "fairlead_decisions_dropped_total 3.0" in ground.metrics.exposition().decode()
+
+
+@in_loop
+async def test_effects_of_rules_in_shadow_are_told_with_the_decision() -> None:
+    ground = Ground()
+    ground.ask("/filter", body(["a"]))
+    ground.log.note_effects("u-x", "q", ["restricted"], ["f"])
+    ground.log.note_effects("u-x", "q", ["evictions", "restricted"], ["g"])
+    ground.log.note_effects("u-other", "q", ["restricted"], ["f"])
+    [_, record] = ground.lines
+    assert record["effects"] == [{"policy": "q", "effects": ["restricted", "evictions"], "rules": ["f", "g"]}]

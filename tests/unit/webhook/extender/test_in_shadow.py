@@ -1,4 +1,4 @@
-"""Rules in shadow change no reply and no cached result of enforced rules, whatever they are, whenever they are asked."""
+"""Rules in shadow change no reply and no cached result of enforced rules, whatever they are, whenever asked."""
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any
