@@ -93,6 +93,13 @@ GOOD: dict[str, Object] = {
     "everything that a policy can say": EVERYTHING,
     "nothing at all": policy(),
     "switched off": policy(mode="Disabled", filters=[{"name": "a", "expression": "true"}]),
+    "in shadow": policy(mode="Shadow", filters=[{"name": "a", "expression": "true", "mode": "Enforce"}]),
+    "rules in shadow": policy(
+        filters=[{"name": "a", "expression": "true", "mode": "Shadow"}],
+        scores=[{"name": "b", "expression": "1.0", "mode": "Shadow"}],
+        preemption={"protect": [{"name": "c", "expression": "true", "mode": "Shadow"}]},
+        binding={"annotations": [{"key": "d", "expression": "'x'", "mode": "Shadow"}], "deviceShare": [device_share()]},
+    ),
     "empty parts": policy(match={}, filters=[], scores=[], data=[], variables=[], preemption={}, binding={}),
     "nulls, which mean nothing": policy(
         match=None, filters=[{"name": "a", "expression": "true", "reason": None}], failurePolicy=None

@@ -42,6 +42,7 @@ _UNSEEN = {
 _COLUMNS = (
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
     {"name": "Reason", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].reason'},
+    {"name": "Mode", "type": "string", "jsonPath": ".spec.mode"},
     {"name": "Scheduler", "type": "string", "jsonPath": ".status.scheduler.name"},
     {"name": "Hash", "type": "string", "jsonPath": ".status.scheduler.configHash", "priority": 1},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},

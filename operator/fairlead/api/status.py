@@ -74,6 +74,8 @@ class RuleStatus(StatusPart):
     """Kind of the rule."""
     name: Annotated[str, Field(min_length=1, max_length=317)]
     """Name of the rule, or key of the annotation."""
+    mode: Literal["Enforce", "Shadow"] | None = None
+    """Shadow: the rule is evaluated for real calls and decides nothing. Enforce when absent."""
     uses: Annotated[Listed[Annotated[str, Field(max_length=512)]], Field(max_length=128)] = ()
     """Fields that the rule reads, such as node.metadata.labels, or data.load (prometheus default) with its source."""
     evaluation: Evaluation | None = None
@@ -178,6 +180,74 @@ class PublicationStatus(StatusPart):
     """Parts of rules that are not published, so that more nodes are selected than pass."""
 
 
+class ShadowRuleStatus(StatusPart):
+    """Pods for which one rule in shadow alone would have changed something."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ()
+
+    kind: Literal["Condition", "Filter", "Score", "Protection", "Annotation"]
+    """Kind of the rule."""
+    name: Annotated[str, Field(min_length=1, max_length=317)]
+    """Name of the rule, or key of the annotation."""
+    pods: _Count | None = None
+    """Number of pods for which it would have changed something."""
+    unschedulable: _Count | None = None
+    """Number of pods to which it would have left no node."""
+
+
+class ShadowOnReplica(StatusPart):
+    """Counts of one process of the operator, from which the sums are made."""
+
+    list_keys: ClassVar[tuple[str, ...]] = ("process",)
+
+    process: Annotated[str, Field(min_length=1, max_length=32)]
+    """Random ID of the process, which is another one after each start."""
+    counts: _Text | None = None
+    """Its counts, packed for the operator alone."""
+
+
+class EarlierShadow(StatusPart):
+    """Counts of processes of the operator that have ended."""
+
+    processes: Annotated[Listed[Annotated[str, Field(max_length=32)]], Field(max_length=16)] = ()
+    """The last of these processes."""
+    counts: _Text | None = None
+    """Sums of their counts, packed for the operator alone."""
+
+
+class ShadowStatus(StatusPart):
+    """What the rules in shadow would have changed, counted over all replicas of the operator."""
+
+    generation: _Count
+    """Generation of the policy that is counted. Another one starts at zero."""
+    since: _Time
+    """Time when counting began."""
+    calls: _Count | None = None
+    """Number of calls, with those that were skipped or are unknown."""
+    skipped: _Count | None = None
+    """Number of calls that were not compared, because there was no time for them."""
+    unknown: _Count | None = None
+    """Number of calls of which the effect is unknown, because nodes changed before they were compared."""
+    pods: _Count | None = None
+    """Number of pods of which a call was compared. Each pod counts once, here and for each effect."""
+    restricted: _Count | None = None
+    """Number of pods that would have lost some of their nodes."""
+    unschedulable: _Count | None = None
+    """Number of pods that would have lost all of their nodes."""
+    reordered: _Count | None = None
+    """Number of pods for which none of the best nodes would have been one of the best."""
+    evictions: _Count | None = None
+    """Number of pods for which a node would not have been offered for preemption."""
+    too_slow: _Count | None = None
+    """Number of times that the rules took too long for a class of pods, which then rests for 5 minutes."""
+    rules: Annotated[Listed[ShadowRuleStatus], Field(max_length=64)] = ()
+    """The same for each rule alone, as if only it were enforced and all else stayed."""
+    replicas: Annotated[Listed[ShadowOnReplica], Field(max_length=10)] = ()
+    """Counts of each process of the operator: they are added, so that restarts lose nothing."""
+    earlier: EarlierShadow | None = None
+    """Counts of processes that have ended and are not among the replicas any more."""
+
+
 class Status(StatusPart):
     """The state of the policy, reported by the operator."""
 
@@ -196,6 +266,8 @@ class Status(StatusPart):
     """State of each measured entry of data."""
     published: PublicationStatus | None = None
     """Node affinity that pods get as they are created."""
+    shadow: ShadowStatus | None = None
+    """What its rules in shadow would have changed. Absent if no rule is in shadow."""
     warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
     """Warnings: things that work but are probably not intended."""
     accepted_warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()

@@ -128,9 +128,9 @@ class Spec(Params):
         return rule.strategies
 
     @property
-    def requires_domains(self) -> bool:
-        """True if a filter requires that members of a group share a domain, which is written before they are bound."""
-        return any(one.strategy is not None and one.strategy[0] == TOPOLOGY for one in self.filters)
+    def domain_filters(self) -> Sequence[FilterSpec]:
+        """Filters that require that members of a group share a domain, which is written before they are bound."""
+        return [one for one in self.filters if one.strategy is not None and one.strategy[0] == TOPOLOGY]
 
     @classmethod
     def transitions(cls) -> tuple[Transition, ...]:
@@ -148,7 +148,7 @@ class Spec(Params):
 _DOMAINS_ARE_KEPT: Final = FieldCheck(
     rule="!has(self.failurePolicy) || self.failurePolicy == 'Fail'"
     f" || !has(self.filters) || !self.filters.exists(one, has(one.{TOPOLOGY}))",
-    holds=lambda self: self.failure_policy == "Fail" or not self.requires_domains,
+    holds=lambda self: self.failure_policy == "Fail" or not self.domain_filters,
     message="a filter topology needs failurePolicy Fail, as it binds pods: set it to Fail or remove the filter",
     field="failurePolicy",
 )

@@ -7,7 +7,7 @@ of the new ones, or the retained one with the current one.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fairlead.api.rules import Binding
+from fairlead.api.rules import Annotation, Binding, FilterSpec, Protection, ScoreSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +89,7 @@ class Wiring:
 
 
 def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
-    """Return the wiring for the policies of one scheduler, whether they compile or not.
+    """Return the wiring for the policies of one scheduler, whether they compile or not: that of rules that decide.
 
     Pass both generations of a policy whose last good one serves. An unreadable policy counts as `Wiring(fails=True)`,
     unless its failurePolicy says otherwise.
@@ -97,13 +97,18 @@ def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
     wiring = Wiring()
     for spec in (one.spec for one in policies if one.spec.mode == "Enforce"):
         fails = spec.failure_policy == "Fail"
-        binding, requires = spec.binding or Binding(), spec.requires_domains
+        binding, requires = spec.binding or Binding(), _deciding(spec.domain_filters)
+        protections = _deciding(spec.preemption.protect)
         wiring |= Wiring(
             fails=fails,
-            ignores=not fails and bool(spec.filters or spec.preemption.protect),
-            scores=bool(spec.scores),
-            binds=requires or bool(binding.annotations or binding.device_share or binding.gang),
+            ignores=not fails and (_deciding(spec.filters) or protections),
+            scores=_deciding(spec.scores),
+            binds=requires or _deciding(binding.annotations) or bool(binding.device_share or binding.gang),
             hold_s=max((one.hold_for.seconds for one in binding.gang), default=0),
             asks_all=requires,
         )
     return wiring
+
+
+def _deciding(rules: "Iterable[FilterSpec | ScoreSpec | Protection | Annotation]") -> bool:
+    return any(one.mode != "Shadow" for one in rules)

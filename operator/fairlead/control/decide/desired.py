@@ -69,7 +69,7 @@ class PolicyIndex:
             try:
                 parsed.append(parse_policy(one, self.model))
             except InvalidObjectError:
-                unreadable = unreadable or mode_of(one) != "Disabled"
+                unreadable = unreadable or mode_of(one) not in ("Shadow", "Disabled")
         serving = Wiring(fails=True) if unreadable else Wiring()
         for policy in _serving(answers):
             if policy.scheduler == scheduler and living:

@@ -16,7 +16,7 @@ PUBLISHES: Final = "NodeAffinity"
 def publishes(policy: Obj) -> bool:
     """Return whether a policy asks for its node affinity to be published, and is in force."""
     is_asked = (policy.get("spec") or {}).get("publish") == PUBLISHES
-    return is_asked and mode_of(policy) != "Disabled" and not is_being_deleted(policy)
+    return is_asked and mode_of(policy) not in ("Shadow", "Disabled") and not is_being_deleted(policy)
 
 
 def desired_affinities(

@@ -237,6 +237,7 @@ class _LeaderParts:
                 admission_port=self.operator.service.admission_port,
                 not_installed=lambda: self.affinity.not_installed,
                 now=now,
+                time=self.time,
             ),
             events=self.events,
             drifts=self.drifts,

@@ -9,18 +9,13 @@ from fairlead.api.mode import MODES, Mode, mode_of
 from fairlead.api.names import scheduler_of
 from fairlead.api.status import Evaluation
 from fairlead.control.decide.desired import edit_id
-from fairlead.control.decide.desired_affinity import PUBLISHES
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.conditions import ConditionInputs, Reason, ReplicaSummary, conditions, serving_generation
 from fairlead.control.status.data_condition import data_condition, data_status, measured_entries, without_ages
-from fairlead.control.status.publication_condition import (
-    publication_condition,
-    publication_status,
-    publication_warnings,
-)
-from fairlead.control.status.reasons import NOT_REVIEWED
-from fairlead.render.native_groups import FLAG
-from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState, WaitingGroups
+from fairlead.control.status.policy_warnings import COUNTED, warnings_of
+from fairlead.control.status.publication_condition import publication_condition, publication_status
+from fairlead.control.status.shadow_status import shadow_status, without_counts
+from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates, RuleState
 
 Obj = Mapping[str, Any]
 COUNTERS_S: Final = 60.0
@@ -29,18 +24,6 @@ AGES_S: Final = 300.0
 """Minimum time between two writes in which only ages of measured values changed, as they do after each poll."""
 _TEXT_MAX: Final = 1024
 _EVALUATIONS: Final = get_args(Evaluation)
-_COUNTED: Final = frozenset(
-    {
-        "GroupsWaiting",
-        "LateLabel",
-        "PublicationMissed",
-        "PublishedAffinityOutdated",
-        "RejectedByThisPolicyOnly",
-        "SampleMissed",
-        "TooSlowForSome",
-    }
-)
-"""Warnings that come and go with pods: they count as counters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +80,14 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
         published=publication_condition(policy["spec"], mode, found, inputs.not_installed),
         unreadable=sorted({fault for one in found for fault in one.unreadable}),
     )
+    time = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    shadow = shadow_status(policy, inputs.states, time)
     made: dict[str, Any] = {
         "observedGeneration": generation,
-        "conditions": conditions(known, before.get("conditions", ()), now.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        "conditions": conditions(known, before.get("conditions", ()), time),
         "scheduler": {"name": scheduler_of(policy), **_of_plan(inputs)},
         "rules": [*_rules(found)],
-        "warnings": [*_warnings(inputs, found)],
+        "warnings": [*warnings_of(inputs, found, shadow)],
     }
     if (serving := serving_generation(known)) is not None:
         made["servingGeneration"] = serving
@@ -112,6 +97,8 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
         made["data"] = measured
     if published := publication_status(found):
         made["published"] = published
+    if shadow is not None:
+        made["shadow"] = shadow
     return made
 
 
@@ -166,6 +153,8 @@ def _rules(states: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
     for rule in states[0].rules:
         same = [rule, *(one[key] for one in others if (key := (rule.kind, rule.name)) in one)]
         made: dict[str, Any] = {"kind": rule.kind, "name": rule.name}
+        if all(one.mode == "Shadow" for one in same):  # a replica that does not say so enforces it
+            made["mode"] = "Shadow"
         if rule.uses:
             made["uses"] = [*rule.uses]
         if rule.evaluation in _EVALUATIONS:  # a replica of another version may have other words
@@ -182,93 +171,6 @@ def _rules(states: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
 
 def _when(rule: RuleState) -> str:
     return rule.last_error_at
-
-
-def _warnings(inputs: StatusInputs, states: Sequence[PolicyState]) -> Iterator[dict[str, Any]]:
-    by_reason: dict[str, list[str]] = {}
-    for reason, sentence, accepted in inputs.warnings:
-        if accepted:
-            continue
-        by_reason.setdefault(reason, []).append(sentence)
-    conflicts = dict.fromkeys(text for one in states for text in one.conflicts)
-    if conflicts:
-        by_reason["Conflict"] = [*conflicts]
-    for reason, sentences in sorted(by_reason.items()):
-        yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
-    if inputs.unreviewed_by is not None:
-        yield {
-            "reason": NOT_REVIEWED,
-            "count": 1,
-            "message": f"generation {inputs.policy['metadata']['generation']} was stored without a review, because the "
-            f"API server does not reach the admission check: let it reach port {inputs.unreviewed_by} of the "
-            "operator's pods, or set the chart's ports.admission to a port that it reaches, or its hostNetwork: true; "
-            "then apply the policy again",
-        }
-    decision = inputs.result.decision
-    if decision is not None and decision.asked_nodes is not None and any(one.asks_all for one in states):
-        reason, message = decision.asked_nodes
-        yield {"reason": reason, "count": 1, "message": message}
-    if _has_gang(inputs.policy) and (which := _which_places_native_groups(inputs.result)):
-        yield {
-            "reason": "NativeGroups",
-            "count": 1,
-            "message": f"pods with a PodGroup are left to the scheduler, which {which}: gang holds none of them, and "
-            "preemption for such a group may evict members that gang holds. Give each kind of group a scheduler of its "
-            "own",
-        }
-    if slow := dict.fromkeys(text for one in states for text in one.slow_for):
-        yield {
-            "reason": "TooSlowForSome",
-            "count": sum(bool(one.slow_for) for one in states),
-            "message": f"it missed the deadline twice in a minute: {'; '.join(slow)}, for 5 minutes; "
-            "its rules are too expensive for these pods",
-        }
-    if refused := max((one.rejected_pods for one in states), default=0):
-        pods, them = ("pod is", "it") if refused == 1 else ("pods are", "them")
-        yield {
-            "reason": "RejectedByThisPolicyOnly",
-            "count": refused,
-            "message": f"{pods} pending because this policy, and no other, keeps {them} from every node (counted once "
-            "a minute); autoscalers do not see that",
-        }
-    if waiting := max((one.waiting_groups for one in states if one.waiting_groups), key=_waiting, default=None):
-        yield {"reason": "GroupsWaiting", "count": _waiting(waiting), "message": _groups_waiting(waiting)}
-    if missed := sum(one.missed_samples for one in states):
-        yield {
-            "reason": "SampleMissed",
-            "count": missed,
-            "message": "calls in which it rejected every node of the sample although another node would have passed: "
-            "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
-        }
-    if inputs.policy["spec"].get("publish") == PUBLISHES:
-        yield from publication_warnings(states)
-
-
-def _waiting(groups: WaitingGroups) -> int:
-    return groups.complete + groups.incomplete
-
-
-def _groups_waiting(groups: WaitingGroups) -> str:
-    turn = "its turn" if groups.complete == 1 else "their turn"
-    parts = [f"{groups.incomplete} for members"] * (groups.incomplete > 0)
-    parts += [f"{groups.complete} for room or for {turn}"] * (groups.complete > 0)
-    return (
-        f"groups that have waited for 30 s or longer and have not started: {', '.join(parts)}; for the longest, "
-        f"{groups.longest}: `fairlead groups` says what each waits for"
-    )
-
-
-def _has_gang(policy: Obj) -> bool:
-    return bool((policy["spec"].get("binding") or {}).get("gang"))
-
-
-def _which_places_native_groups(result: ReconcileResult) -> str:
-    """Return that the scheduler places Kubernetes' own groups, or that it may, in words after "which"; "" if not."""
-    plan = None if result.decision is None else result.decision.plan
-    if plan is None or not (plan.groups.is_on or plan.groups.may_be_on):
-        return ""
-    places = "places Kubernetes' own groups"
-    return places if plan.groups.is_on else f"{places} if you run it with {FLAG}"
 
 
 def _accepted(inputs: StatusInputs) -> Iterator[dict[str, Any]]:
@@ -292,5 +194,6 @@ def _without_counters(what: Obj) -> Obj:
             {**one, "message": ""} if one["type"] == "DataReady" else one for one in what.get("conditions", ())
         ],
         "rules": [{key: one[key] for key in one if key != "errors"} for one in what.get("rules", ())],
-        "warnings": sorted({one["reason"] for one in what.get("warnings", ())} - _COUNTED),
+        "shadow": without_counts(what.get("shadow")),
+        "warnings": sorted({one["reason"] for one in what.get("warnings", ())} - COUNTED),
     }

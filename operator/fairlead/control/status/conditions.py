@@ -18,7 +18,7 @@ Reason = Literal[
     # Compiled
     "Compiled", "LastGoodServes", "NothingServes", "NotCompiled", "InternalError",
     # Programmed
-    "Programmed", "Disabled", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling",
+    "Programmed", "Shadow", "Disabled", "Pending", "ReplicaSilent", "ReplicaBehind", "TooSlow", "Rolling",
     "ConfigurationRejected", "SchedulerUnavailable", "Forbidden", "ReconcileFailed", "Paused",
     # DataReady
     "DataReady", "DataStale", "DataMissing", "PollFailed",
@@ -33,7 +33,8 @@ Reason = Literal[
 ]  # fmt: skip
 _MESSAGE_MAX: Final = 4096
 _NAMED: Final = 3
-_NOT_COMPILED: Final = "it is disabled, and no rule of it is applied; it does not compile"
+_NOT_APPLIED = "it is disabled, and no rule of it is applied"
+_DECIDES_NOTHING = {"Shadow": "it is in shadow, and no rule of it decides", "Disabled": _NOT_APPLIED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,12 @@ class ConditionValue:
 
 _READY: Final[Mapping[Mode, ConditionValue]] = {
     "Enforce": ConditionValue("True", "Ready", "its rules serve"),
+    "Shadow": ConditionValue("True", "Shadow", "it is in shadow: its rules are evaluated and decide nothing"),
     "Disabled": ConditionValue("True", "Disabled", "it is disabled: its rules are compiled but never applied"),
 }
 _PROGRAMMED: Final[Mapping[Mode, ConditionValue]] = {
     "Enforce": ConditionValue("True", "Programmed"),
+    "Shadow": ConditionValue("True", "Shadow"),
     "Disabled": ConditionValue("True", "Disabled"),
 }
 
@@ -172,7 +175,8 @@ def _compiled(known: ConditionInputs) -> ConditionValue:
     if known.compiled is None:
         return ConditionValue("Unknown", "Pending", "it is being compiled")
     if known.compiled == "NotCompiled":
-        return ConditionValue("False", "NotCompiled", f"{_NOT_COMPILED}: {known.fault}")
+        why = _DECIDES_NOTHING.get(known.mode, _NOT_APPLIED)
+        return ConditionValue("False", "NotCompiled", f"{why}; it does not compile: {known.fault}")
     return ConditionValue("True" if known.compiled == "Compiled" else "False", known.compiled, known.fault)
 
 
@@ -213,7 +217,7 @@ def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("Unknown", "Pending", "no replica has been polled yet")
     if silent := [one for one in known.replicas if one.silent]:
         yield _silent(silent)
-    in_another_mode = [one for one in known.replicas if not one.silent and one.mode not in ("", known.mode)]
+    in_another_mode = [one for one in known.replicas if _is_in_another_mode(one, known.mode)]
     if behind := in_another_mode or [one for one in known.replicas if _is_behind(one, known)]:
         yield ConditionValue("False", "ReplicaBehind", f"{_named(behind)}: {_served_by(behind[0], known)}")
     if slow := [one for one in known.replicas if one.slow]:
@@ -222,16 +226,22 @@ def _replicas(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("False", "TooSlow", f"{_named(slow)}: {message}; {hint}")
 
 
+def _is_in_another_mode(replica: ReplicaSummary, mode: Mode) -> bool:
+    # A replica that is too old to say its mode does not know Shadow, and enforces what it serves.
+    is_old = mode == "Shadow" and not replica.mode and replica.serving is not None
+    return not replica.silent and (is_old or replica.mode not in ("", mode))
+
+
 def _is_behind(replica: ReplicaSummary, known: ConditionInputs) -> bool:
-    # Nothing of a disabled policy that does not compile is to serve.
-    is_served = known.mode != "Disabled" or known.compiled in (None, "Compiled")
+    # Nothing of a policy that does not compile has to serve if it decides nothing.
+    is_served = known.mode == "Enforce" or known.compiled in (None, "Compiled")
     return not replica.silent and is_served and replica.serving != str(known.generation)
 
 
 def _served_by(replica: ReplicaSummary, known: ConditionInputs) -> str:
-    if replica.mode == "Enforce" and known.mode == "Disabled":
+    if known.mode != "Enforce" and replica.mode in ("Enforce", ""):
         what = "its failurePolicy" if replica.serving is None else f"generation {replica.serving}"
-        return f"still applies {what}, although it is disabled"
+        return f"still applies {what}, although {_DECIDES_NOTHING[known.mode].partition(',')[0]}"
     if replica.mode not in ("", known.mode):
         return "still has it disabled" if replica.mode == "Disabled" else f"still has it in mode {replica.mode}"
     return f"serves generation {replica.serving}" if replica.serving is not None else "does not serve it"
@@ -248,6 +258,8 @@ def _scheduler(known: ConditionInputs) -> Iterator[ConditionValue]:
         yield ConditionValue("False", "Paused", message)
     elif known.mode == "Disabled":  # its scheduler has nothing to do for it
         return
+    elif known.mode == "Shadow" and known.phase in ("RolledBack", "Rolling"):
+        return  # every configuration has the calls that are compared
     elif known.phase in ("RolledBack", "Rejected"):
         yield ConditionValue("False", "ConfigurationRejected", known.rollout_message)
     elif known.phase == "Rolling":

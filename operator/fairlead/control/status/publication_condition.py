@@ -27,6 +27,8 @@ def publication_condition(
         return ConditionValue("False", "NotInstalled", not_installed)
     if mode == "Disabled":
         return ConditionValue("False", "NothingToPublish", "it is disabled")
+    if mode == "Shadow":
+        return ConditionValue("False", "NothingToPublish", "it is in shadow")
     publication = _publication(states)
     if publication is None or not_installed is None:
         return ConditionValue("Unknown", "Pending", "what it publishes is being computed")

@@ -53,8 +53,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     "NotCompiled": ReasonDoc(
         "Compiled",
-        "This generation does not compile, and its mode is `Disabled`: nothing of the policy is applied, neither an "
-        "earlier generation nor its `failurePolicy`.",
+        "This generation does not compile, and its mode is `Disabled` or `Shadow`: nothing of the policy decides, "
+        "neither an earlier generation nor its `failurePolicy`. With `Shadow`, the last generation that compiled is "
+        "evaluated in shadow.",
         "Fix the rule that the message names before you set `mode: Enforce`: until it compiles, the last good "
         "generation would serve, or without one the `failurePolicy` would decide.",
     ),
@@ -64,6 +65,12 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "Report it together with the policy; until it is fixed, write the rule differently.",
     ),
     "Programmed": ReasonDoc("Programmed", "The policy is in effect in every replica and in its scheduler."),
+    "Shadow": ReasonDoc(
+        "Programmed, Ready",
+        "`mode: Shadow`: the rules are evaluated for real calls, and decide nothing. `status.shadow` counts what they "
+        "would have changed.",
+        "Set `mode: Enforce` once the numbers are what you expect.",
+    ),
     "Disabled": ReasonDoc(
         "Programmed, DataReady, Ready",
         "`mode: Disabled`: the rules are compiled but never applied.",

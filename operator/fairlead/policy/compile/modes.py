@@ -8,6 +8,7 @@ from fairlead.api.mode import Mode
 from fairlead.policy.compile.model import (
     AnnotationRule,
     CompiledPolicy,
+    DomainRule,
     ExpressionRule,
     FilterRule,
     RuleKind,
@@ -16,6 +17,7 @@ from fairlead.policy.compile.model import (
 from fairlead.strategies.contract import CompiledShare
 
 R = TypeVar("R", FilterRule, ScoreRule, ExpressionRule, AnnotationRule)
+J = TypeVar("J", FilterRule, ScoreRule, ExpressionRule, AnnotationRule, DomainRule)
 
 
 def in_mode(policy: CompiledPolicy, mode: Mode) -> CompiledPolicy:
@@ -71,7 +73,7 @@ def undivided(policy: CompiledPolicy) -> CompiledPolicy:
         return policy
     at = {(report.kind, report.name): at for at, report in enumerate(policy.reports)}
 
-    def joined(kind: RuleKind, name: Callable[[Any], str], rules: Iterable[R]) -> tuple[R, ...]:
+    def joined(kind: RuleKind, name: Callable[[Any], str], rules: Iterable[J]) -> tuple[J, ...]:
         return tuple(sorted(rules, key=lambda rule: at.get((kind, name(rule)), 0)))
 
     return replace(
@@ -82,7 +84,7 @@ def undivided(policy: CompiledPolicy) -> CompiledPolicy:
         annotations=joined("Annotation", _key, (*policy.annotations, *shadow.annotations)),
         device_shares=(*policy.device_shares, *shadow.device_shares),
         gangs=(*policy.gangs, *shadow.gangs),
-        domain_rules=(*policy.domain_rules, *shadow.domain_rules),
+        domain_rules=joined("Filter", _name, (*policy.domain_rules, *shadow.domain_rules)),
         publishes=policy.publishes or shadow.publishes,
         shadow=None,
     )
@@ -136,7 +138,7 @@ def _divided(rules: tuple[R, ...], *, all_are: bool) -> tuple[tuple[R, ...], tup
     return tuple([rule for rule in rules if not (all_are or rule.in_shadow)]), tuple(in_shadow)
 
 
-def _name(rule: FilterRule | ScoreRule | ExpressionRule) -> str:
+def _name(rule: FilterRule | ScoreRule | ExpressionRule | DomainRule) -> str:
     return rule.name
 
 

@@ -20,7 +20,9 @@ def test_the_end_of_a_policy_that_was_made_anew_does_not_end_the_new_one() -> No
     assert gathered.policies == {}
 
 
-@pytest.mark.parametrize(("mode", "waits"), [("Enforce", True), ("Disabled", False), ("Shadow", True)])
+@pytest.mark.parametrize(
+    ("mode", "waits"), [("Enforce", True), ("Shadow", False), ("Disabled", False), ("Observe", True)]
+)
 def test_pods_wait_for_a_policy_that_cannot_be_read_unless_it_is_off(mode: str, waits: bool) -> None:
     gathered = PolicyIndex(installed_policy())
     gathered.apply_event("ADDED", obj(filters=5, mode=mode))

@@ -172,12 +172,12 @@ def test_a_policy_that_is_too_slow_for_some_pods_is_ready_for_the_others_and_say
         (["Disabled"], "Disabled"),
         (["Disabled", "Enforce"], "ReplicaBehind"),
         ([""], "Ready"),  # an older replica
-        (["Shadow", "Disabled"], "ReplicaBehind"),  # a newer one
+        (["Observe", "Disabled"], "ReplicaBehind"),  # a newer one
         ([], "Pending"),
     ],
 )
 def test_of_a_mode_that_a_newer_version_has_the_replicas_say_what_is_applied(modes: list[str], reason: str) -> None:
-    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {"mode": "Shadow"}}
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {"mode": "Observe"}}
     on_replicas: dict[str, ReplicaState | str] = {
         f"replica-{at}": ReplicaState(
             policies={"p": PolicyState(uid="u", generation="2", serving="2", reason="Compiled", mode=mode)}

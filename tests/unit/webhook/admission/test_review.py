@@ -56,12 +56,13 @@ def test_a_bad_one_is_denied_with_field_column_and_cure(operation: str, dry: boo
     assert "did you mean `name`" in message
 
 
-def test_an_edit_that_turns_a_policy_off_is_let_through_whatever_else_it_breaks() -> None:
-    said = answer(asked(obj(filters=BAD, mode="Disabled"), obj(filters=GOOD), "UPDATE"))
+@pytest.mark.parametrize(("mode", "what"), [("Disabled", "disabled"), ("Shadow", "in shadow")])
+def test_an_edit_that_stops_a_policy_is_let_through_whatever_else_it_breaks(mode: str, what: str) -> None:
+    said = answer(asked(obj(filters=BAD, mode=mode), obj(filters=GOOD), "UPDATE"))
     assert said["allowed"]
     assert "status" not in said
     first, second, *_ = said["warnings"]
-    assert first == "the policy is disabled now, and does not compile:"
+    assert first == f"the policy is {what} now, and does not compile:"
     assert second.startswith("spec.filters[0].expression: line 1, column 15: ")
     assert max(map(len, said["warnings"])) <= PIECE
 
@@ -75,6 +76,19 @@ OFF: dict[str, Any] = {"mode": "Disabled"}
         pytest.param(obj(filters=BAD, **OFF), None, "CREATE", id="there is nothing to turn off"),
         pytest.param(obj(filters=BAD, **OFF), obj(filters=GOOD, **OFF), "UPDATE", id="it was off already"),
         pytest.param(obj(filters=BAD), obj(filters=GOOD, **OFF), "UPDATE", id="it is turned on"),
+        pytest.param(
+            obj(filters=BAD, mode="Shadow"), obj(filters=GOOD, mode="Shadow"), "UPDATE", id="it was in shadow already"
+        ),
+        pytest.param(
+            obj(filters=BAD, mode="Shadow"), obj(filters=GOOD, **OFF), "UPDATE", id="it was off, not in force"
+        ),
+        pytest.param(obj(filters=BAD), obj(filters=GOOD, mode="Shadow"), "UPDATE", id="it is enforced"),
+        pytest.param(
+            obj(filters={"f": {"expression": BAD["f"], "mode": "Shadow"}}),
+            obj(filters=GOOD),
+            "UPDATE",
+            id="only a rule is in shadow",
+        ),
         pytest.param(obj(filters=BAD, mode="Off"), obj(filters=GOOD), "UPDATE", id="a mode that there is not"),
     ],
 )

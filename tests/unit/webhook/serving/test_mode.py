@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from fairlead.control.decide.decide import ReconcileDecision
+from fairlead.control.decide.desired import edit_id
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status
 from fairlead.cooperative import Share
@@ -71,7 +73,7 @@ EDIT: Final[dict[str, tuple[list[tuple[Any, dict[str, Any]]], list[str], str]]] 
         "p: generation 2 does not compile, generation 1 serves",
     ),
     "a mode that cannot be read changes nothing: on": (
-        [({"f": GOOD}, {}), ({"f": GOOD}, {"mode": "Shadow"})],
+        [({"f": GOOD}, {}), ({"f": GOOD}, {"mode": "Observe"})],
         ["a"],
         "p: generation 2 does not compile, generation 1 serves",
     ),
@@ -100,6 +102,36 @@ EDIT: Final[dict[str, tuple[list[tuple[Any, dict[str, Any]]], list[str], str]]] 
         ["a", "b"],
         "p: generation 2 compiles; it is disabled, and no rule of it is applied",
     ),
+    "in shadow, and it compiles": (
+        [({"f": GOOD}, {}), ({"f": GOOD}, {"mode": "Shadow"})],
+        ["a", "b"],
+        "p: generation 2 compiles; it is in shadow, and no rule of it decides",
+    ),
+    "in shadow in the edit that breaks it": (
+        [({"f": GOOD}, {}), ({"f": BAD}, {"mode": "Shadow"})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is in shadow, and no rule of it decides",
+    ),
+    "in shadow, with a list of rules that cannot even be read": (
+        [({"f": GOOD}, {}), (5, {"mode": "Shadow", "match": 7, "priority": []})],
+        ["a", "b"],
+        "p: generation 2 does not compile, it is in shadow, and no rule of it decides",
+    ),
+    "no generation ever compiled, and in shadow": (
+        [({"f": BAD}, {"mode": "Shadow"})],
+        ["a", "b"],
+        "p: generation 1 does not compile, it is in shadow, and no rule of it decides",
+    ),
+    "enforced again, and still broken: the last good generation": (
+        [({"f": GOOD}, {"mode": "Shadow"}), ({"f": BAD}, {})],
+        ["a"],
+        "p: generation 2 does not compile, generation 1 serves",
+    ),
+    "the mode of the policy is a ceiling": (
+        [({"f": {"expression": GOOD, "mode": "Enforce"}}, {"mode": "Shadow"})],
+        ["a", "b"],
+        "p: generation 1 compiles; it is in shadow, and no rule of it decides",
+    ),
 }
 
 
@@ -126,20 +158,55 @@ def test_what_the_replica_and_the_leader_say_is_what_is_applied(case: str) -> No
     said = state.policies["p"]
     assert (said.mode == "Enforce", said.fails, bool(said.serving)) == (is_applied, is_applied, serves)
     newest = policies._entries["p"].obj
-    about = StatusInputs(policy=newest, states={"one": state}, result=ReconcileResult(), paused=False)
+    reconciled = ReconcileResult(
+        decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=[edit_id(newest)]
+    )
+    about = StatusInputs(policy=newest, states={"one": state}, result=reconciled, paused=False)
     status = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
     found = {one["type"]: one for one in status["conditions"]}
     assert found["Compiled"]["reason"] == said.reason
-    assert (found["Programmed"]["reason"] == "Disabled") == (not is_applied)
-    assert ("disabled" in found["Ready"]["message"]) == (not is_applied)
+    assert (found["Programmed"]["reason"] == said.mode) == (not is_applied)
+    assert ("disabled" in found["Ready"]["message"]) == (said.mode == "Disabled")
+    assert ("in shadow" in found["Ready"]["message"]) == (said.mode == "Shadow")
     assert (said.reason in ("LastGoodServes", "NothingServes")) <= is_applied
 
 
-def test_nothing_has_to_be_compiled_for_it() -> None:
+WORSE: Final = "node.metadata.name == 'b'"
+
+
+@pytest.mark.parametrize("first", ["Enforce", "Shadow"])
+def test_the_order_of_rules_does_not_decide_which_are_in_shadow(first: str) -> None:
+    """Nor does the mode of the first one count for the others."""
+    policies = store()
+    rules = {"f": {"expression": GOOD, "mode": "Enforce"}, "g": {"expression": WORSE, "mode": "Shadow"}}
+    put(policies, (rules if first == "Enforce" else dict(reversed(rules.items())), {}))
+    (one,) = policies.serving.policies
+    assert passed([one]) == ["a"]
+    assert one.shadow is not None
+    assert [rule.name for rule in one.shadow.filters] == ["g"]
+    undecided = RuleErrorTotals(lambda *_: None)
+    state = report(ReportInputs(states=policies.states, serving=policies.serving, rule_errors=undecided))
+    assert {rule.name: rule.mode for rule in state.policies["p"].rules} == {"f": "Enforce", "g": "Shadow"}
+
+
+def test_what_is_enforced_anew_serves_with_the_next_set() -> None:
+    policies = store()
+    put(policies, ({"f": GOOD}, {"mode": "Shadow"}))
+    before = policies.serving
+    put(policies, ({"f": GOOD}, {}), compiles=False)
+    assert policies.without_weakened(before) is before
+    for _ in policies.compile_pending():
+        pass
+    assert (passed(before.policies), passed(policies.serving.policies)) == (["a", "b"], ["a"])
+    assert policies.serving.generation != before.generation
+
+
+@pytest.mark.parametrize("mode", ["Shadow", "Disabled"])
+def test_nothing_has_to_be_compiled_for_it(mode: str) -> None:
     policies = store()
     put(policies, ({"f": GOOD}, {}))
     before = policies.serving
-    put(policies, ({"f": BAD}, {"mode": "Disabled"}), compiles=False)
+    put(policies, ({"f": BAD}, {"mode": mode}), compiles=False)
     assert policies.waits
     off = policies.without_weakened(before)
     assert (passed(before.policies), passed(off.policies)) == (["a"], ["a", "b"])
@@ -149,14 +216,15 @@ def test_nothing_has_to_be_compiled_for_it() -> None:
     assert policies.without_weakened(before).policies == ()
 
 
-@pytest.mark.parametrize("mode", [None, "Shadow"])
-@pytest.mark.parametrize("stored", ["Enforce", "Disabled"])
+@pytest.mark.parametrize("mode", [None, "Observe"])
+@pytest.mark.parametrize("stored", ["Enforce", "Shadow", "Disabled"])
 def test_after_a_restart_the_newest_object_decides_how_the_stored_generation_serves(
     stored: str, mode: str | None
 ) -> None:
     kept = CompiledGeneration("p", "u-p", "1", obj(filters={"f": GOOD}, mode=stored))
-    newest = {"Disabled": ["a", "b"], "Enforce": ["a"], "Shadow": ["a", "b"] if stored == "Disabled" else ["a"]}
-    for written in ("Disabled", "Enforce") if mode is None else (mode,):
+    all_pass = {"Disabled": True, "Shadow": True, "Enforce": False, "Observe": stored != "Enforce"}
+    newest = {written: ["a", "b"] if passes else ["a"] for written, passes in all_pass.items()}
+    for written in ("Disabled", "Shadow", "Enforce") if mode is None else (mode,):
         policies = store(last_good={("p", "u-p"): kept})
         policies.put(obj(generation=2, filters={"f": BAD}, mode=written))
         steps = policies.compile_pending()
