@@ -184,8 +184,11 @@ def test_counts_are_what_diff_says_and_survive_the_leader_and_all_replicas(
             "spec": {"schedulerName": namespace, "containers": [container]},
         }
 
+    def are_placed() -> bool:
+        return all(one["spec"].get("nodeName") for one in api.items(path, labelSelector="pool"))
+
     api.create_all(path, [make(number) for number in range(_PODS)])
-    wait_for("all pods to be placed", lambda: all(one["spec"].get("nodeName") for one in api.items(path)))
+    wait_for("all pods to be placed", are_placed)
     third = _PODS // 3
     want = {"pods": _PODS, "restricted": 2 * third, "unschedulable": third, "reordered": 0, "skipped": 0}
 
@@ -214,7 +217,7 @@ def test_counts_are_what_diff_says_and_survive_the_leader_and_all_replicas(
     for one in replicas:
         one.start()
     api.create_all(path, [make(number) for number in range(_PODS, 2 * _PODS)])
-    wait_for("all pods to be placed", lambda: all(one["spec"].get("nodeName") for one in api.items(path)))
+    wait_for("all pods to be placed", are_placed)
     want |= {"pods": 2 * _PODS, "restricted": 4 * third, "unschedulable": 2 * third}
     wait_for("the counts of all processes", is_counted, timeout_s=180)
     assert _shadow(ground, "tiers")["since"] == before["since"]
