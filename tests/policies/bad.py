@@ -105,14 +105,14 @@ BAD: dict[str, Bad] = {
     "an empty scheduler name": Bad(
         policy(schedulerName=""), "spec.schedulerName", "at least 1 chars long", "must not be empty"
     ),
-    "a mode that comes later": Bad(
-        policy(mode="Shadow"),
+    "a mode in lower case": Bad(
+        policy(mode="shadow"),
         "spec.mode",
-        'supported values: "Enforce", "Disabled"',
-        "'Shadow' is not one of Enforce, Disabled",
+        'supported values: "Enforce", "Shadow", "Disabled"',
+        "'shadow' is not one of Enforce, Shadow, Disabled; did you mean Shadow?",
     ),
     "a mode that YAML read as false": Bad(
-        policy(mode=False), "spec.mode", 'supported values: "Enforce", "Disabled"', "did you mean Disabled?"
+        policy(mode=False), "spec.mode", 'supported values: "Enforce", "Shadow", "Disabled"', "did you mean Disabled?"
     ),
     "a priority as a word": Bad(
         policy(priority="high"), "spec.priority", "must be of type integer", "must be a whole number, not 'high'"

@@ -182,7 +182,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             "kind: List\nitems:\n- apiVersion: fairlead.dev/v1alpha1\n  kind: SchedulerExtenderPolicy\n"
             "  metadata: {name: a}\n  spec: {mode: X}\n"
         ),
-        "a.yaml:6:16: spec.mode: 'X' is not one of Enforce, Disabled",
+        "a.yaml:6:16: spec.mode: 'X' is not one of Enforce, Shadow, Disabled",
     ),
     "a field of what is merged in": (
         (

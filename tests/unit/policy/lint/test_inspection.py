@@ -70,7 +70,7 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a word that is wrong": (
         {"mode": "Of", "filters": [{"name": "a", "expression": "1"}]},
         [
-            "spec.mode: 'Of' is not one of Enforce, Disabled",
+            "spec.mode: 'Of' is not one of Enforce, Shadow, Disabled",
             "spec.filters[0].expression: expected a bool, got an int",
         ],
     ),
