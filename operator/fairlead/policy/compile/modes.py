@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from fairlead.api.mode import Mode
 from fairlead.policy.compile.model import (
+    FILTER_PREFIX,
     AnnotationRule,
     CompiledPolicy,
     ExpressionRule,
@@ -89,8 +90,14 @@ def undivided(policy: CompiledPolicy) -> CompiledPolicy:
 
 
 def as_enforced(policy: CompiledPolicy) -> CompiledPolicy:
-    """Return a policy as it would be if all that is in shadow were enforced."""
-    return replace(undivided(policy), mode="Enforce" if policy.mode == "Shadow" else policy.mode)
+    """Return a policy as it would be if all that is in shadow were enforced.
+
+    A device share has no filter of its own where a rule by its name decides, and here those in shadow do.
+    """
+    every = undivided(policy)
+    named = {rule.filter.reads.devices for rule in every.filters if rule.in_shadow} - {frozenset()}
+    filters = [one for one in every.filters if not (_is_of_share(one) and one.filter.reads.devices in named)]
+    return replace(every, filters=tuple(filters), mode="Enforce" if policy.mode == "Shadow" else policy.mode)
 
 
 def compared(policy: CompiledPolicy) -> CompiledPolicy | None:
@@ -134,6 +141,10 @@ def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, Compi
 def _divided(rules: tuple[R, ...], *, all_are: bool) -> tuple[tuple[R, ...], tuple[R, ...]]:
     in_shadow = [rule for rule in rules if all_are or rule.in_shadow]
     return tuple([rule for rule in rules if not (all_are or rule.in_shadow)]), tuple(in_shadow)
+
+
+def _is_of_share(rule: FilterRule) -> bool:
+    return rule.name.startswith(FILTER_PREFIX)
 
 
 def _name(rule: FilterRule | ScoreRule | ExpressionRule) -> str:
