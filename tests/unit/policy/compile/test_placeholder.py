@@ -31,7 +31,8 @@ MEANT: dict[str, tuple[Any, bool]] = {
     "another scheduler": ({"schedulerName": "other"}, False),
     "Disabled": ({"mode": "Disabled"}, False),
     "off, which YAML reads as false": ({"mode": False}, False),
-    "a mode that there is not": ({"mode": "Shadow"}, True),
+    "Shadow": ({"mode": "Shadow"}, False),
+    "a mode that there is not": ({"mode": "Observe"}, True),
     "failurePolicy Ignore": ({"failurePolicy": "Ignore"}, False),
     "a failurePolicy that there is not": ({"failurePolicy": "Perhaps"}, True),
 }
