@@ -79,7 +79,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig (default: live)",
     )
     _add_data(parser)
-    parser.set_defaults(learned=[])
+    parser.set_defaults(learned=[], as_enforced=False)
     _add_prometheus(parser)
     parser.add_argument(
         "--now",
@@ -101,6 +101,15 @@ def add_learned(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_as_enforced(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes what is in shadow as enforced."""
+    parser.add_argument(
+        "--as-enforced",
+        action="store_true",
+        help="take what is in shadow as enforced, instead of saying beside the result what it would change",
+    )
+
+
 def repeated(options: argparse.Namespace) -> str:
     """Return the options of `add_policies` and `add_cluster` as they were given, for a command that is suggested."""
     words = ["--policies", *options.policies] if options.policies else []
@@ -117,6 +126,7 @@ def repeated(options: argparse.Namespace) -> str:
     for option, value in pairs:
         if value:
             words += [option, str(value)]
+    words += ["--as-enforced"] * options.as_enforced
     return shlex.join(words)
 
 

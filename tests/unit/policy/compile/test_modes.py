@@ -1,5 +1,7 @@
 """Policies divided by what decides, and put together again."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +29,7 @@ def names(made: CompiledPolicy) -> list[list[str]]:
 
 
 def written(modes: dict[str, list[str | None]], mode: Mode) -> CompiledPolicy:
-    rules = {
+    rules: dict[str, Any] = {
         kind: {
             f"{'fairlead.dev/' if kind == 'annotations' else kind[0]}{at}": {"expression": EXPRESSIONS[kind]}
             | ({} if one is None else {"mode": one})
