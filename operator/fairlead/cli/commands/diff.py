@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
     """Compare two versions of policies."""
     from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
 
-    before = PolicyOption("--from", options.before)
-    after = PolicyOption("--to", options.after, applied=before.is_live)
+    before = PolicyOption("--from", options.before, as_enforced=options.as_enforced)
+    after = PolicyOption("--to", options.after, applied=before.is_live, as_enforced=options.as_enforced)
     access = cluster_access(options, [before, after])
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped

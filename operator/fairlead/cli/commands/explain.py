@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.explain_arguments import named_object
 
     kind, name = named_object(options)
-    option = PolicyOption("--policies", options.policies)
+    option = PolicyOption("--policies", options.policies, as_enforced=options.as_enforced)
     access = cluster_access(options, [option])
     target, found = asyncio.run(_read(access, option, kind, name))
     if options.pending:

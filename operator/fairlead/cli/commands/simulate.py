@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Simulate the pods."""
     from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
 
-    option = PolicyOption("--policies", options.policies)
+    option = PolicyOption("--policies", options.policies, as_enforced=options.as_enforced)
     access = cluster_access(options, [option])
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped

@@ -78,9 +78,8 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig (default: live)",
     )
-    _add_data(parser)
     parser.set_defaults(learned=[], as_enforced=False)
-    _add_prometheus(parser)
+    add_measured(parser)
     parser.add_argument(
         "--now",
         metavar="TIME",
@@ -155,6 +154,12 @@ def add_pods(parser: argparse.ArgumentParser) -> None:
         help="pods to simulate, and workloads, whose templates count as their replicas; live: those that wait for a "
         "scheduler named by the policies (default: all pods of the snapshot with such a scheduler)",
     )
+
+
+def add_measured(parser: argparse.ArgumentParser) -> None:
+    """Add the options that give measured values."""
+    _add_data(parser)
+    _add_prometheus(parser)
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fairlead.cli.inputs.cluster_access import PolicyOption
+from fairlead.cli.inputs.created_pods import published_by
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
 from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.modes import as_enforced
@@ -53,34 +55,31 @@ class KnownInputs:
     """Policies and their rules of which files say what they have learned."""
 
 
-def policies_in_force(
-    live: Sequence[LivePolicy], files: PolicySet | None, *, replaces: bool, takes_shadow: bool
-) -> PolicySet:
-    """Return the policies of files, or those of the cluster with the files applied to it.
-
-    `replaces`: files, if there are some, stand for all policies. `takes_shadow`: what is in shadow counts as enforced.
-    """
+def policies_of_option(option: PolicyOption, files: PolicySet | None, live: Sequence[LivePolicy]) -> PolicySet:
+    """Return the policies that an option names: those of files, or of the cluster with the files applied to it."""
     edited = files or PolicySet()
     names = {one.name for one in edited.policies}
-    kept = [] if files is not None and replaces else [one for one in compiled_of(live) if one.name not in names]
-    found = [*kept, *edited.policies]
-    return policy_set([as_enforced(one) for one in found] if takes_shadow else found)
+    is_whole = files is not None and not option.applied
+    kept = [] if is_whole else [one for one in compiled_of(live) if one.name not in names]
+    return policy_set([as_enforced(one) if option.is_enforced(one.name) else one for one in (*kept, *edited.policies)])
 
 
-def policy_set_version(
+def version_of_option(
     policies: PolicySet,
+    option: PolicyOption,
+    files: PolicySet | None,
     live: Sequence[LivePolicy],
-    published: AffinityByScheduler,
     known: KnownInputs,
-    *,
-    takes_shadow: bool,
 ) -> PolicySetVersion:
-    """Return the version without the rules that read what is not known; `live` are those of the cluster in it."""
-    unknown = unknown_rules(live)
-    if takes_shadow:
-        unknown = [replace(one, policy=as_enforced(one.policy)) for one in unknown]
+    """Return the policies of an option without the rules that read what is not known."""
+    edited = {one.name for one in files.policies} if files is not None else set()
+    unknown = unknown_rules(one for one in live if one.name not in edited) if option.is_live else []
+    unknown = [
+        replace(one, policy=as_enforced(one.policy)) if option.is_enforced(one.policy.name) else one for one in unknown
+    ]
     found, skipped = judgeable(policies.policies, known.unread, known.readings, known.learned)
     deciding = [one for one in (*skipped, *unknown) if one.policy.mode != "Shadow"]
+    published = published_by(policies.policies, live, knows_namespaces="namespace" not in known.unread)
     judged = policy_set(found) if skipped or unknown else policies
     return PolicySetVersion(policies, judged, deciding, published, _shadow(policies, unknown, known))
 

@@ -22,12 +22,12 @@ from fairlead.cli.inputs.cluster_reader import (
     read_turns,
     read_unhealthy,
 )
-from fairlead.cli.inputs.created_pods import CreatedPods, as_far_as_known, published_by
+from fairlead.cli.inputs.created_pods import CreatedPods, as_far_as_known
 from fairlead.cli.inputs.data_file import MeasuredInput, file_values, read_data_file
 from fairlead.cli.inputs.learned_file import read_learned
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of
 from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
-from fairlead.cli.inputs.policy_versions import KnownInputs, PolicySetVersion, policies_in_force, policy_set_version
+from fairlead.cli.inputs.policy_versions import KnownInputs, PolicySetVersion, policies_of_option, version_of_option
 from fairlead.cli.inputs.shadow_simulation import ShadowSimulation
 from fairlead.cli.inputs.simulated_time import time_of
 from fairlead.cli.inputs.simulation_inputs import (
@@ -188,7 +188,7 @@ async def gather(
 
         servers = servers_of(arguments.prometheus)
     objects_live, policies_live = live_parts(arguments, options)
-    in_files, takes_shadow = [_in_files(one) for one in options], arguments.as_enforced
+    in_files = [_in_files(one) for one in options]
     live, where = LiveObjects(), HERE
     if objects_live:
         client = await access.client()
@@ -202,10 +202,7 @@ async def gather(
         if policies_live:
             await read_policies(await access.client(), live)
     nodes_of(live.snapshot, where)
-    sets = [
-        policies_in_force(live.policies, files, replaces=not option.applied, takes_shadow=takes_shadow)
-        for option, files in zip(options, in_files, strict=True)
-    ]
+    sets = [policies_of_option(one, files, live.policies) for one, files in zip(options, in_files, strict=True)]
     every = PolicySet(tuple({id(policy): policy for one in sets for policy in one.policies}.values()))
     pods = await select(live.snapshot, where, every)
     values = file_values(arguments.data, every.policies)
@@ -241,8 +238,8 @@ async def gather(
         unread.append("learned")
     known = KnownInputs(unread, data.readings, live.given_learned)
     versions = [
-        _version(one, live, files, option, known, takes_shadow=takes_shadow)
-        for one, files, option in zip(sets, in_files, options, strict=True)
+        version_of_option(policies, option, files, live.policies, known)
+        for policies, option, files in zip(sets, options, in_files, strict=True)
     ]
     knows_time = objects_live or arguments.now is not None or from_snapshot
     return SimulatedCluster(where, objects_live, now, live, versions, pods, concerned, data, knows_time)
@@ -283,18 +280,3 @@ def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], SelectPods]
 def _in_files(option: PolicyOption) -> PolicySet | None:
     """Return the policies of the files of an option; None if it names none."""
     return None if not option.names or is_live(option.option, option.names) else policies_of(option.names)
-
-
-def _version(
-    policies: PolicySet,
-    live: LiveObjects,
-    files: PolicySet | None,
-    option: PolicyOption,
-    known: KnownInputs,
-    *,
-    takes_shadow: bool,
-) -> PolicySetVersion:
-    edited = {one.name for one in files.policies} if files is not None else set()
-    others = [one for one in live.policies if one.name not in edited] if option.is_live else []
-    published = published_by(policies.policies, live.policies, knows_namespaces="namespace" not in known.unread)
-    return policy_set_version(policies, others, published, known, takes_shadow=takes_shadow)
