@@ -113,6 +113,7 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
             _shadowed(folder, "diff"),
         ],
         "status": [*_statuses(folder)],
+        "shadow": [_counted(folder)],
         "decisions": [_decisions()],
         "data POLICY": [*_data(folder)][:1],
         "data": [*_data(folder)][1:],
@@ -142,6 +143,30 @@ def _about_pod(command: str, name: str, snapshot: Path, policies: Path, edited: 
         return _run("simulate", "--policies", str(policies), *there, "--pods", str(snapshot))
     node_of = ("--node", "a") if command == "explain --node" else ()
     return _run("explain", name, "-n", "ml", "--policies", str(policies), *there, *node_of)
+
+
+def _counted(folder: Path) -> Any:
+    """Return what is counted of rules in shadow, and a present pod that they would touch."""
+    rack = {"name": "rack", "topology": {"levels": ["rack"], "require": "rack"}}
+    rule = {"name": "not-a", "expression": "node.metadata.name != 'a'"}
+    made = policy(mode="Shadow", filters=[rule, rack])
+    counts = {
+        "generation": 1,
+        "since": "2026-01-01T00:00:00Z",
+        "pods": 1,
+        "rules": [{"kind": "Filter", "name": "not-a"}],
+    }
+    made |= {"metadata": {"name": "p", "uid": "u", "generation": 1}, "status": {"shadow": counts}}
+    answers = {
+        "/version": {},
+        POLICIES: items(made),
+        "/api/v1/nodes": items(node("a"), node("b")),
+        "/api/v1/pods": items(pod("waits")),
+        "/api/v1/namespaces": items({"metadata": {"name": "ml"}}),
+        "/api/v1/configmaps": items(),
+    }
+    with api_server(answers, folder) as file:
+        return _run("shadow", "p", "--pods", "--kubeconfig", str(file))
 
 
 def _shadowed(folder: Path, command: str) -> Any:
