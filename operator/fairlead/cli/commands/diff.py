@@ -62,11 +62,11 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
+    from fairlead.cli.inputs.shadow_effects import ShadowSummary
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
     from fairlead.cli.reports.shadow_text import summary_data, summary_line
     from fairlead.simulation.placement_diff import JudgedPod, PlacementChange, diff_placement
-    from fairlead.simulation.shadow import ShadowSummary
 
     cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
     pods, simulations = cluster.pods, [cluster.simulation(at) for at in range(2)]

@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from fairlead.cli.inputs.cluster_access import ClusterAccess
-    from fairlead.cli.reports.shadow_counts import shadow_data
-    from fairlead.cli.reports.shadow_counts_text import shadow_lines, shadow_list
+    from fairlead.cli.reports.shadow_counts import counts_data
+    from fairlead.cli.reports.shadow_counts_text import counts_lines, counts_list
 
     if options.min_pods < 0:
         raise exits.CommandError(f"--min-pods {options.min_pods}: give a number of pods")
@@ -72,14 +72,14 @@ def run(options: argparse.Namespace) -> int:
     out, colour, least = output(), wants_colour(output()), options.min_pods
     if options.output == TABLE:
         now = datetime.now(UTC)
-        lines = shadow_list(found, least, now, colour=colour)
+        lines = counts_list(found, least, now, colour=colour)
         if options.shadowed:
-            lines = shadow_lines(found[0], least, now, colour=colour)
+            lines = counts_lines(found[0], least, now, colour=colour)
         out.writelines(f"{line}\n" for line in lines)
         if touched is not None:
             out.writelines(f"{line}\n" for line in touched.lines(colour=colour))
     else:
-        data: dict[str, Any] = {"policies": [shadow_data(one, least) for one in found]}
+        data: dict[str, Any] = {"policies": [counts_data(one, least) for one in found]}
         out.write(serialize(data | ({} if touched is None else touched.data()), options.output))
         for note in () if touched is None else touched.notes:
             complain(_NAME, note)
@@ -119,11 +119,11 @@ def _unknown(name: str, policies: "Mapping[str, PolicyInShadow]") -> exits.Comma
 
 
 def _with_rolls(
-    objects: "Sequence[Mapping[str, Any]]", found: "Sequence[PolicyInShadow]"
+    objects: "Sequence[Mapping[str, Any]]", policies: "Sequence[PolicyInShadow]"
 ) -> "Sequence[PolicyInShadow]":
     """Return policies with what their schedulers would do in addition."""
-    if not any(one.has_shadow for one in found):
-        return found
+    if not any(one.has_shadow for one in policies):
+        return policies
     # Imported here: the model of the resource takes longer to load than everything else.
     from dataclasses import replace
 
@@ -131,22 +131,22 @@ def _with_rolls(
     from fairlead.strategies.registry import installed_policy
 
     model = installed_policy()
-    return [replace(one, rolls=wiring_added(objects, one.name, model)) if one.has_shadow else one for one in found]
+    return [replace(one, rolls=wiring_added(objects, one.name, model)) if one.has_shadow else one for one in policies]
 
 
-async def _simulated(access: "ClusterAccess", found: "Sequence[PolicyInShadow]") -> "SimulatedCluster":
+async def _simulated(access: "ClusterAccess", shadowed: "Sequence[PolicyInShadow]") -> "SimulatedCluster":
     """Return the cluster with its policies as they are, and as they would be."""
     from fairlead.cli.inputs.cluster_access import PolicyOption
     from fairlead.cli.inputs.simulated_cluster import gather
     from fairlead.cli.inputs.simulation_inputs import Pod, pods_of_schedulers
 
-    schedulers = {one.scheduler for one in found}
+    schedulers = {one.scheduler for one in shadowed}
 
     async def select(snapshot: "Snapshot", _: str, policies: "PolicySet") -> "Sequence[Pod]":
         return [one for one in pods_of_schedulers(snapshot, policies) if one.scheduler in schedulers]
 
     before = PolicyOption("--policies", ())
-    after = PolicyOption("--policies", (), enforced=frozenset(one.name for one in found))
+    after = PolicyOption("--policies", (), enforced=frozenset(one.name for one in shadowed))
     return await gather(access, [before, after], select)
 
 

@@ -46,12 +46,12 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
+    from fairlead.cli.inputs.shadow_effects import ShadowSummary
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import simulate_text
     from fairlead.cli.reports.shadow_text import AS_ENFORCED, summary_data, summary_line
     from fairlead.simulation.results import result_for_programs
     from fairlead.simulation.rule_notes import FlatScores, RuleNotes
-    from fairlead.simulation.shadow import ShadowSummary
 
     cluster = read_cluster(access, [option], pods_to_check(options.pods))
     [version] = cluster.versions

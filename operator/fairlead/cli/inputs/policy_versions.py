@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from fairlead.cli.inputs.cluster_access import PolicyOption
 from fairlead.cli.inputs.created_pods import published_by
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
+from fairlead.cli.inputs.shadow_effects import ShadowRules, shadow_rules
 from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.modes import as_enforced
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.nodes.polls import Poll, Reading
-from fairlead.simulation.shadow import ShadowRules, shadow_rules
 from fairlead.simulation.visibility import ObjectKind, SkippedRule, judgeable
 
 
@@ -47,7 +47,7 @@ class PolicySetVersion:
 
 @dataclass(frozen=True, slots=True)
 class KnownInputs:
-    """What is known of that which rules read."""
+    """Inputs of rules, as far as they are known."""
 
     unread: Sequence[ObjectKind]
     readings: Mapping[Poll, Reading]

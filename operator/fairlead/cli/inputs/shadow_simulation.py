@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from fairlead.cli.inputs.created_pods import judge_pod
 from fairlead.cli.inputs.policy_versions import ShadowVersion
+from fairlead.cli.inputs.shadow_effects import PodShadow, pod_shadow
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.simulation.results import PodResult
-from fairlead.simulation.shadow import PodShadow, pod_shadow
 from fairlead.simulation.simulation import Simulation
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.inputs.live_policies import LivePolicy
+from fairlead.cli.inputs.shadow_effects import PodShadow
 from fairlead.cli.installation.scheduling import OperatorState, PodScheduled, SchedulerState, Scheduling
 from fairlead.cli.reports.published_text import published_data
 from fairlead.cli.reports.rule_text import in_words, of_unmatched
@@ -16,7 +17,6 @@ from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.explain_pod import Explanation, NodeExplanation, Verdict, verdicts_of
 from fairlead.simulation.results import NodeResult, PodResult
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED, amount
-from fairlead.simulation.shadow import PodShadow
 from fairlead.simulation.simulation import scheduler_of
 
 

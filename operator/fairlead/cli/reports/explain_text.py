@@ -129,8 +129,8 @@ def node_text(
     yield from _tail(context, (), ())
 
 
-def _of_rule(rule: RuleExplained, said: str) -> Iterator[str]:
-    yield clean(f"{_rule(rule)}: {said}")
+def _of_rule(rule: RuleExplained, say: str) -> Iterator[str]:
+    yield clean(f"{_rule(rule)}: {say}")
     yield from _compared([*map(of_step, rule.steps), *_noted(rule)], "VALUE")
     if rule.changes:
         yield "  would pass with another result of:"

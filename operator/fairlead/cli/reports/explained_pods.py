@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairlead.cli.inputs.created_pods import judge_pod
+from fairlead.cli.inputs.shadow_effects import shadow_evictions
 from fairlead.cli.inputs.shadow_simulation import ShadowSimulation
 from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
 from fairlead.cli.inputs.simulation_inputs import Pod
@@ -14,7 +15,6 @@ from fairlead.cli.reports.shadow_text import InShadow
 from fairlead.cli.reports.workload_text import ExplainedWorkload
 from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.evictions import Eviction, evictions
-from fairlead.simulation.shadow import shadow_evictions
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.workloads import Workload, WorkloadRef
 

@@ -6,13 +6,13 @@ from typing import Any, Final, Literal
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.output import clean, columns, paint, pluralize
+from fairlead.cli.inputs.shadow_effects import ShadowSummary
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import some
 from fairlead.cli.reports.shadow_text import AS_ENFORCED, summary_data, summary_line
 from fairlead.cli.reports.simulate_text import reasons_of_nodes
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
-from fairlead.simulation.shadow import ShadowSummary
 
 WaitVerdict = Literal["Gated", "NoAnswer", "NotScheduled", "Group", "Unknown", "NoNode", "Possible"]
 _BOLD: Final = "\x1b[1m"

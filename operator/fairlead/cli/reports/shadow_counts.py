@@ -33,7 +33,7 @@ class RuleCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ShadowCounts:
+class CountedShadow:
     """Counts of one generation of a policy."""
 
     generation: int
@@ -60,7 +60,7 @@ class PolicyInShadow:
     """Kinds and names of the rules in shadow."""
     not_compared: Sequence[str]
     """Groups and filters `topology` in shadow: what they say depends on what they hold or have written."""
-    counts: ShadowCounts | None
+    counts: CountedShadow | None
     """None if the status has none."""
     rolls: Sequence[str] | None = ()
     """What its scheduler would do in addition if they were enforced, so that its pods are rolled; None: not known."""
@@ -122,16 +122,16 @@ def policy_in_shadow(obj: Obj) -> PolicyInShadow:
     )
 
 
-def shadow_data(found: PolicyInShadow, least: int) -> dict[str, Any]:
+def counts_data(policy: PolicyInShadow, least: int) -> dict[str, Any]:
     """Return a policy for programs."""
-    counts = found.counts
+    counts = policy.counts
     return {
-        "policy": found.name,
-        "scheduler": found.scheduler,
-        "mode": found.mode,
-        "generation": found.generation,
-        "inShadow": [{"kind": kind, "name": name} for kind, name in found.rules],
-        "notCompared": [*found.not_compared],
+        "policy": policy.name,
+        "scheduler": policy.scheduler,
+        "mode": policy.mode,
+        "generation": policy.generation,
+        "inShadow": [{"kind": kind, "name": name} for kind, name in policy.rules],
+        "notCompared": [*policy.not_compared],
         "counts": None
         if counts is None
         else {
@@ -144,13 +144,13 @@ def shadow_data(found: PolicyInShadow, least: int) -> dict[str, Any]:
                 for one in counts.rules
             ],
         },
-        "rolls": None if found.rolls is None else bool(found.rolls),
-        "rollsFor": [*(found.rolls or ())],
-        "problems": [*found.problems(least)],
+        "rolls": None if policy.rolls is None else bool(policy.rolls),
+        "rollsFor": [*(policy.rolls or ())],
+        "problems": [*policy.problems(least)],
     }
 
 
-def _counts(written: object) -> ShadowCounts | None:
+def _counts(written: object) -> CountedShadow | None:
     if not isinstance(written, Mapping):
         return None
     rules = [
@@ -163,7 +163,7 @@ def _counts(written: object) -> ShadowCounts | None:
         for one in _listed(written, ("rules",))
     ]
     since = written.get("since")
-    return ShadowCounts(
+    return CountedShadow(
         _count(written.get("generation")),
         since if isinstance(since, str) else "",
         {name: _count(written.get(name)) for name in _SUMS},

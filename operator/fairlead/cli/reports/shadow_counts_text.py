@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, paint, pluralize
-from fairlead.cli.reports.shadow_counts import COUNTED, PolicyInShadow, ShadowCounts
+from fairlead.cli.reports.shadow_counts import COUNTED, CountedShadow, PolicyInShadow
 from fairlead.time_units import SECOND_NS, age_text
 
 _RED: Final = "\x1b[1;31m"
@@ -20,7 +20,7 @@ _EFFECTS: Final = {
 _RULES_MAX: Final = 24
 
 
-def shadow_list(policies: Sequence[PolicyInShadow], least: int, now: datetime, *, colour: bool) -> Iterator[str]:
+def counts_list(policies: Sequence[PolicyInShadow], least: int, now: datetime, *, colour: bool) -> Iterator[str]:
     """Yield a line for each policy, and what speaks against enforcing it."""
     if not policies:
         yield "No policy has anything in shadow."
@@ -34,15 +34,15 @@ def shadow_list(policies: Sequence[PolicyInShadow], least: int, now: datetime, *
             yield paint(clean(f"{one.name}: {problem}"), _RED, colour)
 
 
-def shadow_lines(found: PolicyInShadow, least: int, now: datetime, *, colour: bool) -> Iterator[str]:
+def counts_lines(policy: PolicyInShadow, least: int, now: datetime, *, colour: bool) -> Iterator[str]:
     """Yield the lines about one policy."""
-    yield clean(f"policy {found.name}, scheduler {found.scheduler}, mode {found.mode or 'unknown'}")
-    if found.has_shadow:
-        yield clean(f"in shadow: {_what(found)}")
-    if found.not_compared:
-        yield clean(f"not compared, as it depends on what they hold or write: {', '.join(found.not_compared)}")
-    counts = found.counts
-    if counts is not None and found.has_shadow:
+    yield clean(f"policy {policy.name}, scheduler {policy.scheduler}, mode {policy.mode or 'unknown'}")
+    if policy.has_shadow:
+        yield clean(f"in shadow: {_what(policy)}")
+    if policy.not_compared:
+        yield clean(f"not compared, as it depends on what they hold or write: {', '.join(policy.not_compared)}")
+    counts = policy.counts
+    if counts is not None and policy.has_shadow:
         since = f", since {counts.since}{_ago(counts, now)}" if counts.since else ""
         yield clean(f"counted: generation {counts.generation}{since}")
         yield _coverage(counts)
@@ -57,54 +57,54 @@ def shadow_lines(found: PolicyInShadow, least: int, now: datetime, *, colour: bo
             yield from columns([("KIND", "RULE", "PODS", "UNSCHEDULABLE"), *rows[:_RULES_MAX]])
             if len(rows) > _RULES_MAX:
                 yield f"and {pluralize(len(rows) - _RULES_MAX, 'other rule')}: -o json has all"
-    if found.has_shadow:
+    if policy.has_shadow:
         yield ""
-        yield clean(_of_scheduler(found))
-    problems = [*found.problems(least)]
+        yield clean(_of_scheduler(policy))
+    problems = [*policy.problems(least)]
     for problem in problems:
         yield paint(clean(f"Not yet: {problem}."), _RED, colour)
     if not problems:
         yield paint("No pod would have been left without a node.", _GREEN, colour)
 
 
-def _what(found: PolicyInShadow) -> str:
-    kinds = Counter(kind.lower() for kind, _ in found.rules)
+def _what(policy: PolicyInShadow) -> str:
+    kinds = Counter(kind.lower() for kind, _ in policy.rules)
     parts = [pluralize(count, kind) for kind, count in kinds.items()]
-    if groups := found.groups:
+    if groups := policy.groups:
         parts.append(pluralize(groups, "group"))
     return ", ".join(parts) or "nothing"
 
 
-def _coverage(counts: ShadowCounts) -> str:
+def _coverage(counts: CountedShadow) -> str:
     left_out = [f"{counts.sums[name]:,} {name}" for name in ("skipped", "unknown") if counts.sums[name]]
     more = f" ({', '.join(left_out)})" if left_out else ""
     return f"coverage: {counts.compared:,} of {pluralize(counts.sums['calls'], 'call')} compared{more}"
 
 
-def _cells(counts: ShadowCounts | None) -> tuple[str, ...]:
+def _cells(counts: CountedShadow | None) -> tuple[str, ...]:
     if counts is None:
         return ("-", *("-" for _ in COUNTED))
     return (f"{counts.compared:,} of {counts.sums['calls']:,}", *(f"{counts.sums[one]:,}" for one in COUNTED))
 
 
-def _rolls(found: PolicyInShadow) -> str:
-    return "unknown" if found.rolls is None else "yes" if found.rolls else "no"
+def _rolls(policy: PolicyInShadow) -> str:
+    return "unknown" if policy.rolls is None else "yes" if policy.rolls else "no"
 
 
-def _of_scheduler(found: PolicyInShadow) -> str:
-    if found.rolls is None:
-        return f"It is not known whether enforcing it rolls scheduler {found.scheduler}: its spec cannot be read here."
-    if not found.rolls:
-        return f"Enforcing it does not roll scheduler {found.scheduler}."
-    return f"Enforcing it rolls scheduler {found.scheduler}: then {', '.join(found.rolls)}."
+def _of_scheduler(policy: PolicyInShadow) -> str:
+    if policy.rolls is None:
+        return f"It is not known whether enforcing it rolls scheduler {policy.scheduler}: its spec cannot be read here."
+    if not policy.rolls:
+        return f"Enforcing it does not roll scheduler {policy.scheduler}."
+    return f"Enforcing it rolls scheduler {policy.scheduler}: then {', '.join(policy.rolls)}."
 
 
-def _ago(counts: ShadowCounts, now: datetime) -> str:
+def _ago(counts: CountedShadow, now: datetime) -> str:
     age = _age(counts, now)
     return "" if age == "-" else f" ({age} ago)"
 
 
-def _age(counts: ShadowCounts | None, now: datetime) -> str:
+def _age(counts: CountedShadow | None, now: datetime) -> str:
     try:
         at = datetime.fromisoformat("" if counts is None else counts.since)
     except ValueError:

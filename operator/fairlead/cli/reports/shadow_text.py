@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.cli.console.output import pluralize
+from fairlead.cli.inputs.shadow_effects import PodShadow, RuleInShadow, ShadowRejection, ShadowSummary
 from fairlead.cli.reports.rows import some
-from fairlead.simulation.shadow import PodShadow, RuleInShadow, ShadowRejection, ShadowSummary
 
 InShadow = Mapping[str, Sequence[ShadowRejection]]
 """Rejections by rules in shadow, by node."""
@@ -18,9 +18,9 @@ def named_rules(rules: Iterable[RuleInShadow]) -> str:
     return some([str(one) for one in rules if one.kind != "Condition"])
 
 
-def node_texts(found: Iterable[ShadowRejection]) -> Iterator[str]:
+def node_texts(rejections: Iterable[ShadowRejection]) -> Iterator[str]:
     """Yield what rules in shadow say of one node."""
-    return (f"in shadow: {one}" for one in found)
+    return (f"in shadow: {one}" for one in rejections)
 
 
 def shadow_lines(shadow: PodShadow, in_shadow: InShadow) -> Iterator[str]:

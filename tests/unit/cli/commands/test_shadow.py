@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.cli.main import main
-from fairlead.cli.reports.shadow_counts import policy_in_shadow, shadow_data
-from fairlead.cli.reports.shadow_counts_text import shadow_lines
+from fairlead.cli.reports.shadow_counts import counts_data, policy_in_shadow
+from fairlead.cli.reports.shadow_counts_text import counts_lines
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
 from support.simulation.snapshot import node, pod
@@ -283,8 +283,8 @@ def test_what_another_version_wrote_is_read_as_far_as_it_can_be(odd: dict[str, A
     from datetime import UTC, datetime
 
     found = policy_in_shadow(odd)
-    assert [*shadow_lines(found, 1, datetime.now(UTC), colour=False)]
-    assert json.dumps(shadow_data(found, 1))
+    assert [*counts_lines(found, 1, datetime.now(UTC), colour=False)]
+    assert json.dumps(counts_data(found, 1))
     assert [*found.problems(1)]
 
 

@@ -49,7 +49,7 @@ def shadow_rules(policies: Iterable[CompiledPolicy]) -> ShadowRules:
 
 @dataclass(frozen=True, slots=True)
 class PodShadow:
-    """What rules in shadow would change for a pod."""
+    """Change of a pod's result if the rules in shadow were enforced."""
 
     rules: Sequence[RuleInShadow]
     """Those of policies that match the pod, or may match it."""
@@ -128,13 +128,13 @@ class ShadowSummary:
     restricted: int = 0
     reordered: int = 0
 
-    def add(self, found: PodShadow | None) -> None:
+    def add(self, shadow: PodShadow | None) -> None:
         """Count a pod."""
-        if found is None:
+        if shadow is None:
             return
-        self.rules |= dict.fromkeys(found.rules)
+        self.rules |= dict.fromkeys(shadow.rules)
         self.pods += 1
-        effect = found.effect
+        effect = shadow.effect
         self.unschedulable += effect == "Unschedulable"
         self.restricted += effect == "Restricted"
         self.reordered += effect == "Reordered"
