@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ def _shadow(file: Path, *more: str) -> int:
     return main(["shadow", *more, "--kubeconfig", str(file)])
 
 
+def _has_no_taint(cluster: Cluster, node: str) -> bool:
+    return not cluster.api.get(f"/api/v1/nodes/{node}")["spec"].get("taints")
+
+
 def test_its_exit_code_follows_the_counts(served: Cluster, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = served.kubeconfig
     assert _shadow(file, policy) == 1
@@ -82,6 +87,8 @@ def test_present_pods_are_those_of_its_scheduler(
     served: Cluster, make_nodes: MakeNodes, namespace: str, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_nodes(_NODES)
+    for one in served.api.items("/api/v1/nodes"):  # one is created with the taint not-ready, which a controller removes
+        wait_for("no taint", partial(_has_no_taint, served, one["metadata"]["name"]))
     _count(served)
     path = f"/api/v1/namespaces/{namespace}"
     wait_for("its service account", lambda: served.api.exists(f"{path}/serviceaccounts/default"))

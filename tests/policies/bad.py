@@ -63,8 +63,27 @@ def same_name(one: Object, other: Object) -> Object:
     return policy(**one, **other)
 
 
+def _with_mode(kind: str, mode: object) -> Object:
+    """Return a policy with a rule of this kind in this mode."""
+    parts: dict[str, Object] = {
+        "a filter": {"filters": [_TRUE | {"mode": mode}]},
+        "a score": {"scores": [{"name": "a", "expression": "1.0", "mode": mode}]},
+        "a protection": {"preemption": {"protect": [_TRUE | {"mode": mode}]}},
+        "an annotation": {"binding": {"annotations": [{"key": "a", "expression": "'x'", "mode": mode}]}},
+    }
+    return policy(**parts[kind])
+
+
 _FILTERS, _SCORES = {"filters": [_TRUE]}, {"scores": [{"name": "a", "expression": "1.0"}]}
 _CONDITIONS, _PROTECT = {"match": {"conditions": [_TRUE]}}, {"preemption": {"protect": [_TRUE]}}
+_MODES = 'supported values: "Enforce", "Shadow", "Disabled"'
+_RULE_MODES = 'supported values: "Enforce", "Shadow"'
+_RULES_WITH_MODE = {
+    "a filter": "spec.filters[0]",
+    "a score": "spec.scores[0]",
+    "a protection": "spec.preemption.protect[0]",
+    "an annotation": "spec.binding.annotations[0]",
+}
 _UNIQUE = "rule names are unique within a policy"
 
 BAD: dict[str, Bad] = {
@@ -105,14 +124,32 @@ BAD: dict[str, Bad] = {
     "an empty scheduler name": Bad(
         policy(schedulerName=""), "spec.schedulerName", "at least 1 chars long", "must not be empty"
     ),
-    "a mode in lower case": Bad(
+    "a mode in small letters": Bad(
         policy(mode="shadow"),
         "spec.mode",
-        'supported values: "Enforce", "Shadow", "Disabled"',
+        _MODES,
         "'shadow' is not one of Enforce, Shadow, Disabled; did you mean Shadow?",
     ),
-    "a mode that YAML read as false": Bad(
-        policy(mode=False), "spec.mode", 'supported values: "Enforce", "Shadow", "Disabled"', "did you mean Disabled?"
+    "a mode that there is not": Bad(
+        policy(mode="Observe"), "spec.mode", _MODES, "'Observe' is not one of Enforce, Shadow, Disabled"
+    ),
+    "a mode that YAML read as false": Bad(policy(mode=False), "spec.mode", _MODES, "did you mean Disabled?"),
+    **{
+        f"{what} of a rule, {kind}": Bad(
+            _with_mode(kind, mode), f"{path}.mode", _RULE_MODES, f"is not one of Enforce, Shadow; {cure}"
+        )
+        for kind, path in _RULES_WITH_MODE.items()
+        for what, mode, cure in (
+            ("mode Disabled", "Disabled", "remove the rule"),
+            ("a mode that YAML read as false", False, "remove the rule"),
+            ("a mode in small letters", "shadow", "did you mean Shadow?"),
+        )
+    },
+    "a device share in shadow": Bad(
+        policy(mode="Shadow", binding={"deviceShare": [device_share()]}),
+        "spec.mode",
+        "device shares cannot be in shadow, because what is granted would be wrong: use fairlead simulate, or mode "
+        "Disabled",
     ),
     "a priority as a word": Bad(
         policy(priority="high"), "spec.priority", "must be of type integer", "must be a whole number, not 'high'"

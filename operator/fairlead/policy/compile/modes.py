@@ -96,8 +96,12 @@ def as_enforced(policy: CompiledPolicy) -> CompiledPolicy:
     """
     every = undivided(policy)
     named = {rule.filter.reads.devices for rule in every.filters if rule.in_shadow} - {frozenset()}
-    filters = [one for one in every.filters if not (_is_of_share(one) and one.filter.reads.devices in named)]
-    return replace(every, filters=tuple(filters), mode="Enforce" if policy.mode == "Shadow" else policy.mode)
+
+    def stays(rule: FilterRule) -> bool:
+        return not (rule.name.startswith(FILTER_PREFIX) and rule.filter.reads.devices in named)
+
+    filters = tuple([rule for rule in every.filters if stays(rule)])
+    return replace(every, filters=filters, mode="Enforce" if policy.mode == "Shadow" else policy.mode)
 
 
 def compared(policy: CompiledPolicy) -> CompiledPolicy | None:
@@ -141,10 +145,6 @@ def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, Compi
 def _divided(rules: tuple[R, ...], *, all_are: bool) -> tuple[tuple[R, ...], tuple[R, ...]]:
     in_shadow = [rule for rule in rules if all_are or rule.in_shadow]
     return tuple([rule for rule in rules if not (all_are or rule.in_shadow)]), tuple(in_shadow)
-
-
-def _is_of_share(rule: FilterRule) -> bool:
-    return rule.name.startswith(FILTER_PREFIX)
 
 
 def _name(rule: FilterRule | ScoreRule | ExpressionRule) -> str:
