@@ -13,7 +13,7 @@ from support.kube.crd import POLICIES, policies_served
 from support.kube.service_account import kubeconfig_of
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes
-from testbed.node_template import Pool, Template
+from testbed.node_template import equal
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _SCHEDULER = "shadowed"
@@ -26,7 +26,6 @@ _COUNTS: Object = {
     "restricted": 2,
     "rules": [{"kind": "Filter", "name": "zone", "pods": 2}],
 }
-_NODES = Template([Pool(name, {"metadata": {"labels": {"zone": name}}}) for name in ("a", "b")], "shadow")
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +83,9 @@ def test_an_edit_has_no_counts_yet(served: Cluster, policy: str, capsys: pytest.
 
 
 def test_present_pods_are_those_of_its_scheduler(
-    served: Cluster, make_nodes: MakeNodes, namespace: str, policy: str, capsys: pytest.CaptureFixture[str]
+    served: Cluster, kwok_nodes: MakeNodes, namespace: str, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_nodes(_NODES)
+    kwok_nodes(2, equal(labels={"zone": "b"}))
     for one in served.api.items("/api/v1/nodes"):  # one is created with the taint not-ready, which a controller removes
         wait_for("no taint", partial(_has_no_taint, served, one["metadata"]["name"]))
     _count(served)

@@ -15,10 +15,14 @@ from support.kube.crd import POLICIES
 from support.simulation.snapshot import node, pod
 
 KIND = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "SchedulerExtenderPolicy"}
-CLASS = {"name": "class", "expression": "node.metadata.labels[?'gpu'].orValue('') == 't4'", "reason": "wrong class"}
-NAMED = {"name": "named", "expression": "node.metadata.name != 'n2'", "reason": "not that one"}
-SCORE = {"name": "first", "expression": "node.metadata.name == 'n1' ? 9.0 : 0.0"}
-SHADOW = {"mode": "Shadow"}
+CLASS: dict[str, Any] = {
+    "name": "class",
+    "expression": "node.metadata.labels[?'gpu'].orValue('') == 't4'",
+    "reason": "wrong class",
+}
+NAMED: dict[str, Any] = {"name": "named", "expression": "node.metadata.name != 'n2'", "reason": "not that one"}
+SCORE: dict[str, Any] = {"name": "first", "expression": "node.metadata.name == 'n1' ? 9.0 : 0.0"}
+SHADOW: dict[str, Any] = {"mode": "Shadow"}
 COUNTS: dict[str, Any] = {
     "generation": 4,
     "since": "2026-01-01T00:00:00Z",
