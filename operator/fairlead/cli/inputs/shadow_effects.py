@@ -86,9 +86,9 @@ class PodShadow:
 
     def _rejections(self, node: NodeResult) -> Iterator[ShadowRejection]:
         known = {*self.rules}
-        doubtful = {one.policy.name for one in self.decided.matched if one.undecided}
+        doubtful = {one.policy.name for one in self.decided.matched if one.undecided and one.policy.filters}
         for one in node.rejections:
-            # while a match cannot be decided, one rule stands for all of the policy, and others of it decide
+            # while a match cannot be decided, one filter stands for all of the policy, and others of it reject already
             if RuleInShadow(one.policy, one.rule, "Filter") in known and one.policy not in doubtful:
                 yield ShadowRejection(one.policy, one.rule, "Filter", one.reason)
 
