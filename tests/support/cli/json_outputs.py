@@ -86,26 +86,34 @@ def outputs(folder: Path) -> dict[str, Sequence[Any]]:
             _run("simulate", *simulated, "--pods", cluster),
             _grouped(folder, "simulate"),
             _published(folder, "simulate"),
+            _shadowed(folder, "simulate"),
         ],
         "explain": [
             *(_run("explain", name, *simulated) for name in ("train", "new-model")),
             *_explained(folder),
             _grouped(folder, "explain"),
             _published(folder, "explain"),
+            _shadowed(folder, "explain"),
         ],
         "explain --node": [
             *(_run("explain", name, *simulated, "--node", "a100-small") for name in ("train", "new-model")),
             _grouped(folder, "explain --node"),
             _published(folder, "explain --node"),
+            _shadowed(folder, "explain --node"),
         ],
-        "explain --pending": [_run("explain", "--pending", "-A", *simulated)],
+        "explain --pending": [
+            _run("explain", "--pending", "-A", *simulated),
+            _shadowed(folder, "explain --pending"),
+        ],
         "diff": [
             _run("diff", "--from", policies, "--to", str(other), "--snapshot", cluster, "--pods", cluster),
             _run("diff", "--from", str(other), "--to", policies, "--snapshot", cluster, "--pods", cluster),
             _grouped(folder, "diff"),
             _published(folder, "diff"),
+            _shadowed(folder, "diff"),
         ],
         "status": [*_statuses(folder)],
+        "shadow": [_counted(folder)],
         "decisions": [_decisions()],
         "data POLICY": [*_data(folder)][:1],
         "data": [*_data(folder)][1:],
@@ -135,6 +143,42 @@ def _about_pod(command: str, name: str, snapshot: Path, policies: Path, edited: 
         return _run("simulate", "--policies", str(policies), *there, "--pods", str(snapshot))
     node_of = ("--node", "a") if command == "explain --node" else ()
     return _run("explain", name, "-n", "ml", "--policies", str(policies), *there, *node_of)
+
+
+def _counted(folder: Path) -> Any:
+    """Return what is counted of rules in shadow, and a present pod that they would touch."""
+    rack = {"name": "rack", "topology": {"levels": ["rack"], "require": "rack"}}
+    rule = {"name": "not-a", "expression": "node.metadata.name != 'a'"}
+    made = policy(mode="Shadow", filters=[rule, rack])
+    counts = {
+        "generation": 1,
+        "since": "2026-01-01T00:00:00Z",
+        "pods": 1,
+        "rules": [{"kind": "Filter", "name": "not-a"}],
+    }
+    made |= {"metadata": {"name": "p", "uid": "u", "generation": 1}, "status": {"shadow": counts}}
+    answers = {
+        "/version": {},
+        POLICIES: items(made),
+        "/api/v1/nodes": items(node("a"), node("b")),
+        "/api/v1/pods": items(pod("waits")),
+        "/api/v1/namespaces": items({"metadata": {"name": "ml"}}),
+        "/api/v1/configmaps": items(),
+    }
+    with api_server(answers, folder) as file:
+        return _run("shadow", "p", "--pods", "--kubeconfig", str(file))
+
+
+def _shadowed(folder: Path, command: str) -> Any:
+    """Return what a command says of a pod that would lose a node to a rule in shadow."""
+    rule = {"name": "not-a", "mode": "Shadow", "expression": "node.metadata.name != 'a'"}
+    (folder / "shadow.yaml").write_text(yaml.safe_dump(policy(filters=[rule])))
+    (folder / "shadowed.json").write_text(json.dumps(listed(node("a"), node("b"), pod("was"))))
+    file = folder / "shadow.yaml"
+    if command == "explain --pending":
+        there = ("--snapshot", str(folder / "shadowed.json"))
+        return _run("explain", "--pending", "-A", "--policies", str(file), *there)
+    return _about_pod(command, "was", folder / "shadowed.json", file, file)
 
 
 def _published(folder: Path, command: str) -> Any:

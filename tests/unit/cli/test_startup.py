@@ -63,8 +63,8 @@ NOT_WITHOUT_ITS_OPTION = (
 )
 """Modules that only files of policies, servers of values or the values of a replica need."""
 MODULES_MAX = 580
-MODULES_MAX_OF_JUDGING = 850
-MODULES_MAX_WITH_FILES = 860
+MODULES_MAX_OF_JUDGING = 860
+MODULES_MAX_WITH_FILES = 870
 """Modules of commands that read a cluster, that judge it, and that also check files; a few more than today."""
 REFUSED = 2
 COMPLETED = 0

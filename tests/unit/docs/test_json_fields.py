@@ -13,7 +13,7 @@ PAGE: Final = (CHECKOUT / "docs" / "reference" / "json.md").read_text()
 Field = tuple[str, ...]
 COMMANDS: Final = (
     *("lint", "affinity", "test", "simulate", "diff", "explain", "explain --node", "explain --pending", "status"),
-    *("decisions", "data POLICY", "data", "devices", "learned", "groups", "version"),
+    *("shadow", "decisions", "data POLICY", "data", "devices", "learned", "groups", "version"),
 )
 
 

@@ -20,7 +20,7 @@ ASK: Final = "__complete"
 FILES: Final = 0
 """Directive: the shell completes file names if there are no completions."""
 NO_FILES: Final = 4
-_OBJECTS: Final = ("pod", "node", "namespace", "policy", "entry", "group")
+_OBJECTS: Final = ("pod", "node", "namespace", "policy", "shadowed", "entry", "group")
 """Arguments and options that name objects of the cluster."""
 _HOW: Final = {
     "bash": "source <(fairlead completion bash)",

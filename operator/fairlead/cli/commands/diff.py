@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_learned, add_pods
+from fairlead.cli.console.options import add_as_enforced, add_cluster, add_learned, add_pods
 from fairlead.cli.console.output import TABLE, add_output, complain, output, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def add_to(commands: "Commands") -> None:
     add_pods(parser)
     add_cluster(parser)
     add_learned(parser)
+    add_as_enforced(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
@@ -55,20 +56,23 @@ def run(options: argparse.Namespace) -> int:
     """Compare two versions of policies."""
     from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
 
-    before = PolicyOption("--from", options.before)
-    after = PolicyOption("--to", options.after, applied=before.is_live)
+    before = PolicyOption("--from", options.before, as_enforced=options.as_enforced)
+    after = PolicyOption("--to", options.after, applied=before.is_live, as_enforced=options.as_enforced)
     access = cluster_access(options, [before, after])
     from fairlead.cli.console.whole_output import ListWriter
     from fairlead.cli.inputs.caveats import AffinityNotes, notes_on_schedulers, notes_on_skipped
     from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
+    from fairlead.cli.inputs.shadow_effects import ShadowSummary
     from fairlead.cli.inputs.simulated_cluster import pods_to_check, read_cluster
     from fairlead.cli.reports import diff_text
+    from fairlead.cli.reports.shadow_text import summary_data, summary_line
     from fairlead.simulation.placement_diff import JudgedPod, PlacementChange, diff_placement
 
     cluster = read_cluster(access, [before, after], pods_to_check(options.pods))
     pods, simulations = cluster.pods, [cluster.simulation(at) for at in range(2)]
     created = [CreatedPods(cluster.snapshot, one.published) for one in cluster.versions]
     of_affinity = AffinityNotes()
+    shadow, in_shadow = cluster.shadow(1), ShadowSummary()
     others = notes_on_schedulers(cluster.schedulers(), cluster.concerned)
     skipped = [each for version in cluster.versions for each in version.skipped]
     notes = [*cluster.notes(), *others, *dict.fromkeys(notes_on_skipped(skipped))]
@@ -77,6 +81,8 @@ def run(options: argparse.Namespace) -> int:
         sides = [one.as_created(pod) for one in created]
         judged = [judge_pod(one, side) for one, side in zip(simulations, sides, strict=True)]
         of_affinity.add(judged[1])
+        if shadow is not None:
+            in_shadow.add(shadow.judge(sides[1], judged[1]))
         rows = zip(simulations, sides, judged, strict=True)
         return diff_placement(*(JudgedPod(one, side.raw, result) for one, side, result in rows))
 
@@ -87,7 +93,8 @@ def run(options: argparse.Namespace) -> int:
         rows = [each for each in found if each is not None]
         count = len(rows)
         notes += of_affinity.texts()
-        for line in diff_text.diff_lines(rows, len(pods), notes, colour=wants_colour(out)):
+        said, colour = summary_line(in_shadow), wants_colour(out)
+        for line in diff_text.diff_lines(rows, len(pods), notes, in_shadow=said, colour=colour):
             print(line, file=out)
         return exits.FAILED if count else exits.DONE
     with ListWriter(options.output, "pods") as spool:
@@ -96,7 +103,12 @@ def run(options: argparse.Namespace) -> int:
                 count += 1
                 spool.add(diff_text.pod_diff(each))
         notes += of_affinity.texts()
-        rest = {"unchanged": len(pods) - count, "notSimulated": [*diff_text.NOT_SIMULATED], "notes": notes}
+        rest = {
+            "unchanged": len(pods) - count,
+            "shadow": summary_data(in_shadow),
+            "notSimulated": [*diff_text.NOT_SIMULATED],
+            "notes": notes,
+        }
         spool.end(out, rest)
     for note in notes:
         complain(_NAME, note)

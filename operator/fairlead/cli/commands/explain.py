@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.console import exits
-from fairlead.cli.console.options import add_cluster, add_learned, add_policies, repeated
+from fairlead.cli.console.options import add_as_enforced, add_cluster, add_learned, add_policies, repeated
 from fairlead.cli.console.output import TABLE, WIDE, add_output, clean, output, serialize, wants_colour, with_progress
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def add_to(commands: "Commands") -> None:
     add_policies(parser)
     add_cluster(parser)
     add_learned(parser)
+    add_as_enforced(parser)
     add_output(parser, TABLE, WIDE, "json", "yaml")
     parser.set_defaults(run=run)
 
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     from fairlead.cli.inputs.explain_arguments import named_object
 
     kind, name = named_object(options)
-    option = PolicyOption("--policies", options.policies)
+    option = PolicyOption("--policies", options.policies, as_enforced=options.as_enforced)
     access = cluster_access(options, [option])
     target, found = asyncio.run(_read(access, option, kind, name))
     if options.pending:
@@ -126,12 +127,15 @@ def _explain(options: argparse.Namespace, target: "ExplainTarget", pods: "Explai
         out.writelines(f"{line}\n" for line in workload_lines(workload, colour=colour))
     if options.node:
         one = explain_node(simulation, pod.raw, judged, _node(judged, options.node))
+        about = replace(about, in_shadow=pods.rejections_in_shadow(about, pod, ()))
         if is_text:
-            out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, colour=colour))
+            rules = pods.rules_in_shadow(about, pod, one.node.name)
+            out.writelines(f"{line}\n" for line in explain_text.node_text(about, one, rules, colour=colour))
         else:
             out.write(serialize(explain_data.node_data(about, one) | of_workload, options.output))
         return done
     explained = explanation(simulation, pod.raw, judged)
+    about = replace(about, in_shadow=pods.rejections_in_shadow(about, pod, explained.evictions))
     if is_text:
         lines = explain_text.explanation_text(about, explained, wide=options.output == WIDE, colour=colour)
         out.writelines(f"{line}\n" for line in lines)

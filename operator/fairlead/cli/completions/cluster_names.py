@@ -11,6 +11,7 @@ import msgspec
 
 from fairlead.cli.inputs.explain_arguments import POD_KINDS
 from fairlead.cli.inputs.operator_survey import select_measured
+from fairlead.cli.reports.shadow_counts import policy_in_shadow
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object
@@ -91,6 +92,14 @@ async def _measuring(client: Client, _: Given, __: Sequence[str]) -> AsyncIterat
                 yield one["metadata"]["name"]
 
 
+async def _shadowed(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
+    """Yield the policies that have something in shadow."""
+    async for page in client.pages(POLICIES, _policies):
+        for one in page.items or ():
+            if policy_in_shadow(one).has_shadow:
+                yield one["metadata"]["name"]
+
+
 async def _groups(client: Client, _: Given, __: Sequence[str]) -> AsyncIterator[str]:
     """Yield the groups of pods, but those whose name would mean something to the shell that it is written into."""
     # Imported here, as nothing else that is completed needs policies.
@@ -134,6 +143,7 @@ _READERS: Final[Mapping[str, Reader]] = {
     "node": _nodes,
     "namespace": _namespaces,
     "policy": _measuring,
+    "shadowed": _shadowed,
     "entry": _entries,
     "group": _groups,
 }

@@ -78,9 +78,8 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"{_SNAPSHOT}; live reads the cluster of the kubeconfig (default: live)",
     )
-    _add_data(parser)
-    parser.set_defaults(learned=[])
-    _add_prometheus(parser)
+    parser.set_defaults(learned=[], as_enforced=False)
+    add_measured(parser)
     parser.add_argument(
         "--now",
         metavar="TIME",
@@ -101,6 +100,15 @@ def add_learned(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_as_enforced(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes what is in shadow as enforced."""
+    parser.add_argument(
+        "--as-enforced",
+        action="store_true",
+        help="take what is in shadow as enforced, instead of saying beside the result what it would change",
+    )
+
+
 def repeated(options: argparse.Namespace) -> str:
     """Return the options of `add_policies` and `add_cluster` as they were given, for a command that is suggested."""
     words = ["--policies", *options.policies] if options.policies else []
@@ -117,6 +125,7 @@ def repeated(options: argparse.Namespace) -> str:
     for option, value in pairs:
         if value:
             words += [option, str(value)]
+    words += ["--as-enforced"] * options.as_enforced
     return shlex.join(words)
 
 
@@ -145,6 +154,12 @@ def add_pods(parser: argparse.ArgumentParser) -> None:
         help="pods to simulate, and workloads, whose templates count as their replicas; live: those that wait for a "
         "scheduler named by the policies (default: all pods of the snapshot with such a scheduler)",
     )
+
+
+def add_measured(parser: argparse.ArgumentParser) -> None:
+    """Add the options that give measured values."""
+    _add_data(parser)
+    _add_prometheus(parser)
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

@@ -99,10 +99,10 @@ class AffinityNotes:
             yield f"{said} excludes nodes that all rules pass ({which}): create {it} again"
 
 
-def notes_on_skipped(rules: Iterable[SkippedRule]) -> Iterator[str]:
-    """Yield a note on each rule that is not evaluated."""
+def notes_on_skipped(rules: Iterable[SkippedRule], which: str = "") -> Iterator[str]:
+    """Yield a note on each rule that is not evaluated; `which` comes before it."""
     for one in rules:
-        yield f"not evaluated: {one.describe()}"
+        yield f"{which}not evaluated: {one.describe()}"
 
 
 def notes_on_judged(judged: PodResult) -> Iterator[str]:

@@ -25,6 +25,7 @@ from fairlead.policy.compile.model import (
     GangRule,
     ScoreRule,
 )
+from fairlead.policy.compile.modes import undivided
 from fairlead.policy.compile.policy_errors import Fault
 from fairlead.policy.lint.acceptances import ACROSS_POLICIES, Acceptance
 from fairlead.policy.lint.codes import LintCode
@@ -231,7 +232,8 @@ def _is_list(document: YamlNode) -> bool:
 
 
 def _rules(place: PolicyLocation, policy: SchedulerExtenderPolicy, compiled: CompiledPolicy) -> Iterator[LintedRule]:
-    """Yield the rules of a policy in the order in which they were compiled."""
+    """Yield the rules of a policy, in shadow or not, in the order in which they were compiled."""
+    compiled = undivided(compiled)
     annotations = policy.spec.binding.annotations if policy.spec.binding else ()
     gangs = policy.spec.binding.gang if policy.spec.binding else ()
     paths: list[FieldPath] = [

@@ -5,7 +5,7 @@ That code takes longer to load than all else, and is not needed if there is no c
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -30,11 +30,19 @@ class PolicyOption:
     names: Sequence[str]
     applied: bool = False
     """True if the files are applied to the cluster, so that its other policies stay."""
+    as_enforced: bool = False
+    """True if all that is in shadow is taken as enforced."""
+    enforced: Collection[str] = ()
+    """Names of policies of which it is."""
 
     @property
     def is_live(self) -> bool:
         """Return whether policies of the cluster are among them."""
         return not self.names or self.applied or is_live(self.option, self.names)
+
+    def is_enforced(self, policy: str) -> bool:
+        """Return whether what is in shadow of a policy is taken as enforced."""
+        return self.as_enforced or policy in self.enforced
 
 
 @dataclass(slots=True)

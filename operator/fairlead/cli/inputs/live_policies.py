@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +19,11 @@ from fairlead.render.extenders import Wiring
 from fairlead.simulation.visibility import SkippedRule
 from fairlead.strategies.contract import Strategy
 from fairlead.strategies.registry import installed, policy_with
+
+_NOT_APPLIED: Final[Mapping[Mode | None, str]] = {
+    "Shadow": "and nothing of it decides, because it is in shadow",
+    "Disabled": "and nothing of it is applied, because it is disabled",
+}
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -89,8 +94,8 @@ class LivePolicy:
             return f"{self.name}: generation {self.generation}; no replica serves it, as none is ready"
         if self.fault:
             serves = f"replicas still serve generation {self.serving}" if self.serving else "its failurePolicy applies"
-            if self.mode == "Disabled":
-                serves = "and nothing of it is applied, because it is disabled"
+            if self.mode in _NOT_APPLIED:
+                serves = _NOT_APPLIED[self.mode]
             return f"{self.name}: generation {self.generation} does not compile, {serves}: {self.fault}"
         if self.serving is None:
             return f"{self.name}: generation {self.generation}; its status does not say yet which generation is served"
@@ -122,7 +127,7 @@ def compile_policies(written: Sequence[StoredPolicy], custom: Mapping[str, Strat
         try:
             made = compile_policy(parse_policy(obj, model), rules)
         except (InvalidObjectError, PolicyError) as error:
-            compiled_ = stands if status.servingGeneration is None or not stands.enforced else None
+            compiled_ = stands if status.servingGeneration is None or not stands.evaluated else None
             yield replace(live, compiled=compiled_, fault="; ".join(str(error).splitlines()))
         else:
             # It compiles here, but replicas have looked at it and serve an earlier one: it takes them too long, say.
@@ -173,5 +178,11 @@ def _wiring(spec: object, stands: CompiledPolicy) -> Wiring:
         return Wiring()
     written = spec.get("binding") if isinstance(spec, Mapping) else None
     binding = written if isinstance(written, Mapping) else {}
-    binds = any(binding.get(kind) for kind in ("annotations", "deviceShare", "gang"))
+    annotations = binding.get("annotations")
+    writes = isinstance(annotations, list) and not all(map(_is_in_shadow, annotations))
+    binds = writes or any(binding.get(kind) for kind in ("deviceShare", "gang"))
     return Wiring(fails=stands.rejects_on_failure, ignores=not stands.rejects_on_failure, binds=binds)
+
+
+def _is_in_shadow(rule: object) -> bool:
+    return isinstance(rule, Mapping) and rule.get("mode") == "Shadow"

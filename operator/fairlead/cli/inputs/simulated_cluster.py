@@ -22,11 +22,13 @@ from fairlead.cli.inputs.cluster_reader import (
     read_turns,
     read_unhealthy,
 )
-from fairlead.cli.inputs.created_pods import CreatedPods, as_far_as_known, published_by
+from fairlead.cli.inputs.created_pods import CreatedPods, as_far_as_known
 from fairlead.cli.inputs.data_file import MeasuredInput, file_values, read_data_file
 from fairlead.cli.inputs.learned_file import read_learned
-from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
+from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of
 from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
+from fairlead.cli.inputs.policy_versions import KnownInputs, PolicySetVersion, policies_of_option, version_of_option
+from fairlead.cli.inputs.shadow_simulation import ShadowSimulation
 from fairlead.cli.inputs.simulated_time import time_of
 from fairlead.cli.inputs.simulation_inputs import (
     Pod,
@@ -40,29 +42,16 @@ from fairlead.cli.inputs.simulation_inputs import (
 )
 from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.modes import shares_in_force
-from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.compile.modes import as_enforced, shares_in_force
+from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Key, Snapshot, SnapshotObject
-from fairlead.simulation.visibility import ObjectKind, SkippedRule, judgeable
+from fairlead.simulation.visibility import ObjectKind, SkippedRule
 
 if TYPE_CHECKING:
     from fairlead.render.prometheus_settings import PrometheusServer
 
 _MINUTE: Final = 60 * 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class PolicySetVersion:
-    """One version of policies on the cluster."""
-
-    policies: PolicySet
-    """All of them; a rule that reads what is not known is not evaluated."""
-    judgeable: PolicySet
-    skipped: Sequence[SkippedRule] = ()
-    """The rules that are not evaluated."""
-    published: AffinityByScheduler = field(default_factory=dict)
-    """Node affinity that they publish, by scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +87,25 @@ class SimulatedCluster:
     def simulation(self, version: int = 0) -> Simulation:
         """Return the simulation of a version."""
         found = self.versions[version]
+        return self._simulation(found.judgeable, found.skipped, found.published)
+
+    def shadow(self, version: int = 0) -> ShadowSimulation | None:
+        """Return the simulation of a version as if all in shadow were enforced; None if nothing of it is in shadow."""
+        of, published = self.versions[version].shadow, self.versions[version].published
+        if of is None:
+            return None
+        return ShadowSimulation(of, lambda: self._simulation(of.judgeable, of.skipped, published))
+
+    def _simulation(
+        self, policies: PolicySet, skipped: Sequence[SkippedRule], published: AffinityByScheduler
+    ) -> Simulation:
         made = Simulation(
-            found.judgeable,
+            policies,
             self.snapshot,
             self.now,
             readings=self.data.readings,
-            skipped=found.skipped,
-            published=found.published,
+            skipped=skipped,
+            published=published,
             each=with_progress,
         )
         made.groups.are_known = "pods" not in self.live.unread
@@ -150,6 +151,8 @@ class SimulatedCluster:
                 self.concerned, self.snapshot, keys, self.where, is_now=self.knows_time
             )
         yield from dict.fromkeys(self.data.notes)
+        in_shadow = (each for one in self.versions if one.shadow is not None for each in one.shadow.unevaluated)
+        yield from dict.fromkeys(caveats.notes_on_skipped(in_shadow, "in shadow, "))
 
 
 SelectPods = Callable[[Snapshot, str, PolicySet], Awaitable[Sequence[Pod]]]
@@ -199,7 +202,7 @@ async def gather(
         if policies_live:
             await read_policies(await access.client(), live)
     nodes_of(live.snapshot, where)
-    sets = [_version(live, one, files) for one, files in zip(options, in_files, strict=True)]
+    sets = [policies_of_option(one, files, live.policies) for one, files in zip(options, in_files, strict=True)]
     every = PolicySet(tuple({id(policy): policy for one in sets for policy in one.policies}.values()))
     pods = await select(live.snapshot, where, every)
     values = file_values(arguments.data, every.policies)
@@ -221,7 +224,7 @@ async def gather(
     if objects_live:
         client = await access.client()
         await read_unhealthy(client, live.snapshot, concerned)
-        await read_turns(client, live, concerned)
+        await read_turns(client, live, map(as_enforced, concerned))
         await add_live_values(data, client, concerned, nodes)
     if policies_live:  # an entry of a file may measure something else under its name
         named = {one.name for one in concerned}
@@ -230,8 +233,13 @@ async def gather(
             from fairlead.cli.inputs.replica_values import add_replica_values
 
             await add_replica_values(data, await access.client(), of_cluster)
+    unread: list[ObjectKind] = [*live.unread]
+    if live.unread_learned:
+        unread.append("learned")
+    known = KnownInputs(unread, data.readings, live.given_learned)
     versions = [
-        _judgeable(one, live, files, option, data) for one, files, option in zip(sets, in_files, options, strict=True)
+        version_of_option(policies, option, files, live.policies, known)
+        for policies, option, files in zip(sets, options, in_files, strict=True)
     ]
     knows_time = objects_live or arguments.now is not None or from_snapshot
     return SimulatedCluster(where, objects_live, now, live, versions, pods, concerned, data, knows_time)
@@ -272,27 +280,3 @@ def pods_to_check(names: Sequence[str]) -> Callable[[ClusterAccess], SelectPods]
 def _in_files(option: PolicyOption) -> PolicySet | None:
     """Return the policies of the files of an option; None if it names none."""
     return None if not option.names or is_live(option.option, option.names) else policies_of(option.names)
-
-
-def _version(live: LiveObjects, option: PolicyOption, files: PolicySet | None) -> PolicySet:
-    if files is not None and not option.applied:
-        return files
-    edited = files or PolicySet()
-    names = {one.name for one in edited.policies}
-    kept = [one for one in compiled_of(live.policies) if one.name not in names]
-    return policy_set([*kept, *edited.policies])
-
-
-def _judgeable(
-    policies: PolicySet, live: LiveObjects, files: PolicySet | None, option: PolicyOption, data: MeasuredInput
-) -> PolicySetVersion:
-    """Return the version without the rules that read what is not known."""
-    unread: list[ObjectKind] = [*live.unread]
-    if live.unread_learned:
-        unread.append("learned")
-    found, skipped = judgeable(policies.policies, unread, data.readings, live.given_learned)
-    if option.is_live:
-        edited = {one.name for one in files.policies} if files is not None else set()
-        skipped = [*skipped, *unknown_rules(one for one in live.policies if one.name not in edited)]
-    published = published_by(policies.policies, live.policies, knows_namespaces="namespace" not in live.unread)
-    return PolicySetVersion(policies, policy_set(found) if skipped else policies, skipped, published)

@@ -18,6 +18,7 @@ from fairlead.cli.yaml.plain_values import to_data
 from fairlead.cli.yaml.source import BrokenError, SourceText, decode, refuse_unprintable, so_far
 from fairlead.cli.yaml.yaml_tree import YamlNode, YamlScalar, documents
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import as_enforced
 from fairlead.suites.node_values import entry_errors
 from fairlead.suites.suite import Suite
 from fairlead.suites.validate import field_errors
@@ -154,7 +155,10 @@ class Suites:
         return [*found.values()] if complete else None
 
     def _read_policies(self, file: File, place: PolicyLocation, path: FieldPath) -> list[CompiledPolicy] | None:
-        """Return the policies of a file; None if it has errors. Several suites share the result."""
+        """Return the policies of a file; None if it has errors. Several suites share the result.
+
+        All of their rules decide, in shadow or not, so that no change of a mode breaks a suite.
+        """
         fault = file.empty or _fault_of(file)
         if fault:
             hint = "" if file.outside else "paths are relative to the directory of the suite"
@@ -166,7 +170,7 @@ class Suites:
             before, errors = len(checker.compiled), checker.report.count("error")
             checker.check(os.path.normpath(file.name), file.data)
             is_good = checker.report.count("error") == errors
-            self._policies[key] = checker.compiled[before:] if is_good else None
+            self._policies[key] = [as_enforced(one) for one in checker.compiled[before:]] if is_good else None
         return self._policies[key]
 
     def _wrong(self, place: PolicyLocation, path: FieldPath, message: str, hint: str) -> None:

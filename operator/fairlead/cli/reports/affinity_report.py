@@ -15,6 +15,7 @@ from fairlead.policy.affinity.published_policies import (
     affinity_of_scheduler,
     publication_of,
 )
+from fairlead.policy.compile.modes import as_enforced
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.snapshot import Snapshot, spelt
 
@@ -47,10 +48,11 @@ class AffinityReport(NamedTuple):
 
 
 def affinity_report(policies: PolicySet, snapshot: Snapshot | None, pods: Sequence[Pod]) -> AffinityReport:
-    """Return what policies imply, and what pods would be created with."""
+    """Return what policies imply, in shadow or not, and what pods would be created with."""
     vocabulary = Vocabulary()
     publications = [
-        NamedPublication(one.name, one.scheduler_name, publication_of(one, vocabulary)) for one in policies.policies
+        NamedPublication(one.name, one.scheduler_name, publication_of(as_enforced(one), vocabulary))
+        for one in policies.policies
     ]
     of_schedulers = {
         name: affinity_of_scheduler(name, [one.publication.policy for one in publications if one.scheduler == name])

@@ -91,8 +91,10 @@ class DiffRow(NamedTuple):
     lines: tuple[str, ...]
 
 
-def diff_lines(changes: Sequence[PlacementChange], pods: int, notes: Sequence[str], *, colour: bool) -> Iterator[str]:
-    """Yield the lines of the text."""
+def diff_lines(
+    changes: Sequence[PlacementChange], pods: int, notes: Sequence[str], *, in_shadow: str = "", colour: bool
+) -> Iterator[str]:
+    """Yield the lines of the text; `in_shadow` is what rules in shadow would change after the change."""
     found = sorted(alike((one.after.pod, _row(one)) for one in changes), key=lambda one: not one[1].is_stranded)
     for name, row in found:
         yield paint(clean(name), _RED if row.is_stranded else _BOLD, colour)
@@ -100,6 +102,8 @@ def diff_lines(changes: Sequence[PlacementChange], pods: int, notes: Sequence[st
     if found:
         yield ""
     yield _summary(changes, pods)
+    if in_shadow:
+        yield clean(in_shadow)
     yield f"Not simulated: {', '.join(NOT_SIMULATED)}."
     for note in notes:
         yield f"Note: {clean(note)}."

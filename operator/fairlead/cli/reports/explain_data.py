@@ -1,16 +1,18 @@
 """The result of `fairlead explain`: its context, and the data that programs read. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.inputs.live_policies import LivePolicy
+from fairlead.cli.inputs.shadow_effects import PodShadow
 from fairlead.cli.installation.scheduling import OperatorState, PodScheduled, SchedulerState, Scheduling
 from fairlead.cli.reports.published_text import published_data
 from fairlead.cli.reports.rule_text import in_words, of_unmatched
+from fairlead.cli.reports.shadow_text import InShadow, shadow_data
 from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.explain_pod import Explanation, NodeExplanation, Verdict, verdicts_of
 from fairlead.simulation.results import NodeResult, PodResult
@@ -29,6 +31,10 @@ class ExplainContext:
     scheduling: Scheduling
     notes: Sequence[str]
     nodes: int
+    shadow: PodShadow | None = None
+    """What rules in shadow would change for the pod; None if there are none for it."""
+    in_shadow: InShadow = field(default_factory=dict)
+    """What they would reject."""
 
     @property
     def name(self) -> str:
@@ -72,6 +78,7 @@ class ExplainContext:
             one
             for one in self.live
             if one.name in self.judged.policies
+            or (self.shadow is not None and one.name in self.shadow.enforced.policies)
             or ((one.fault or one.compiled is None) and one.scheduler == self.scheduler)
         ]
 
@@ -173,6 +180,7 @@ def _about(context: ExplainContext) -> ReportData:
         "now": timestamp_to_string(context.now),
         "scheduling": _scheduling(context),
         "policies": judged.policies,
+        "shadow": shadow_data(context.shadow),
         "group": None if judged.group is None else _plain(judged.group),
         "publishedAffinity": published_data(judged),
         "notEvaluated": [
@@ -243,6 +251,7 @@ def _node(context: ExplainContext, node: NodeResult, verdict: Verdict) -> Report
         "reasons": node.reasons,
         "score": context.judged.score(node),
         "unfit": _unfit(node),
+        "shadow": [one._asdict() for one in context.in_shadow.get(node.name, ())],
         "rejectedBy": [{"policy": one.policy, "rule": one.rule, "reason": one.reason} for one in node.rejections],
     }
 

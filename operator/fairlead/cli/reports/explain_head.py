@@ -7,6 +7,7 @@ from typing import Final
 from fairlead.cli.console.output import clean, paint, pluralize
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.rows import some
+from fairlead.cli.reports.shadow_text import named_rules
 from fairlead.time_units import SECOND_NS, age_text
 
 GREEN: Final = "\x1b[1;32m"
@@ -45,7 +46,9 @@ def head(context: ExplainContext, *, colour: bool) -> Iterator[str]:
             f"It is not known whether {' and '.join(unknown)} {'matches' if len(unknown) == 1 else 'match'} this pod."
         )
     else:
-        yield "No policy matches this pod."
+        yield "No policy matches this pod." if context.shadow is None else "No policy decides for this pod."
+    if context.shadow is not None:
+        yield clean(f"in shadow: {named_rules(context.shadow.rules)}")
     for error in context.match_errors:
         yield clean(error)
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.cli.console.output import columns, pluralize
 from fairlead.cli.reports.rows import score_text, some
+from fairlead.cli.reports.shadow_text import InShadow, node_texts
 from fairlead.simulation.evictions import Eviction
 from fairlead.simulation.explain_pod import NodesAlike, Verdict
 from fairlead.simulation.results import NodeResult, PodResult
@@ -14,13 +15,16 @@ EVICTIONS_MAX: Final = 12
 """Nodes whose evictions are shown; those that a policy keeps come first."""
 
 
-def node_rows(judged: PodResult, groups: Sequence[NodesAlike]) -> Iterator[tuple[str, Verdict, str, str]]:
+def node_rows(
+    judged: PodResult, groups: Sequence[NodesAlike], in_shadow: InShadow
+) -> Iterator[tuple[str, Verdict, str, str]]:
     """Yield the name of each node, its verdict, its score and the reasons, the best first."""
     for group in groups:
         for node in group.nodes:
             score = judged.score(node)
             shown = "-" if score is None or node.unfit or node.rejections else score_text(score)
-            yield node.name, group.verdict, shown, "; ".join(_reasons(judged, node))
+            reasons = [*_reasons(judged, node), *node_texts(in_shadow.get(node.name, ()))]
+            yield node.name, group.verdict, shown, "; ".join(reasons)
 
 
 def _reasons(judged: PodResult, node: NodeResult) -> Iterator[str]:

@@ -11,6 +11,7 @@ from fairlead.cli.reports.group_text import group_section
 from fairlead.cli.reports.published_text import published_lines
 from fairlead.cli.reports.rows import score_text, some
 from fairlead.cli.reports.rule_text import indent_rows, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
+from fairlead.cli.reports.shadow_text import shadow_lines
 from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.group_explained import group_steps
@@ -60,6 +61,9 @@ def explanation_text(
         )
     yield from _group(context, colour)
     yield from _published(context, colour)
+    if context.shadow is not None:
+        yield from _titled("IN SHADOW", colour)
+        yield from map(clean, shadow_lines(context.shadow, context.in_shadow))
     if explanation.rejecting:
         yield from _titled("WHAT THE RULES COMPARED", colour)
         for one in explanation.rejecting:
@@ -89,7 +93,7 @@ def _groups(context: ExplainContext, explanation: Explanation, colour: bool) -> 
 
 
 def _nodes(context: ExplainContext, explanation: Explanation, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
-    rows = [*node_rows(context.judged, explanation.groups)]
+    rows = [*node_rows(context.judged, explanation.groups, context.in_shadow)]
     cells = [(name, _WORDS[verdict], score, why) for name, verdict, score, why in rows]
     title, *lines = columns([("NODE", "VERDICT", "SCORE", "REASON"), *cells])
     yield paint(title, _BOLD, colour)
@@ -97,8 +101,10 @@ def _nodes(context: ExplainContext, explanation: Explanation, colour: bool) -> I
         yield paint(line, _COLOURS[verdict], colour and bool(_COLOURS[verdict]))
 
 
-def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -> Iterator[str]:
-    """Yield the lines of the text."""
+def node_text(
+    context: ExplainContext, node: NodeExplanation, in_shadow: Sequence[RuleExplained] = (), *, colour: bool
+) -> Iterator[str]:
+    """Yield the lines of the text; `in_shadow` are rules that decide nothing."""
     yield from head(context, colour=colour)
     good = node.verdict in ("Preferred", "Possible")
     yield paint(clean(f"node {node.node.name}: {_WORDS[node.verdict]}"), GREEN if good else RED, colour)
@@ -111,16 +117,24 @@ def node_text(context: ExplainContext, node: NodeExplanation, *, colour: bool) -
             yield from _titled(title, colour)
         points = {} if node.scored is None else {(each.policy, each.rule): each for each in node.scored.scores}
         for rule in rules:
-            yield clean(f"{_rule(rule)}: {_said(rule, points.get((rule.policy, rule.rule)))}")
-            yield from _compared([*map(of_step, rule.steps), *_noted(rule)], "VALUE")
-            if rule.changes:
-                yield "  would pass with another result of:"
-                yield from _compared(of_ways([rule.changes, *rule.alternatives]), "VALUE")
+            yield from _of_rule(rule, _said(rule, points.get((rule.policy, rule.rule))))
+    if in_shadow:
+        yield from _titled("IN SHADOW", colour)
+    for rule in in_shadow:
+        yield from _of_rule(rule, _would_say(rule))
     if node.scored is not None and node.scored.scores:
         yield ""
         sent = f"the scheduler gets {node.scored.sent}: a tenth of the points above the worst of these nodes"
         yield f"{node.scored.total:.10g} points in total; {sent}"
     yield from _tail(context, (), ())
+
+
+def _of_rule(rule: RuleExplained, say: str) -> Iterator[str]:
+    yield clean(f"{_rule(rule)}: {say}")
+    yield from _compared([*map(of_step, rule.steps), *_noted(rule)], "VALUE")
+    if rule.changes:
+        yield "  would pass with another result of:"
+        yield from _compared(of_ways([rule.changes, *rule.alternatives]), "VALUE")
 
 
 def _group(context: ExplainContext, colour: bool) -> Iterator[str]:  # noqa: FBT001 - it is about the text
@@ -201,6 +215,13 @@ def _said(rule: RuleExplained, points: ScoreExplained | None) -> str:
     if points is None or points.score is None:
         return value
     return f"{value}, which is {points.score:.10g} of 100 and adds {points.points:.10g} points"
+
+
+def _would_say(rule: RuleExplained) -> str:
+    """Return the say of a rule that decides nothing."""
+    if rule.outcome == "Passed":
+        return "would pass it"
+    return f"would reject it: {_reason(rule)}" if rule.outcome == "Rejected" else _said(rule, None)
 
 
 def _rule(rule: RuleExplained | Rejection) -> str:

@@ -6,9 +6,11 @@ from typing import Any, Final, Literal
 
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.output import clean, columns, paint, pluralize
+from fairlead.cli.inputs.shadow_effects import ShadowSummary
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import some
+from fairlead.cli.reports.shadow_text import AS_ENFORCED, summary_data, summary_line
 from fairlead.cli.reports.simulate_text import reasons_of_nodes
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
@@ -81,9 +83,20 @@ def pending_lines(
         yield ""
         pod = groups[0].pods[0].judged.pod
         yield clean(f"In full: fairlead explain pod/{pod.name} -n {pod.namespace} {options}".rstrip())
+        if said := summary_line(in_shadow(groups), AS_ENFORCED):
+            yield clean(said)
         yield f"Not simulated: {', '.join(NOT_SIMULATED)}."
     for note in notes:
         yield f"Note: {clean(note)}."
+
+
+def in_shadow(groups: Iterable[PendingGroup]) -> ShadowSummary:
+    """Return what rules in shadow would change for the pods."""
+    summary = ShadowSummary()
+    for one in groups:
+        for pod in one.pods:
+            summary.add(pod.shadow)
+    return summary
 
 
 def group_rows(groups: Sequence[PendingGroup], *, colour: bool) -> Iterator[str]:
@@ -102,6 +115,7 @@ def pending_data(groups: Sequence[PendingGroup], namespace: str, now: int, notes
         "now": timestamp_to_string(now),
         "pods": sum(len(one.pods) for one in groups),
         "groups": [group_data(one) for one in groups],
+        "shadow": summary_data(in_shadow(groups)),
         "notSimulated": [*NOT_SIMULATED],
         "notes": [*notes],
     }

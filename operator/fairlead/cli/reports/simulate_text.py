@@ -73,9 +73,14 @@ def reasons_of_nodes(verdicts: Verdicts) -> str:
 
 
 def simulate_lines(
-    rows: Sequence[tuple[PodView, SimulateRow]], nodes: int, notes: Sequence[str], *, colour: bool
+    rows: Sequence[tuple[PodView, SimulateRow]],
+    nodes: int,
+    notes: Sequence[str],
+    *,
+    in_shadow: str = "",
+    colour: bool,
 ) -> Iterator[str]:
-    """Yield the lines of the text."""
+    """Yield the lines of the text; `in_shadow` is what rules in shadow would change."""
     found = sorted(alike(rows), key=lambda one: one[1].left > 0)
     if found:
         head, *rest = columns([_HEAD, *(_cells(name, one, nodes) for name, one in found)])
@@ -86,6 +91,8 @@ def simulate_lines(
     yield _summary([one for _, one in rows], nodes)
     if count := sum(1 for _, one in rows if one.waits_for_group):
         yield f"As members of groups, {pluralize(count, 'pod')} {'has' if count == 1 else 'have'} to wait."
+    if in_shadow:
+        yield clean(in_shadow)
     yield "Each pod is simulated by itself: none is placed, and none takes capacity from another."
     yield f"Not simulated: {', '.join(NOT_SIMULATED)}{_asking(rows)}."
     for note in notes:

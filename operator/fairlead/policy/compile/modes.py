@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from fairlead.api.mode import Mode
 from fairlead.policy.compile.model import (
+    FILTER_PREFIX,
     AnnotationRule,
     CompiledPolicy,
     DomainRule,
@@ -91,8 +92,18 @@ def undivided(policy: CompiledPolicy) -> CompiledPolicy:
 
 
 def as_enforced(policy: CompiledPolicy) -> CompiledPolicy:
-    """Return a policy as it would be if all that is in shadow were enforced."""
-    return replace(undivided(policy), mode="Enforce" if policy.mode == "Shadow" else policy.mode)
+    """Return a policy as it would be if all that is in shadow were enforced.
+
+    A device share has no filter of its own where a rule by its name decides, and here those in shadow do.
+    """
+    every = undivided(policy)
+    named = {rule.filter.reads.devices for rule in every.filters if rule.in_shadow} - {frozenset()}
+
+    def stays(rule: FilterRule) -> bool:
+        return not (rule.name.startswith(FILTER_PREFIX) and rule.filter.reads.devices in named)
+
+    filters = tuple([rule for rule in every.filters if stays(rule)])
+    return replace(every, filters=filters, mode="Enforce" if policy.mode == "Shadow" else policy.mode)
 
 
 def compared(policy: CompiledPolicy) -> CompiledPolicy | None:

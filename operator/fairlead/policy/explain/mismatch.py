@@ -21,8 +21,8 @@ class Unmatched:
 
 
 def explain_mismatch(policy: CompiledPolicy, pod: PodView, scheduler: str, now: int) -> Unmatched | None:
-    """Return why a policy does not apply to a pod, the simplest reason first; None if it does or may."""
-    if not policy.enforced:
+    """Return why a policy does not apply to a pod, in shadow or not, the simplest reason first; None if it may."""
+    if not policy.evaluated:
         return Unmatched(policy.name, f"its mode is {policy.mode}")
     if policy.scheduler_name != scheduler:
         which = f"it applies to pods of the scheduler {policy.scheduler_name}, and this pod names {scheduler}"

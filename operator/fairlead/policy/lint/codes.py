@@ -35,6 +35,8 @@ class LintCode(StrEnum):
     PUBLISHES_NOTHING = "PublishesNothing"
     PUBLISHES_WIDER = "PublishesWider"
     DEFAULT_SCHEDULER = "DefaultScheduler"
+    SHADOW = "Shadow"
+    NOT_COMPARED = "NotCompared"
     DISABLED = "Disabled"
     UNUSED_ACCEPTANCE = "UnusedAcceptance"
 
@@ -44,6 +46,8 @@ NOTES: Final = frozenset(
         LintCode.EVENTUALLY_CONSISTENT,
         LintCode.INVISIBLE_TO_AUTOSCALERS,
         LintCode.PUBLISHES_WIDER,
+        LintCode.SHADOW,
+        LintCode.NOT_COMPARED,
         LintCode.DISABLED,
     }
 )

@@ -13,6 +13,7 @@ from fairlead.api.v1alpha1 import SchedulerExtenderPolicy, Spec
 from fairlead.cooperative import Steps, at_path, finish, gather_items
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy, DeviceShareRule, GangRule
+from fairlead.policy.compile.modes import undivided
 from fairlead.policy.lint.amount_checks import check_amounts
 from fairlead.policy.lint.codes import LintCode, LintWarning, LintWarnings
 from fairlead.policy.lint.device_checks import check_cards, check_device_shares
@@ -22,6 +23,7 @@ from fairlead.policy.lint.match_checks import check_match
 from fairlead.policy.lint.measured_checks import check_measured_values
 from fairlead.policy.lint.publication_checks import check_publication
 from fairlead.policy.lint.rule_checks import check_engine, check_filter, check_protection, check_score
+from fairlead.policy.lint.shadow_checks import check_shadow
 from fairlead.strategies.reads import EVERY
 
 _EXPRESSIONS: Final = ("cards", "group", "size")
@@ -37,13 +39,15 @@ def warnings(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> list[
 def warnings_steps(compiled: CompiledPolicy, policy: SchedulerExtenderPolicy) -> Steps[list[LintWarning]]:
     """Do what `warnings` does, but pause after each rule, so that calls are served meanwhile."""
     spec = policy.spec
-    expressions = dict(_expressions(compiled, policy))
-    found = [*_whole(compiled), *_unused(compiled, policy, [*expressions.values()])]
+    every = undivided(compiled)  # by their positions in the spec, whichever of them are in shadow
+    expressions = dict(_expressions(every, policy))
+    found = [*_whole(every), *check_shadow(compiled, spec), *_unused(every, policy, [*expressions.values()])]
     yield
-    found += check_measured_values(compiled, policy)
+    found += check_measured_values(every, policy)
     yield
-    found += yield from at_path(("spec", "match"), gather_items(check_match(compiled, spec.match)))
-    for path, checks in _of_each(compiled, policy, expressions):
+    found += yield from at_path(("spec", "match"), gather_items(check_match(every, spec.match)))
+    found += yield from at_path(("spec", "publish"), gather_items(check_publication(compiled)))
+    for path, checks in _of_each(every, policy, expressions):
         yield path
         found += yield from at_path(path, gather_items(checks))
     return sorted(found, key=_position)
@@ -57,7 +61,6 @@ def _of_each(
     for at, filter_ in enumerate(compiled.filters[: len(spec.filters)]):
         path: FieldPath = ("spec", "filters", at)
         yield path, check_filter(path, filter_, spec.filters[at].resolvable, publishes=compiled.publishes)
-    yield ("spec", "publish"), check_publication(compiled)
     for at, score in enumerate(compiled.scores):
         path = ("spec", "scores", at)
         yield path, check_score(path, score)
@@ -88,7 +91,7 @@ def _whole(compiled: CompiledPolicy) -> Iterator[LintWarning]:
         )
         hint = "for a scheduler that Fairlead runs, use another name here and in the pods, such as fairlead"
         yield LintWarning(LintCode.DEFAULT_SCHEDULER, ("spec", "schedulerName"), message, hint)
-    if not compiled.enforced:
+    if not compiled.evaluated:
         message = "the policy is compiled and reported on, but not applied to any pod"
         yield LintWarning(LintCode.DISABLED, ("spec", "mode"), message, "write Enforce to apply it")
     if not (compiled.filters or compiled.scores or compiled.protections or compiled.annotations or compiled.gangs):

@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.api.errors import FieldPath
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import undivided
 from fairlead.policy.compile.policy_conflicts import conflicts, layout_conflicts, share_collisions
 from fairlead.policy.lint.match_checks import are_apart
 from fairlead.policy.symbolic.terms import can_be_together
@@ -83,7 +84,7 @@ def _losses(policy: CompiledPolicy, earlier: Sequence[CompiledPolicy]) -> Iterat
         colliding |= {one.at for one in shares}
         why = _why_first(other, policy)
         for key in sorted(keys):
-            at = [rule.key for rule in policy.annotations].index(key)
+            at = [rule.key for rule in undivided(policy).annotations].index(key)
             said = f"also writes {key} and wins where both match a pod: {why}"
             path = ("spec", "binding", "annotations", at, "key")
             yield PolicyConflict(policy, other, path, key, said, "write another key, or let no pod match both")

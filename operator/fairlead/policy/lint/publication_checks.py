@@ -23,8 +23,10 @@ def check_publication(compiled: CompiledPolicy) -> LintWarnings:
         hint = "match by namespaces, selectors, or conditions on labels and annotations"
         yield LintWarning(LintCode.PUBLISHES_NOTHING, _PATH, message, hint)
     elif not compiled.filters:
-        message = "nothing is published, because the policy has no filters"
-        yield LintWarning(LintCode.PUBLISHES_NOTHING, _PATH, message, "add filters, or remove it")
+        lacks, hint = "the policy has no filters", "add filters, or remove it"
+        if compiled.shadow is not None and compiled.shadow.filters:
+            lacks, hint = "all filters are in shadow", "enforce one, or remove it until then"
+        yield LintWarning(LintCode.PUBLISHES_NOTHING, _PATH, f"nothing is published, because {lacks}", hint)
     elif found.policy is None and found.left_out:
         message = f"nothing is published, because labels cannot say it: {_listed(found.left_out)}"
         yield LintWarning(LintCode.PUBLISHES_NOTHING, _PATH, message, "remove it, or read labels of nodes")

@@ -44,6 +44,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, *capsys.readouterr()
 
 
+@pytest.mark.parametrize("in_shadow", [{"mode": "Shadow"}, {}])
+def test_what_is_in_shadow_implies_the_same(in_shadow: Object, capsys: pytest.CaptureFixture[str]) -> None:
+    enforced = run(capsys, written("pool.yaml", of_pool()))
+    made = of_pool(**in_shadow)
+    if not in_shadow:
+        made["spec"]["filters"][0]["mode"] = "Shadow"
+    assert run(capsys, written("pool.yaml", made)) == enforced
+
+
 def test_policies_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("gpu-class", "tenant-nodes", "hot-nodes")
     room = [{"name": "both", "expression": f"'ssd' in {_L} && int({_L}['n']) > 3 && free['cpu'] > 2.0"}]

@@ -23,6 +23,7 @@ _DATA: Final[list[dict[str, Any]]] = [
     {"name": "own", "nodeLabel": {"key": "own"}},
 ]
 _HOT: Final = {"metadata": {"name": "hot"}, "spec": {"data": _DATA}}
+_ROOMS: Final = {"metadata": {"name": "rooms"}, "spec": {"scores": [{"name": "room", "mode": "Shadow"}]}}
 _GANG: Final = gang(group="pod.metadata.annotations[?'job'].orValue('')")
 _JOBS: Final = policy(binding={"gang": [_GANG]}) | {"metadata": {"name": "jobs", "uid": "u", "generation": 1}}
 
@@ -40,7 +41,13 @@ _ANSWERS: Final[dict[str, object]] = {
     "/apis/apps/v1/namespaces/ml/deployments": _named("web", "api"),
     "/apis/batch/v1/namespaces/default/jobs": _named("train"),
     POLICIES: items(
-        *(_HOT, _JOBS, {"metadata": {"name": "labels"}, "spec": {"data": _DATA[2:]}}, {"metadata": {}, "spec": {}})
+        *(
+            _HOT,
+            _JOBS,
+            _ROOMS,
+            {"metadata": {"name": "labels"}, "spec": {"data": _DATA[2:]}},
+            {"metadata": {}, "spec": {}},
+        )
     ),
     f"{POLICIES}/hot": _HOT,
     "/api/v1/pods": items(*(_member(name, job) for name, job in (("a", "red"), ("b", "red"), ("c", "r$(id)")))),
@@ -66,6 +73,7 @@ OFFERED: Final[dict[str, tuple[list[str], list[str]]]] = {
     "namespaces": (["explain", "-n", ""], ["default", "ml"]),
     "namespaces of status": (["status", "--namespace", "d"], ["default"]),
     "policies that measure": (["data", ""], ["hot"]),
+    "policies with something in shadow": (["shadow", ""], ["rooms"]),
     "entries": (["data", "hot", ""], ["load", "disk"]),
     "groups, but none that a shell would obey": (["groups", ""], ["ml/red"]),
     "groups that begin so": (["groups", "ml/b"], []),

@@ -336,3 +336,31 @@ def test_a_pod_that_no_policy_matches_is_said_to_be_so_once(tmp_path: Path, caps
   scores: a:"""
     assert want in printed
     assert printed.count("No policy matches this pod.") == 1
+
+
+IN_SHADOW = POLICY.replace("reason: slow disk", "reason: slow disk, mode: Shadow")
+SHADOWS = {
+    "a policy": POLICY.replace("spec:", "spec:\n  mode: Shadow"),
+    "a rule": IN_SHADOW,
+    "both": IN_SHADOW.replace("spec:", "spec:\n  mode: Shadow"),
+    "a rule enforced in a policy in shadow": POLICY.replace("spec:", "spec:\n  mode: Shadow").replace(
+        "reason: slow disk", "reason: slow disk, mode: Enforce"
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", SHADOWS.values(), ids=SHADOWS)
+@pytest.mark.parametrize("suite", [SUITE, FAILING], ids=["passing", "failing"])
+def test_no_mode_but_disabled_breaks_a_suite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, suite: str
+) -> None:
+    code = run(written(tmp_path, suite), "--require-coverage")
+    enforced = capsys.readouterr()
+    assert (run(written(tmp_path, suite, policy), "--require-coverage"), capsys.readouterr()) == (code, enforced)
+    assert "2 of 2 outcomes of rules covered" in enforced.out
+
+
+def test_a_policy_that_is_disabled_stays_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    off = IN_SHADOW.replace("spec:", "spec:\n  mode: Disabled")
+    assert run(written(tmp_path, SUITE, off)) == 1
+    assert "its mode is Disabled" in capsys.readouterr().out

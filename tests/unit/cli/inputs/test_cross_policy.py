@@ -37,6 +37,19 @@ CONFLICTS: dict[str, tuple[list[str], list[str]]] = {
             )
         ],
     ),
+    "after an annotation in shadow": (
+        [_writing("one", _A), _writing("two", f"{_B}, mode: Shadow", _A)],
+        [
+            (
+                "b.yaml:4:94: spec.binding.annotations[1].key: 'one' (a.yaml:3) also writes fairlead.dev/a and wins "
+                "where both match a pod: its name comes first; write another key, or let no pod match both"
+            )
+        ],
+    ),
+    "in shadow, where nothing is written": (
+        [_writing("one", _A), _writing("two", f"{_A}, mode: Shadow"), _writing("three", _A, more="mode: Shadow, ")],
+        [],
+    ),
     "in one file": (
         ["---\n".join([_writing("one", _A), _writing("two", _A)])],
         [
@@ -240,6 +253,7 @@ def _gang(name: str, more: str = "") -> str:
         (_gang("two", "match: {namespaces: [a]}, "), True),
         (_gang("two", "schedulerName: other, "), False),
         (_gang("two", "mode: Disabled, "), False),
+        (_gang("two", "mode: Shadow, "), False),
         (_sharing("two", "a.io/count"), False),
     ],
 )
@@ -257,6 +271,17 @@ def test_a_gang_is_among_the_rules() -> None:
         ("pod.metadata.labels.job",),
         True,
     )
+
+
+@pytest.mark.parametrize("modes", [(), (0,), (1,), (2,), (0, 2), (0, 1, 2)])
+def test_rules_are_listed_as_they_are_written_whichever_are_in_shadow(modes: tuple[int, ...]) -> None:
+    modes_of = ["mode: Shadow, " if at in modes else "" for at in range(3)]
+    rules = ", ".join(f"{{name: f{at}, {mode}expression: 'true'}}" for at, mode in enumerate(modes_of))
+    report = report_of(f"{HEAD}spec: {{filters: [{rules}], scores: [{{name: s, mode: Shadow, expression: '1'}}]}}\n")
+    assert [(rule.name, rule.kind) for rule in report.rules] == [
+        *((f"f{at}", "Filter") for at in range(3)),
+        ("s", "Score"),
+    ]
 
 
 def _measuring(name: str, entries: range, created: str = "") -> str:

@@ -68,6 +68,23 @@ def test_the_newest_object_says_whether_the_last_good_generation_is_in_force(ask
     assert "No policy matches this pod.\n3 of 5 nodes are possible" in out
 
 
+def test_of_a_policy_in_shadow_the_last_good_generation_is_in_shadow(ask: Ask) -> None:
+    shadow = live_policy(BROKEN.replace("spec:", "spec:\n  mode: Shadow", 1), serving=2)
+    _, out, _ = ask(cluster_answers(LISTED=items(shadow), REVISIONS=items(_revision(STRICT, 2))))
+    assert "No policy decides for this pod.\nin shadow: gpu/class" in out
+    assert "gpu/class would reject it: of generation 2, on " in out
+    assert "generation 3 does not compile, and nothing of it decides, because it is in shadow: " in out
+
+
+def test_an_unknown_generation_in_shadow_leaves_the_result_known(ask: Ask) -> None:
+    shadow = live_policy(BROKEN.replace("spec:", "spec:\n  mode: Shadow", 1), serving=2)
+    code, out, _ = ask(cluster_answers(LISTED=items(shadow), REVISIONS=items()))
+    assert code == 0
+    assert "No policy matches this pod.\n3 of 5 nodes are possible" in out
+    assert "Note: in shadow, not evaluated: gpu as a whole: replicas serve generation 2, which is not known here" in out
+    assert ask(cluster_answers(LISTED=items(shadow), REVISIONS=items()), "--as-enforced")[0] == 1
+
+
 def test_replicas_that_refuse_what_compiles_here_serve_what_they_have_stored(ask: Ask) -> None:
     slow = live_policy(generation=3, serving=2)
     slow["status"]["observedGeneration"] = 3

@@ -1,0 +1,145 @@
+"""Effects that rules in shadow would have if they were enforced: one pod judged as it is and as it would be then."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from fairlead.policy.compile.model import CompiledPolicy, RuleKind
+from fairlead.policy.compile.modes import rules_in_shadow
+from fairlead.policy.explain.explanation import RuleExplained
+from fairlead.simulation.evictions import Eviction
+from fairlead.simulation.results import NodeResult, PodResult
+
+ShadowEffect = Literal["", "Unschedulable", "Restricted", "Reordered"]
+""""": none; of the possible nodes the pod would lose all, or some; none of the best ones would be among the best."""
+ShadowRules: TypeAlias = Mapping[str, frozenset[tuple[RuleKind, str]]]
+"""Rules in shadow, by kind and name, of each policy that has some."""
+_ORDER: Final[Sequence[RuleKind]] = ("Condition", "Filter", "Score", "Protection", "Annotation")
+
+
+class RuleInShadow(NamedTuple):
+    """A rule that decides nothing."""
+
+    policy: str
+    rule: str
+    kind: RuleKind
+
+    def __str__(self) -> str:
+        return f"{self.policy}/{self.rule}" if self.rule else self.policy
+
+
+class ShadowRejection(NamedTuple):
+    """A rule in shadow that would reject a node, with its reason."""
+
+    policy: str
+    rule: str
+    kind: RuleKind
+    reason: str
+
+    def __str__(self) -> str:
+        by = f"{self.policy}/{self.rule}" if self.rule else self.policy
+        return f"{by} would reject it: {self.reason}"
+
+
+def shadow_rules(policies: Iterable[CompiledPolicy]) -> ShadowRules:
+    """Return the rules in shadow of policies that are not disabled."""
+    found = {one.name: rules_in_shadow(one) for one in policies if one.evaluated}
+    return {name: rules for name, rules in found.items() if rules}
+
+
+@dataclass(frozen=True, slots=True)
+class PodShadow:
+    """Change of a pod's result if the rules in shadow were enforced."""
+
+    rules: Sequence[RuleInShadow]
+    """Those of policies that match the pod, or may match it."""
+    decided: PodResult
+    enforced: PodResult
+    """The result if all of them were enforced."""
+
+    @property
+    def effect(self) -> ShadowEffect:
+        """Return the greatest effect on where the pod can go."""
+        before, after = self.decided.left, self.enforced.left
+        if before and not after:
+            return "Unschedulable"
+        if {one.name for one in before} - {one.name for one in after}:
+            return "Restricted"
+        best = self.decided.preferred
+        return "Reordered" if best and {*best}.isdisjoint(self.enforced.preferred or best) else ""
+
+    @property
+    def lost(self) -> list[str]:
+        """Return the possible nodes that the pod would lose."""
+        left = {one.name for one in self.enforced.left}
+        return [one.name for one in self.decided.left if one.name not in left]
+
+    def rejections(self) -> dict[str, list[ShadowRejection]]:
+        """Return the rejections of each node that rules in shadow would reject."""
+        found = {node.name: [*self._rejections(node)] for node in self.enforced.nodes}
+        return {name: some for name, some in found.items() if some}
+
+    def explained(self, rules: Iterable[RuleExplained], kind: RuleKind) -> list[RuleExplained]:
+        """Return those of the explained rules that are in shadow."""
+        known = {*self.rules}
+        return [one for one in rules if RuleInShadow(one.policy, one.rule, kind) in known]
+
+    def _rejections(self, node: NodeResult) -> Iterator[ShadowRejection]:
+        known = {*self.rules}
+        doubtful = {one.policy.name for one in self.decided.matched if one.undecided and one.policy.filters}
+        for one in node.rejections:
+            # while a match cannot be decided, one filter stands for all of the policy, and others of it reject already
+            if RuleInShadow(one.policy, one.rule, "Filter") in known and one.policy not in doubtful:
+                yield ShadowRejection(one.policy, one.rule, "Filter", one.reason)
+
+
+def pod_shadow(rules: ShadowRules, decided: PodResult, enforced: PodResult) -> PodShadow | None:
+    """Return what rules in shadow would change for a pod; None if no policy with such rules matches it."""
+    matched = [name for name in enforced.policies if name in rules]
+    if not matched or decided.unanswered:
+        return None
+    found = [RuleInShadow(name, rule, kind) for name in matched for kind, rule in sorted(rules[name], key=_position)]
+    return PodShadow(found, decided, enforced)
+
+
+def shadow_evictions(
+    rules: Sequence[RuleInShadow], decided: Sequence[Eviction], enforced: Sequence[Eviction]
+) -> dict[str, ShadowRejection]:
+    """Return the nodes on which pods may be evicted, and a rule in shadow would forbid it."""
+    protections = {one for one in rules if one.kind == "Protection"}
+    possible = {one.node for one in decided if one.is_possible}
+    found = {}
+    for one in enforced:
+        by = one.given_up
+        if one.node in possible and by is not None and RuleInShadow(by.policy, by.rule, "Protection") in protections:
+            found[one.node] = ShadowRejection(by.policy, by.rule, "Protection", by.why)
+    return found
+
+
+@dataclass(slots=True)
+class ShadowSummary:
+    """Number of pods for which rules in shadow would change something."""
+
+    rules: dict[RuleInShadow, None] = field(default_factory=dict)
+    """Those of policies that match one of the pods."""
+    pods: int = 0
+    """Pods that such a policy matches."""
+    unschedulable: int = 0
+    restricted: int = 0
+    reordered: int = 0
+
+    def add(self, shadow: PodShadow | None) -> None:
+        """Count a pod."""
+        if shadow is None:
+            return
+        self.rules |= dict.fromkeys(shadow.rules)
+        self.pods += 1
+        effect = shadow.effect
+        self.unschedulable += effect == "Unschedulable"
+        self.restricted += effect == "Restricted"
+        self.reordered += effect == "Reordered"
+
+
+def _position(rule: tuple[RuleKind, str]) -> tuple[int, str]:
+    kind, name = rule
+    return _ORDER.index(kind), name

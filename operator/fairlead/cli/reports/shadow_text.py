@@ -1,0 +1,92 @@
+"""Text and data of what rules in shadow would change, beside what decides. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.cli.console.output import pluralize
+from fairlead.cli.inputs.shadow_effects import PodShadow, RuleInShadow, ShadowRejection, ShadowSummary
+from fairlead.cli.reports.rows import some
+
+InShadow = Mapping[str, Sequence[ShadowRejection]]
+"""Rejections by rules in shadow, by node."""
+AS_ENFORCED: Final = "--as-enforced shows them"
+_ROWS_MAX: Final = 12
+
+
+def named_rules(rules: Iterable[RuleInShadow]) -> str:
+    """Return a few of the rules, and the number of the others; conditions count with what they are for."""
+    return some([str(one) for one in rules if one.kind != "Condition"])
+
+
+def node_texts(rejections: Iterable[ShadowRejection]) -> Iterator[str]:
+    """Yield what rules in shadow say of one node."""
+    return (f"in shadow: {one}" for one in rejections)
+
+
+def shadow_lines(shadow: PodShadow, in_shadow: InShadow) -> Iterator[str]:
+    """Yield what rules in shadow would change for a pod."""
+    left, lost = shadow.decided.left, shadow.lost
+    match shadow.effect:
+        case "Unschedulable":
+            yield f"If enforced, what is in shadow would leave none of {pluralize(len(left), 'possible node')}."
+        case "Restricted":
+            of = f"{len(lost):,} of {pluralize(len(left), 'possible node')}"
+            yield f"If enforced, what is in shadow would take away {of}: {some(lost)}."
+        case "Reordered":
+            yield f"If enforced, what is in shadow would prefer {some(shadow.enforced.preferred)}."
+        case _:
+            yield "If enforced, what is in shadow would change nothing for this pod."
+    said: dict[ShadowRejection, list[str]] = {}
+    lost_first = sorted(in_shadow, key=lambda name: name not in lost)
+    for name in lost_first:
+        for one in in_shadow[name]:
+            said.setdefault(one, []).append(name)
+    for one, names in [*said.items()][:_ROWS_MAX]:
+        which = names[0] if len(names) == 1 else f"{pluralize(len(names), 'node')}, such as {names[0]}"
+        yield f"    {one}, on {which}"
+    if len(said) > _ROWS_MAX:
+        yield f"    and for {pluralize(len(said) - _ROWS_MAX, 'other reason')}: -o json has all"
+
+
+def shadow_data(shadow: PodShadow | None) -> dict[str, Any] | None:
+    """Return what rules in shadow would change for a pod, for programs; None if there are none."""
+    if shadow is None:
+        return None
+    return {
+        "rules": [one._asdict() for one in shadow.rules],
+        "effect": shadow.effect or None,
+        "lost": shadow.lost,
+        "preferred": [*shadow.enforced.preferred],
+    }
+
+
+def summary_line(summary: ShadowSummary, hint: str = "") -> str:
+    """Return what rules in shadow would change for several pods, and how to see it; "" if there are none for them."""
+    if not summary.pods:
+        return ""
+    rules = named_rules(summary.rules)
+    effects = [
+        f"{pluralize(count, 'pod')} {what}"
+        for count, what in (
+            (summary.unschedulable, "would be left without a node"),
+            (summary.restricted, "would lose nodes"),
+            (summary.reordered, "would prefer others"),
+        )
+        if count
+    ]
+    if not effects:
+        return f"In shadow: {rules}. If enforced, that would change nothing for {pluralize(summary.pods, 'pod')}."
+    return f"In shadow: {rules}. If enforced, {', '.join(effects)}{f': {hint}' if hint else ''}."
+
+
+def summary_data(summary: ShadowSummary) -> dict[str, Any] | None:
+    """Return the same for programs; None if there are no such rules for the pods."""
+    if not summary.pods:
+        return None
+    return {
+        "rules": [one._asdict() for one in summary.rules],
+        "pods": summary.pods,
+        "unschedulable": summary.unschedulable,
+        "restricted": summary.restricted,
+        "reordered": summary.reordered,
+    }
