@@ -203,8 +203,10 @@ def test_counts_are_what_diff_says_and_survive_the_leader_and_all_replicas(
     edited.write_text(json.dumps({**whole, "spec": {"schedulerName": namespace, "filters": rules}}))
     kubeconfig = str(ground.kubeconfig)
     capsys.readouterr()
-    main(["diff", "--to", str(edited), "--kubeconfig", kubeconfig, "-o", "json"])
-    print(capsys.readouterr().out[:3000])
+    main(["diff", "--from", "live", "--to", str(edited), "--kubeconfig", kubeconfig, "-o", "json"])
+    moves = json.loads(capsys.readouterr().out)["pods"]
+    assert sum(bool(one["lost"]) for one in moves) == want["restricted"]
+    assert sum(bool(one["lost"] and not one["preferred"]["to"]) for one in moves) == want["unschedulable"]
     assert main(["shadow", "tiers", "--kubeconfig", kubeconfig]) == 1
     before = _shadow(ground, "tiers")
 
