@@ -12,18 +12,18 @@ from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Key, Matched, Switched
 from fairlead.policy.evaluate.scoring import Values
-from fairlead.policy.shadow.comparison import (
+from fairlead.policy.shadow.effects import (
     FilterVerdicts,
     Points,
     PolicyComparison,
     Positions,
     ScoreValues,
-    compare,
+    compare_policy,
     need_points,
 )
 from fairlead.policy.shadow.later_changes import LaterChanges, slots_by_place
-from fairlead.policy.shadow.rests import Rests
 from fairlead.policy.shadow.shadow_rules import RuleId, ShadowEvaluator, ShadowRules
+from fairlead.policy.shadow.slow_classes import SlowClasses
 from fairlead.policy.views.pod_view import PodView
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PassedCall:
+class CallToCompare:
     """Call of filter that was answered, with the nodes that have passed it."""
 
     pod: PodView
@@ -98,7 +98,7 @@ class _Evaluated:
     """Rules of one policy with their results."""
 
     part: _Part
-    found: PodClass
+    pod_class: PodClass
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +106,8 @@ class CallComparison:
     """Comparison of a call with the rules in shadow. Nothing else may be evaluated for it at the same time."""
 
     rules: ShadowRules
-    call: PassedCall
-    rests: Rests
+    call: CallToCompare
+    slow_classes: SlowClasses
     stretch: Callable[[], Stretch]
     """Begins a stretch of work."""
     switched: Callable[[], Switched | None] = lambda: None
@@ -154,7 +154,7 @@ class CallComparison:
             clock=clock,
             deadline_ns=_NO_DEADLINE,
             spent=spent,
-            switched=lambda policy, _: self.rests.is_resting(policy, None, clock()),
+            switched=lambda policy, _: self.slow_classes.is_resting(policy, None, clock()),
         )
         for each in matched:
             if each.switched:
@@ -165,7 +165,7 @@ class CallComparison:
             if part.spent_ns > call.budget_ns:
                 part.key = None
                 results.append(self._too_slow(part))
-            elif self.rests.is_resting(each.policy, key, clock()):
+            elif self.slow_classes.is_resting(each.policy, key, clock()):
                 results.append(PolicyResult(each.policy, "skipped"))
             else:
                 parts.append(part)
@@ -173,24 +173,29 @@ class CallComparison:
 
     def _evaluated(self, part: _Part, evaluator: ShadowEvaluator) -> Generator[int, None, _Evaluated | None]:
         """Evaluate rules until that is done; return None if it takes more than the call's time."""
-        found, goes_on = evaluator.class_for(self.call.pod, part.matched), False
+        pod_class, goes_on = evaluator.class_for(self.call.pod, part.matched), False
         while part.spent_ns <= self.call.budget_ns:
             when = self.stretch()
             began = when.clock()
             self.changes.read()
             done = evaluator.work(
-                found, self.call.slots, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns, goes_on=goes_on
+                pod_class,
+                self.call.slots,
+                now=when.now,
+                clock=when.clock,
+                deadline_ns=when.deadline_ns,
+                goes_on=goes_on,
             )
             self.changes.skip()
             part.spent_ns += when.clock() - began
             if done:
-                return _Evaluated(part, found)
+                return _Evaluated(part, pod_class)
             goes_on = True
             yield MANY
         return None
 
     def _too_slow(self, part: _Part) -> PolicyResult:
-        self.rests.begin(part.policy, part.key, self.stretch().clock())
+        self.slow_classes.begin(part.policy, part.key, self.stretch().clock())
         return PolicyResult(part.policy, "unknown", is_too_slow=True)
 
     def _points(self) -> Generator[int, None, Points | None]:
@@ -203,7 +208,7 @@ class CallComparison:
         count = evaluator.out_of_date(call.pod, matched, call.slots, when.now)
         yield MANY if count is None else count
         evaluated = yield from self._evaluated(_Part(matched), evaluator)
-        return None if evaluated is None else Points(call.nodes, self._scores(evaluated.found))
+        return None if evaluated is None else Points(call.nodes, self._scores(evaluated.pod_class))
 
     def _verdicts(self, evaluated: _Evaluated) -> tuple[list[FilterVerdicts], list[ScoreValues]]:
         """Return what the rules in shadow of a policy say of the nodes, as far as that is about the call."""
@@ -212,21 +217,21 @@ class CallComparison:
             return [FilterVerdicts(rule.name, bytes(call.nodes)) for rule in part.policy.filters], []
         places = slots_by_place(call.slots) if self.changes.are_there else {}
         filters = list[FilterVerdicts]()
-        for rule in evaluated.found.verdicts.rules:
+        for rule in evaluated.pod_class.verdicts.rules:
             passing = bytes(_of(rule.codes, call.slots)).translate(_PASSING) + bytes(call.unknown)
             left_out = self.changes.left_out(rule, places, call.nodes)
             if not self._is_listed(part.policy, ("Filter", rule.name)):
                 left_out = b"\1" * call.nodes
             filters.append(FilterVerdicts(rule.name, passing, left_out))
-        return filters, self._scores(evaluated.found)
+        return filters, self._scores(evaluated.pod_class)
 
-    def _scores(self, found: PodClass) -> list[ScoreValues]:
+    def _scores(self, pod_class: PodClass) -> list[ScoreValues]:
         call, scores = self.call, list[ScoreValues]()
         places: Mapping[int, int] = slots_by_place(call.slots) if self.changes.are_there else {}
         columns: list[tuple[ScoreColumn | ComparedScore, bool]] = [
-            (one, self.changes.left_out(one, places, call.nodes) is not None) for one in found.scores.rules
+            (one, self.changes.left_out(one, places, call.nodes) is not None) for one in pod_class.scores.rules
         ]
-        columns += [(one, self.changes.affect(one)) for one in found.compared]
+        columns += [(one, self.changes.affect(one)) for one in pod_class.compared]
         for one, is_partial in columns:
             rule = one.rule
             is_partial = is_partial or not self._is_listed(one.policy, ("Score", rule.name))
@@ -263,7 +268,7 @@ class CallComparison:
         policy = part.policy
         if points is None and need_points(self.call.nodes, filters, scores):
             return PolicyResult(policy, "unknown")
-        compared = compare(self.call.nodes, filters, scores, lambda: points or Points(self.call.nodes, ()))
+        compared = compare_policy(self.call.nodes, filters, scores, lambda: points or Points(self.call.nodes, ()))
         return PolicyResult(policy, "unknown" if compared.together is None else "compared", compared)
 
 

@@ -102,7 +102,7 @@ def _affects(entry: JournalEntry, reads: Reads, policy: str) -> bool:
     return entry.change is None or (entry.policy in (None, policy) and reads.affected_by(entry.change))
 
 
-def _mark(found: bytearray, mask: bytes, places: Mapping[int, int]) -> None:
+def _mark(marks: bytearray, mask: bytes, places: Mapping[int, int]) -> None:
     for slot, at in places.items():
         if slot < len(mask) and mask[slot]:
-            found[at] = 1
+            marks[at] = 1

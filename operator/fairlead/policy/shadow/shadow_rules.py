@@ -36,7 +36,7 @@ class ShadowEvaluator(Evaluator):
         return sum(one.out_of_date(now, slots) for one in (self._data, found.verdicts, found.scores) if one.rules)
 
     def work(
-        self, found: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool
+        self, pod_class: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool
     ) -> bool:
         """Bring the results about the nodes in these slots up to date; return whether that is done.
 
@@ -44,14 +44,14 @@ class ShadowEvaluator(Evaluator):
         """
         try:
             self._refresh_data(now, clock, deadline_ns)
-            found.verdicts.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
-            found.scores.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
-            return all(one.follow(clock, deadline_ns) for one in found.compared)
+            pod_class.verdicts.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
+            pod_class.scores.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
+            return all(one.follow(clock, deadline_ns) for one in pod_class.compared)
         except TooSlowError:
             return False
         finally:
-            if found.has_grown:
-                self.classes.count(found)
+            if pod_class.has_grown:
+                self.classes.count(pod_class)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Final
 
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.shadow.call_comparison import PassedCall
-from fairlead.policy.shadow.evictions import victims_of
+from fairlead.policy.shadow.call_comparison import CallToCompare
+from fairlead.policy.shadow.dropped_candidates import victims_of
 from fairlead.policy.shadow.shadow_rules import ShadowRules
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender.call import Outcome, exclusion_reason
@@ -51,12 +51,12 @@ class ObservedCall:
         chosen = {*passed}
         return replace(self, passed=[name for name in self.passed if name in chosen])
 
-    def as_passed(self) -> PassedCall:
+    def as_compared(self) -> CallToCompare:
         """Return the call as rules in shadow need it. Raises MalformedError for requests that cannot be read."""
         pod = PodView(self.pod.pod, self.pod.namespaceObject if self.pod.knows_namespace else None)
         self.state.read_requests(pod)
         slots, unknown = _slots(self.state.scores.nodes, self.passed)
-        return PassedCall(pod, self.scheduler, slots, unknown, self.position, self.budget_ns)
+        return CallToCompare(pod, self.scheduler, slots, unknown, self.position, self.budget_ns)
 
 
 def observed_filter(decision: Decision, state: ServingState, budget_ns: int) -> ObservedCall | None:

@@ -88,7 +88,7 @@ class PolicyComparison:
     """Nodes that each filter alone would have rejected, without those that were left out and filters without any."""
 
 
-def compare(
+def compare_policy(
     nodes: int, filters: Sequence[FilterVerdicts], scores: Sequence[ScoreValues], points: Callable[[], Points]
 ) -> PolicyComparison:
     """Compare a call with what it would have got, if the rules of one policy in shadow were enforced.
@@ -104,7 +104,7 @@ def compare(
 
 
 def need_points(nodes: int, filters: Sequence[FilterVerdicts], scores: Sequence[ScoreValues]) -> bool:
-    """Report whether `compare` may ask for the points of enforced scores."""
+    """Report whether `compare_policy` may ask for the points of enforced scores."""
     return nodes > 0 and (bool(scores) or any(0 < one.passing.count(1) < nodes or one.left_out for one in filters))
 
 
