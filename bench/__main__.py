@@ -24,6 +24,7 @@ SUBJECTS: Final = (
     "learned",
     "compiling",
     "webhook",
+    "shadow",
     "memory",
     "mirror",
     "data_poll",

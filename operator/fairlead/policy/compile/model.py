@@ -1,7 +1,7 @@
 """A compiled policy: immutable, with names, selectors and expressions resolved."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from fairlead.api.data import DataEntry

@@ -66,12 +66,14 @@ class RuleCache(Generic[B]):
             rule.was_published = rule.was_published and rule.is_behind
         return spent
 
-    def out_of_date(self, now: int, slots: Sequence[int]) -> int:
-        """Return how many results of these slots are out of date; `refresh` may go on with them."""
+    def out_of_date(self, now: int, of_slots: Callable[[bytearray], Sequence[int]]) -> int:
+        """Return how many results of some slots are out of date; `refresh` may go on with them.
+
+        `of_slots` returns the bytes of these slots.
+        """
         self._read_journal(now)
         self._forget_volatile()
-        behind = [rule.waiting for rule in self.rules if rule.is_behind]
-        return sum(bytes(map(waiting.__getitem__, slots)).count(1) for waiting in behind)
+        return sum([of_slots(rule.waiting).count(1) for rule in self.rules if rule.is_behind])
 
     def _forget_volatile(self) -> None:
         for rule in self.rules:

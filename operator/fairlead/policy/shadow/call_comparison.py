@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import PodClass
@@ -86,6 +86,10 @@ class _Part:
     matched: Sequence[Matched]
     key: Key | None = None
     spent_ns: int = 0
+    pod_class: PodClass | None = None
+    """Its results, if some are cached."""
+    out_of_date: int = MANY
+    """How many of these are out of date."""
 
     @property
     def policy(self) -> CompiledPolicy:
@@ -115,8 +119,12 @@ class CallComparison:
     is_listed: Callable[[frozenset[str]], bool] = lambda _: True
     """Returns whether the mirror has these annotations of pods on nodes."""
     changes: LaterChanges = field(init=False)
+    _of_slots: Callable[[Any], Sequence[Any]] = field(init=False)
+    """Returns the values in the slots of the call."""
 
     def __post_init__(self) -> None:
+        slots = self.call.slots
+        self._of_slots = itemgetter(*slots) if len(slots) > 1 else lambda values: [values[slot] for slot in slots]
         self.changes = LaterChanges(self.rules.nodes, self.call.position)
 
     def steps(self) -> Steps:
@@ -125,8 +133,10 @@ class CallComparison:
         when = self.stretch()
         self.changes.read()
         parts = self._parts(when, results)
-        out_of_date = [evaluator.out_of_date(call.pod, one.matched, call.slots, when.now) for one in parts]
-        yield sum(MANY if count is None else count for count in out_of_date)
+        for part in parts:
+            self._look_up(part, evaluator, when)
+        self.changes.skip()
+        yield sum([part.out_of_date for part in parts])
         done = list[_Evaluated]()
         for part in parts:
             evaluated = yield from self._evaluated(part, evaluator)
@@ -171,9 +181,21 @@ class CallComparison:
                 parts.append(part)
         return parts
 
+    def _look_up(self, part: _Part, evaluator: ShadowEvaluator, when: Stretch) -> None:
+        """Look for results that are cached."""
+        part.pod_class = evaluator.cached(part.key)
+        if part.pod_class is not None:
+            part.out_of_date = evaluator.out_of_date(part.pod_class, self._of_slots, when.now)
+
     def _evaluated(self, part: _Part, evaluator: ShadowEvaluator) -> Generator[int, None, _Evaluated | None]:
-        """Evaluate rules until that is done; return None if it takes more than the call's time."""
-        pod_class, goes_on = evaluator.class_for(self.call.pod, part.matched), False
+        """Evaluate rules until that is done; return None if it takes more than the call's time.
+
+        Results that were up to date before a pause are so for the call: what changed since is left out.
+        """
+        pod_class, goes_on = part.pod_class or evaluator.class_for(self.call.pod, part.matched), False
+        if not part.out_of_date:
+            self.changes.read()
+            return _Evaluated(part, pod_class)
         while part.spent_ns <= self.call.budget_ns:
             when = self.stretch()
             began = when.clock()
@@ -205,9 +227,12 @@ class CallComparison:
         matched = [each for each in matched if not each.switched]
         if not matched:
             return Points(call.nodes, ())
-        count = evaluator.out_of_date(call.pod, matched, call.slots, when.now)
-        yield MANY if count is None else count
-        evaluated = yield from self._evaluated(_Part(matched), evaluator)
+        part = _Part(matched, evaluator.class_of(call.pod, matched))
+        self.changes.read()
+        self._look_up(part, evaluator, when)
+        self.changes.skip()
+        yield part.out_of_date
+        evaluated = yield from self._evaluated(part, evaluator)
         return None if evaluated is None else Points(call.nodes, self._scores(evaluated.pod_class))
 
     def _verdicts(self, evaluated: _Evaluated) -> tuple[list[FilterVerdicts], list[ScoreValues]]:
@@ -218,8 +243,8 @@ class CallComparison:
         places = slots_by_place(call.slots) if self.changes.are_there else {}
         filters = list[FilterVerdicts]()
         for rule in evaluated.pod_class.verdicts.rules:
-            passing = bytes(_of(rule.codes, call.slots)).translate(_PASSING) + bytes(call.unknown)
-            left_out = self.changes.left_out(rule, places, call.nodes)
+            passing = bytes(self._of_slots(rule.codes)).translate(_PASSING) + bytes(call.unknown)
+            left_out = self.changes.left_out(rule, places, call.nodes, call.unknown)
             if not self._is_listed(part.policy, ("Filter", rule.name)):
                 left_out = b"\1" * call.nodes
             filters.append(FilterVerdicts(rule.name, passing, left_out))
@@ -229,7 +254,8 @@ class CallComparison:
         call, scores = self.call, list[ScoreValues]()
         places: Mapping[int, int] = slots_by_place(call.slots) if self.changes.are_there else {}
         columns: list[tuple[ScoreColumn | ComparedScore, bool]] = [
-            (one, self.changes.left_out(one, places, call.nodes) is not None) for one in pod_class.scores.rules
+            (one, self.changes.left_out(one, places, call.nodes, call.unknown) is not None)
+            for one in pod_class.scores.rules
         ]
         columns += [(one, self.changes.affect(one)) for one in pod_class.compared]
         for one, is_partial in columns:
@@ -247,7 +273,9 @@ class CallComparison:
             if len(nodes) != call.nodes:
                 slots = [slots[at] for at in nodes if at < len(slots)]
             if isinstance(column, ScoreColumn):
-                known: Sequence[float] = _of(column.values, slots)
+                known: Sequence[float] = (
+                    self._of_slots(column.values) if slots is call.slots else _of(column.values, slots)
+                )
             else:
                 views = self.rules.nodes.views
                 if any(views[slot] is None for slot in slots):

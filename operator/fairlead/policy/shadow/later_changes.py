@@ -54,10 +54,10 @@ class LaterChanges:
             for entry in self._entries
         )
 
-    def left_out(self, column: Column, places: Mapping[int, int], nodes: int) -> bytes | None:
+    def left_out(self, column: Column, places: Mapping[int, int], nodes: int, unknown: int) -> bytes | None:
         """Return for each node 1 if a result of the column about it may be another one than at the call; None: none is.
 
-        `places` has the number of a node by its slot. Nodes beyond these were not known at the call.
+        `places` has the number of a node by its slot; the last ones were unknown at the call.
         """
         if not self.are_there:
             return None
@@ -65,7 +65,7 @@ class LaterChanges:
             return b"\1" * nodes
         reads, policy = _reads(column), column.policy.name
         found = bytearray(nodes)
-        found[len(places) :] = b"\1" * (nodes - len(places))
+        found[nodes - unknown :] = b"\1" * unknown
         for entry in self._entries:
             if isinstance(entry, Published):
                 if not entry.sources.isdisjoint(column.sources):

@@ -1,6 +1,6 @@
 """Rules in shadow of a policy set, with evaluators and caches of their own: they change nothing of enforced rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -9,7 +9,7 @@ from fairlead.policy.compile.modes import compared
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.evaluate.matching import Matched, PolicySet
+from fairlead.policy.evaluate.matching import Key, Matched, PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import reads_of
 from fairlead.policy.nodes.node_table import Nodes
@@ -27,13 +27,16 @@ class ShadowEvaluator(Evaluator):
         """Return the class of a pod, up to date or not."""
         return self._class_of(pod, matched)
 
-    def out_of_date(self, pod: PodView, matched: Sequence[Matched], slots: Sequence[int], now: int) -> int | None:
-        """Return how many results about the nodes in these slots are out of date; None if nothing is cached."""
-        key = self.class_of(pod, matched)
-        found = None if key is None else self.classes.get((id(self), key))
-        if found is None:
-            return None
-        return sum(one.out_of_date(now, slots) for one in (self._data, found.verdicts, found.scores) if one.rules)
+    def cached(self, key: Key | None) -> PodClass | None:
+        """Return the class of a key, if there is one."""
+        in_cache = id(self), key
+        return None if key is None or self.classes.get(in_cache) is None else self.classes.use(in_cache)
+
+    def out_of_date(self, pod_class: PodClass, of_slots: Callable[[bytearray], Sequence[int]], now: int) -> int:
+        """Return how many results about the nodes in some slots are out of date."""
+        self.nodes.expire(now)
+        caches = self._data, pod_class.verdicts, pod_class.scores
+        return sum([one.out_of_date(now, of_slots) for one in caches if one.rules]) + len(pod_class.compared)
 
     def work(
         self, pod_class: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool
