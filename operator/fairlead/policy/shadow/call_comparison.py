@@ -1,32 +1,35 @@
 """Comparison of one call, in stretches: verdicts and scores of rules in shadow about the nodes that have passed it."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import PodClass
-from fairlead.policy.evaluate.columns import NAN, PASSED, ScoreColumn
+from fairlead.policy.evaluate.columns import NAN, PASSED, Column, ScoreColumn
 from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Key, Matched, Switched
 from fairlead.policy.evaluate.scoring import Values
 from fairlead.policy.shadow.effects import (
     FilterVerdicts,
+    NodeMask,
     Points,
     PolicyComparison,
-    Positions,
     ScoreValues,
+    ValuesOf,
     compare_policy,
+    mask_of,
     need_points,
 )
-from fairlead.policy.shadow.later_changes import LaterChanges, slots_by_place
+from fairlead.policy.shadow.later_changes import LaterChanges
 from fairlead.policy.shadow.shadow_rules import RuleId, ShadowEvaluator, ShadowRules
 from fairlead.policy.shadow.slow_classes import SlowClasses
 from fairlead.policy.views.pod_view import PodView
 
-T = TypeVar("T")
+UNKNOWN_SLOTS: Final = 1 << 16
+"""More slots than there are nodes."""
 MANY: Final = 1 << 30
 """Stands for the results of a class of which nothing is cached, and for work that goes on."""
 _NO_DEADLINE: Final = 1 << 63
@@ -43,7 +46,7 @@ class Stretch(NamedTuple):
     deadline_ns: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CallToCompare:
     """Call of filter that was answered, with the nodes that have passed it."""
 
@@ -58,10 +61,15 @@ class CallToCompare:
     budget_ns: int
     """Time that the call itself could have taken."""
 
-    @property
-    def nodes(self) -> int:
-        """Number of the nodes."""
-        return len(self.slots) + self.unknown
+    @cached_property
+    def unknown_nodes(self) -> NodeMask:
+        """Nodes that were not known, in slots that no node has."""
+        return mask_of(range(UNKNOWN_SLOTS, UNKNOWN_SLOTS + self.unknown)) if self.unknown else 0
+
+    @cached_property
+    def nodes(self) -> NodeMask:
+        """All of the nodes."""
+        return mask_of(self.slots) | self.unknown_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +127,8 @@ class CallComparison:
     is_listed: Callable[[frozenset[str]], bool] = lambda _: True
     """Returns whether the mirror has these annotations of pods on nodes."""
     changes: LaterChanges = field(init=False)
-    _of_slots: Callable[[Any], Sequence[Any]] = field(init=False)
-    """Returns the values in the slots of the call."""
 
     def __post_init__(self) -> None:
-        slots = self.call.slots
-        self._of_slots = itemgetter(*slots) if len(slots) > 1 else lambda values: [values[slot] for slot in slots]
         self.changes = LaterChanges(self.rules.nodes, self.call.position)
 
     def steps(self) -> Steps:
@@ -185,7 +189,7 @@ class CallComparison:
         """Look for results that are cached."""
         part.pod_class = evaluator.cached(part.key)
         if part.pod_class is not None:
-            part.out_of_date = evaluator.out_of_date(part.pod_class, self._of_slots, when.now)
+            part.out_of_date = evaluator.out_of_date(part.pod_class, self.call.nodes, when.now)
 
     def _evaluated(self, part: _Part, evaluator: ShadowEvaluator) -> Generator[int, None, _Evaluated | None]:
         """Evaluate rules until that is done; return None if it takes more than the call's time.
@@ -239,23 +243,21 @@ class CallComparison:
         """Return what the rules in shadow of a policy say of the nodes, as far as that is about the call."""
         call, part = self.call, evaluated.part
         if part.matched[0].undecided is not None:
-            return [FilterVerdicts(rule.name, bytes(call.nodes)) for rule in part.policy.filters], []
-        places = slots_by_place(call.slots) if self.changes.are_there else {}
+            return [FilterVerdicts(rule.name, 0) for rule in part.policy.filters], []
         filters = list[FilterVerdicts]()
         for rule in evaluated.pod_class.verdicts.rules:
-            passing = bytes(self._of_slots(rule.codes)).translate(_PASSING) + bytes(call.unknown)
-            left_out = self.changes.left_out(rule, places, call.nodes, call.unknown)
-            if not self._is_listed(part.policy, ("Filter", rule.name)):
-                left_out = b"\1" * call.nodes
+            passing = int.from_bytes(rule.codes.translate(_PASSING), "little")
+            left_out = self._left_out(rule) if self._is_listed(part.policy, ("Filter", rule.name)) else call.nodes
             filters.append(FilterVerdicts(rule.name, passing, left_out))
         return filters, self._scores(evaluated.pod_class)
 
+    def _left_out(self, column: Column) -> NodeMask:
+        return self.changes.left_out(column, self.call.nodes, self.call.unknown_nodes)
+
     def _scores(self, pod_class: PodClass) -> list[ScoreValues]:
-        call, scores = self.call, list[ScoreValues]()
-        places: Mapping[int, int] = slots_by_place(call.slots) if self.changes.are_there else {}
+        scores = list[ScoreValues]()
         columns: list[tuple[ScoreColumn | ComparedScore, bool]] = [
-            (one, self.changes.left_out(one, places, call.nodes, call.unknown) is not None)
-            for one in pod_class.scores.rules
+            (one, self._left_out(one) != 0) for one in pod_class.scores.rules
         ]
         columns += [(one, self.changes.affect(one)) for one in pod_class.compared]
         for one, is_partial in columns:
@@ -264,24 +266,19 @@ class CallComparison:
             scores.append(ScoreValues(rule.name, self._values(one), rule.normalize, rule.weight, is_partial))
         return scores
 
-    def _values(self, column: ScoreColumn | ComparedScore) -> Callable[[Positions], Values]:
+    def _values(self, column: ScoreColumn | ComparedScore) -> ValuesOf:
         """Return a function that returns the values of a score about some of the nodes."""
-        call, now = self.call, self.stretch().now
+        call, now, views = self.call, self.stretch().now, self.rules.nodes.views
 
-        def values(nodes: Positions) -> Values:
-            slots: Sequence[int] = call.slots
-            if len(nodes) != call.nodes:
-                slots = [slots[at] for at in nodes if at < len(slots)]
+        def values(slots: Sequence[int]) -> Values:
+            known = [slot for slot in slots if slot < UNKNOWN_SLOTS] if call.unknown else slots
             if isinstance(column, ScoreColumn):
-                known: Sequence[float] = (
-                    self._of_slots(column.values) if slots is call.slots else _of(column.values, slots)
-                )
+                numbers: Sequence[float] = [column.values[slot] for slot in known]
+            elif any(views[slot] is None for slot in known):
+                return [NAN] * len(slots)
             else:
-                views = self.rules.nodes.views
-                if any(views[slot] is None for slot in slots):
-                    return [NAN] * len(nodes)
-                known = column.values(call.pod, [""] * len(slots), slots, now)
-            return known if len(known) == len(nodes) else [*known, *[NAN] * (len(nodes) - len(known))]
+                numbers = column.values(call.pod, [""] * len(known), known, now)
+            return numbers if len(numbers) == len(slots) else [*numbers, *[NAN] * (len(slots) - len(numbers))]
 
         return values
 
@@ -298,8 +295,3 @@ class CallComparison:
             return PolicyResult(policy, "unknown")
         compared = compare_policy(self.call.nodes, filters, scores, lambda: points or Points(self.call.nodes, ()))
         return PolicyResult(policy, "unknown" if compared.together is None else "compared", compared)
-
-
-def _of(values: Sequence[T], slots: Sequence[int]) -> Sequence[T]:
-    """Return the values in these slots."""
-    return itemgetter(*slots)(values) if len(slots) > 1 else [values[slot] for slot in slots]

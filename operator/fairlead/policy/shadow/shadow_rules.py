@@ -1,6 +1,6 @@
 """Rules in shadow of a policy set, with evaluators and caches of their own: they change nothing of enforced rules."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -32,11 +32,11 @@ class ShadowEvaluator(Evaluator):
         in_cache = id(self), key
         return None if key is None or self.classes.get(in_cache) is None else self.classes.use(in_cache)
 
-    def out_of_date(self, pod_class: PodClass, of_slots: Callable[[bytearray], Sequence[int]], now: int) -> int:
-        """Return how many results about the nodes in some slots are out of date."""
+    def out_of_date(self, pod_class: PodClass, nodes: int, now: int) -> int:
+        """Return how many results about some nodes are out of date; they are given as in `RuleCache`."""
         self.nodes.expire(now)
         caches = self._data, pod_class.verdicts, pod_class.scores
-        return sum([one.out_of_date(now, of_slots) for one in caches if one.rules]) + len(pod_class.compared)
+        return sum([one.out_of_date(now, nodes) for one in caches if one.rules]) + len(pod_class.compared)
 
     def work(
         self, pod_class: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool

@@ -67,9 +67,9 @@ class LiveComparisons(PodWatcher):
     slow_classes: SlowClasses = field(default_factory=SlowClasses)
     seconds: float = 0.0
     """Time that all of this has taken."""
+    share: Share = field(init=False)
     _now: int = 0
     """Time of day at which the current stretch began."""
-    _share: Share = field(init=False)
     _pause_until: float = 0.0
     _new: deque[Task] = field(default_factory=deque)
     _queue: CallQueue = field(default_factory=CallQueue)
@@ -80,7 +80,7 @@ class LiveComparisons(PodWatcher):
     _rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
     def __post_init__(self) -> None:
-        self._share = Share(self._clock_s, PART, BURST_S)
+        self.share = Share(self._clock_s, PART, BURST_S)
 
     def hear(self, decision: Decision) -> None:
         """Hear of a decision; nothing is evaluated yet."""
@@ -178,7 +178,7 @@ class LiveComparisons(PodWatcher):
         finally:
             ended = self._clock_s()
             self.seconds += ended - began
-            self._pause_until = ended + self._share.pause(began)
+            self._pause_until = ended + self.share.pause(began)
 
     def _give_up(self, task: Task, result: CallResult) -> None:
         if task.is_comparison:
