@@ -25,6 +25,7 @@ SUBJECTS: Final = (
     "learned",
     "compiling",
     "webhook",
+    "shadow",
     "memory",
     "mirror",
     "data_poll",

@@ -42,7 +42,7 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 """Words of the dialect in which this was once written, and what to write."""
 _FIELD: Final = """
-accepted annotations api autoscalers binds build bytes capacity code conflicts crd compiled condition config conflict
+accepted annotations api autoscalers binds build bytes calls capacity code conflicts crd compiled condition config conflict
 consistent data default depth differences disabled duration engine entries eventually evictions expiration filter
 forbidden hash identity info invalid kind lookups namespace nodes objects operator outcome part paused pending pod
 policy programmed progressing queue reason ready relists request requests resource result rolling rule samples

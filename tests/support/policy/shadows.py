@@ -16,7 +16,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.shadow.comparison import Effects
+from fairlead.policy.shadow.effects import Effects
 from fairlead.policy.shadow.shadow_rules import RuleId
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView

@@ -66,12 +66,15 @@ class RuleCache(Generic[B]):
             rule.was_published = rule.was_published and rule.is_behind
         return spent
 
-    def out_of_date(self, now: int, slots: Sequence[int]) -> int:
-        """Return how many results of these slots are out of date; `refresh` may go on with them."""
+    def out_of_date(self, now: int, nodes: int) -> int:
+        """Return how many results about some nodes are out of date; `refresh` may go on with them.
+
+        The nodes are given as an integer with a byte for each slot.
+        """
         self._read_journal(now)
         self._forget_volatile()
-        behind = [rule.waiting for rule in self.rules if rule.is_behind]
-        return sum(bytes(map(waiting.__getitem__, slots)).count(1) for waiting in behind)
+        behind = [int.from_bytes(rule.waiting, "little") & nodes for rule in self.rules if rule.is_behind]
+        return sum([one.bit_count() for one in behind])
 
     def _forget_volatile(self) -> None:
         for rule in self.rules:

@@ -1,32 +1,35 @@
 """Comparison of one call, in stretches: verdicts and scores of rules in shadow about the nodes that have passed it."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Final, Literal, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import PodClass
-from fairlead.policy.evaluate.columns import NAN, PASSED, ScoreColumn
+from fairlead.policy.evaluate.columns import NAN, PASSED, Column, ScoreColumn
 from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Key, Matched, Switched
 from fairlead.policy.evaluate.scoring import Values
-from fairlead.policy.shadow.comparison import (
+from fairlead.policy.shadow.effects import (
     FilterVerdicts,
+    NodeMask,
     Points,
     PolicyComparison,
-    Positions,
     ScoreValues,
-    compare,
+    ValuesOf,
+    compare_policy,
+    mask_of,
     need_points,
 )
-from fairlead.policy.shadow.later_changes import LaterChanges, slots_by_place
-from fairlead.policy.shadow.rests import Rests
+from fairlead.policy.shadow.later_changes import LaterChanges
 from fairlead.policy.shadow.shadow_rules import RuleId, ShadowEvaluator, ShadowRules
+from fairlead.policy.shadow.slow_classes import SlowClasses
 from fairlead.policy.views.pod_view import PodView
 
-T = TypeVar("T")
+UNKNOWN_SLOTS: Final = 1 << 16
+"""More slots than there are nodes."""
 MANY: Final = 1 << 30
 """Stands for the results of a class of which nothing is cached, and for work that goes on."""
 _NO_DEADLINE: Final = 1 << 63
@@ -43,8 +46,8 @@ class Stretch(NamedTuple):
     deadline_ns: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PassedCall:
+@dataclass(frozen=True, eq=False)
+class CallToCompare:
     """Call of filter that was answered, with the nodes that have passed it."""
 
     pod: PodView
@@ -58,10 +61,15 @@ class PassedCall:
     budget_ns: int
     """Time that the call itself could have taken."""
 
-    @property
-    def nodes(self) -> int:
-        """Number of the nodes."""
-        return len(self.slots) + self.unknown
+    @cached_property
+    def unknown_nodes(self) -> NodeMask:
+        """Nodes that were not known, in slots that no node has."""
+        return mask_of(range(UNKNOWN_SLOTS, UNKNOWN_SLOTS + self.unknown)) if self.unknown else 0
+
+    @cached_property
+    def nodes(self) -> NodeMask:
+        """All of the nodes."""
+        return mask_of(self.slots) | self.unknown_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,10 @@ class _Part:
     matched: Sequence[Matched]
     key: Key | None = None
     spent_ns: int = 0
+    pod_class: PodClass | None = None
+    """Its results, if some are cached."""
+    out_of_date: int = MANY
+    """How many of these are out of date."""
 
     @property
     def policy(self) -> CompiledPolicy:
@@ -98,7 +110,7 @@ class _Evaluated:
     """Rules of one policy with their results."""
 
     part: _Part
-    found: PodClass
+    pod_class: PodClass
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +118,8 @@ class CallComparison:
     """Comparison of a call with the rules in shadow. Nothing else may be evaluated for it at the same time."""
 
     rules: ShadowRules
-    call: PassedCall
-    rests: Rests
+    call: CallToCompare
+    slow_classes: SlowClasses
     stretch: Callable[[], Stretch]
     """Begins a stretch of work."""
     switched: Callable[[], Switched | None] = lambda: None
@@ -125,8 +137,10 @@ class CallComparison:
         when = self.stretch()
         self.changes.read()
         parts = self._parts(when, results)
-        out_of_date = [evaluator.out_of_date(call.pod, one.matched, call.slots, when.now) for one in parts]
-        yield sum(MANY if count is None else count for count in out_of_date)
+        for part in parts:
+            self._look_up(part, evaluator, when)
+        self.changes.skip()
+        yield sum([part.out_of_date for part in parts])
         done = list[_Evaluated]()
         for part in parts:
             evaluated = yield from self._evaluated(part, evaluator)
@@ -154,7 +168,7 @@ class CallComparison:
             clock=clock,
             deadline_ns=_NO_DEADLINE,
             spent=spent,
-            switched=lambda policy, _: self.rests.is_resting(policy, None, clock()),
+            switched=lambda policy, _: self.slow_classes.is_resting(policy, None, clock()),
         )
         for each in matched:
             if each.switched:
@@ -165,32 +179,49 @@ class CallComparison:
             if part.spent_ns > call.budget_ns:
                 part.key = None
                 results.append(self._too_slow(part))
-            elif self.rests.is_resting(each.policy, key, clock()):
+            elif self.slow_classes.is_resting(each.policy, key, clock()):
                 results.append(PolicyResult(each.policy, "skipped"))
             else:
                 parts.append(part)
         return parts
 
+    def _look_up(self, part: _Part, evaluator: ShadowEvaluator, when: Stretch) -> None:
+        """Look for results that are cached."""
+        part.pod_class = evaluator.cached(part.key)
+        if part.pod_class is not None:
+            part.out_of_date = evaluator.out_of_date(part.pod_class, self.call.nodes, when.now)
+
     def _evaluated(self, part: _Part, evaluator: ShadowEvaluator) -> Generator[int, None, _Evaluated | None]:
-        """Evaluate rules until that is done; return None if it takes more than the call's time."""
-        found, goes_on = evaluator.class_for(self.call.pod, part.matched), False
+        """Evaluate rules until that is done; return None if it takes more than the call's time.
+
+        Results that were up to date before a pause are so for the call: what changed since is left out.
+        """
+        pod_class, goes_on = part.pod_class or evaluator.class_for(self.call.pod, part.matched), False
+        if not part.out_of_date:
+            self.changes.read()
+            return _Evaluated(part, pod_class)
         while part.spent_ns <= self.call.budget_ns:
             when = self.stretch()
             began = when.clock()
             self.changes.read()
             done = evaluator.work(
-                found, self.call.slots, now=when.now, clock=when.clock, deadline_ns=when.deadline_ns, goes_on=goes_on
+                pod_class,
+                self.call.slots,
+                now=when.now,
+                clock=when.clock,
+                deadline_ns=when.deadline_ns,
+                goes_on=goes_on,
             )
             self.changes.skip()
             part.spent_ns += when.clock() - began
             if done:
-                return _Evaluated(part, found)
+                return _Evaluated(part, pod_class)
             goes_on = True
             yield MANY
         return None
 
     def _too_slow(self, part: _Part) -> PolicyResult:
-        self.rests.begin(part.policy, part.key, self.stretch().clock())
+        self.slow_classes.begin(part.policy, part.key, self.stretch().clock())
         return PolicyResult(part.policy, "unknown", is_too_slow=True)
 
     def _points(self) -> Generator[int, None, Points | None]:
@@ -200,55 +231,54 @@ class CallComparison:
         matched = [each for each in matched if not each.switched]
         if not matched:
             return Points(call.nodes, ())
-        count = evaluator.out_of_date(call.pod, matched, call.slots, when.now)
-        yield MANY if count is None else count
-        evaluated = yield from self._evaluated(_Part(matched), evaluator)
-        return None if evaluated is None else Points(call.nodes, self._scores(evaluated.found))
+        part = _Part(matched, evaluator.class_of(call.pod, matched))
+        self.changes.read()
+        self._look_up(part, evaluator, when)
+        self.changes.skip()
+        yield part.out_of_date
+        evaluated = yield from self._evaluated(part, evaluator)
+        return None if evaluated is None else Points(call.nodes, self._scores(evaluated.pod_class))
 
     def _verdicts(self, evaluated: _Evaluated) -> tuple[list[FilterVerdicts], list[ScoreValues]]:
         """Return what the rules in shadow of a policy say of the nodes, as far as that is about the call."""
         call, part = self.call, evaluated.part
         if part.matched[0].undecided is not None:
-            return [FilterVerdicts(rule.name, bytes(call.nodes)) for rule in part.policy.filters], []
-        places = slots_by_place(call.slots) if self.changes.are_there else {}
+            return [FilterVerdicts(rule.name, 0) for rule in part.policy.filters], []
         filters = list[FilterVerdicts]()
-        for rule in evaluated.found.verdicts.rules:
-            passing = bytes(_of(rule.codes, call.slots)).translate(_PASSING) + bytes(call.unknown)
-            left_out = self.changes.left_out(rule, places, call.nodes)
-            if not self._is_listed(part.policy, ("Filter", rule.name)):
-                left_out = b"\1" * call.nodes
+        for rule in evaluated.pod_class.verdicts.rules:
+            passing = int.from_bytes(rule.codes.translate(_PASSING), "little")
+            left_out = self._left_out(rule) if self._is_listed(part.policy, ("Filter", rule.name)) else call.nodes
             filters.append(FilterVerdicts(rule.name, passing, left_out))
-        return filters, self._scores(evaluated.found)
+        return filters, self._scores(evaluated.pod_class)
 
-    def _scores(self, found: PodClass) -> list[ScoreValues]:
-        call, scores = self.call, list[ScoreValues]()
-        places: Mapping[int, int] = slots_by_place(call.slots) if self.changes.are_there else {}
+    def _left_out(self, column: Column) -> NodeMask:
+        return self.changes.left_out(column, self.call.nodes, self.call.unknown_nodes)
+
+    def _scores(self, pod_class: PodClass) -> list[ScoreValues]:
+        scores = list[ScoreValues]()
         columns: list[tuple[ScoreColumn | ComparedScore, bool]] = [
-            (one, self.changes.left_out(one, places, call.nodes) is not None) for one in found.scores.rules
+            (one, self._left_out(one) != 0) for one in pod_class.scores.rules
         ]
-        columns += [(one, self.changes.affect(one)) for one in found.compared]
+        columns += [(one, self.changes.affect(one)) for one in pod_class.compared]
         for one, is_partial in columns:
             rule = one.rule
             is_partial = is_partial or not self._is_listed(one.policy, ("Score", rule.name))
             scores.append(ScoreValues(rule.name, self._values(one), rule.normalize, rule.weight, is_partial))
         return scores
 
-    def _values(self, column: ScoreColumn | ComparedScore) -> Callable[[Positions], Values]:
+    def _values(self, column: ScoreColumn | ComparedScore) -> ValuesOf:
         """Return a function that returns the values of a score about some of the nodes."""
-        call, now = self.call, self.stretch().now
+        call, now, views = self.call, self.stretch().now, self.rules.nodes.views
 
-        def values(nodes: Positions) -> Values:
-            slots: Sequence[int] = call.slots
-            if len(nodes) != call.nodes:
-                slots = [slots[at] for at in nodes if at < len(slots)]
+        def values(slots: Sequence[int]) -> Values:
+            known = [slot for slot in slots if slot < UNKNOWN_SLOTS] if call.unknown else slots
             if isinstance(column, ScoreColumn):
-                known: Sequence[float] = _of(column.values, slots)
+                numbers: Sequence[float] = [column.values[slot] for slot in known]
+            elif any(views[slot] is None for slot in known):
+                return [NAN] * len(slots)
             else:
-                views = self.rules.nodes.views
-                if any(views[slot] is None for slot in slots):
-                    return [NAN] * len(nodes)
-                known = column.values(call.pod, [""] * len(slots), slots, now)
-            return known if len(known) == len(nodes) else [*known, *[NAN] * (len(nodes) - len(known))]
+                numbers = column.values(call.pod, [""] * len(known), known, now)
+            return numbers if len(numbers) == len(slots) else [*numbers, *[NAN] * (len(slots) - len(numbers))]
 
         return values
 
@@ -263,10 +293,5 @@ class CallComparison:
         policy = part.policy
         if points is None and need_points(self.call.nodes, filters, scores):
             return PolicyResult(policy, "unknown")
-        compared = compare(self.call.nodes, filters, scores, lambda: points or Points(self.call.nodes, ()))
+        compared = compare_policy(self.call.nodes, filters, scores, lambda: points or Points(self.call.nodes, ()))
         return PolicyResult(policy, "unknown" if compared.together is None else "compared", compared)
-
-
-def _of(values: Sequence[T], slots: Sequence[int]) -> Sequence[T]:
-    """Return the values in these slots."""
-    return itemgetter(*slots)(values) if len(slots) > 1 else [values[slot] for slot in slots]

@@ -1,6 +1,5 @@
 """Changes of nodes that came after a call, so that what rules say of these nodes now is not about the call."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.policy.evaluate.columns import Column
@@ -8,6 +7,7 @@ from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.nodes.annotated_values import reads_of
 from fairlead.policy.nodes.measured_table import Published
 from fairlead.policy.nodes.node_table import JournalEntry, Nodes
+from fairlead.policy.shadow.effects import NodeMask, mask_of
 from fairlead.strategies.reads import Reads
 
 
@@ -54,25 +54,23 @@ class LaterChanges:
             for entry in self._entries
         )
 
-    def left_out(self, column: Column, places: Mapping[int, int], nodes: int) -> bytes | None:
-        """Return for each node 1 if a result of the column about it may be another one than at the call; None: none is.
+    def left_out(self, column: Column, nodes: NodeMask, unknown: NodeMask) -> NodeMask:
+        """Return those of the nodes about which a result of a column may be another one than at the call.
 
-        `places` has the number of a node by its slot. Nodes beyond these were not known at the call.
+        `unknown` are those that were not known at the call.
         """
         if not self.are_there:
-            return None
+            return 0
         if self.is_lost:
-            return b"\1" * nodes
-        reads, policy = _reads(column), column.policy.name
-        found = bytearray(nodes)
-        found[len(places) :] = b"\1" * (nodes - len(places))
+            return nodes
+        reads, policy, slots, several = _reads(column), column.policy.name, set[int](), unknown
         for entry in self._entries:
             if isinstance(entry, Published):
                 if not entry.sources.isdisjoint(column.sources):
-                    _mark(found, entry.mask, places)
-            elif (at := places.get(entry.slot)) is not None and not found[at]:
-                found[at] = _affects(entry, reads, policy)
-        return bytes(found) if 1 in found else None
+                    several |= int.from_bytes(entry.mask, "little")
+            elif entry.slot not in slots and _affects(entry, reads, policy):
+                slots.add(entry.slot)
+        return (several | mask_of([*slots])) & nodes
 
     def affect(self, score: ComparedScore) -> bool:
         """Return whether a score that compares nodes may be another one than at the call: it may sum up all nodes."""
@@ -87,11 +85,6 @@ class LaterChanges:
         )
 
 
-def slots_by_place(slots: Sequence[int]) -> Mapping[int, int]:
-    """Return the number of each node by its slot."""
-    return {slot: at for at, slot in enumerate(slots)}
-
-
 def _reads(column: Column) -> Reads:
     """Return what a column reads, also through the data of its policy."""
     reads = column.reads
@@ -100,9 +93,3 @@ def _reads(column: Column) -> Reads:
 
 def _affects(entry: JournalEntry, reads: Reads, policy: str) -> bool:
     return entry.change is None or (entry.policy in (None, policy) and reads.affected_by(entry.change))
-
-
-def _mark(found: bytearray, mask: bytes, places: Mapping[int, int]) -> None:
-    for slot, at in places.items():
-        if slot < len(mask) and mask[slot]:
-            found[at] = 1

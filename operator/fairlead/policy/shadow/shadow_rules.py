@@ -9,7 +9,7 @@ from fairlead.policy.compile.modes import compared
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.evaluate.matching import Matched, PolicySet
+from fairlead.policy.evaluate.matching import Key, Matched, PolicySet
 from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import reads_of
 from fairlead.policy.nodes.node_table import Nodes
@@ -27,16 +27,19 @@ class ShadowEvaluator(Evaluator):
         """Return the class of a pod, up to date or not."""
         return self._class_of(pod, matched)
 
-    def out_of_date(self, pod: PodView, matched: Sequence[Matched], slots: Sequence[int], now: int) -> int | None:
-        """Return how many results about the nodes in these slots are out of date; None if nothing is cached."""
-        key = self.class_of(pod, matched)
-        found = None if key is None else self.classes.get((id(self), key))
-        if found is None:
-            return None
-        return sum(one.out_of_date(now, slots) for one in (self._data, found.verdicts, found.scores) if one.rules)
+    def cached(self, key: Key | None) -> PodClass | None:
+        """Return the class of a key, if there is one."""
+        in_cache = id(self), key
+        return None if key is None or self.classes.get(in_cache) is None else self.classes.use(in_cache)
+
+    def out_of_date(self, pod_class: PodClass, nodes: int, now: int) -> int:
+        """Return how many results about some nodes are out of date; they are given as in `RuleCache`."""
+        self.nodes.expire(now)
+        caches = self._data, pod_class.verdicts, pod_class.scores
+        return sum([one.out_of_date(now, nodes) for one in caches if one.rules]) + len(pod_class.compared)
 
     def work(
-        self, found: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool
+        self, pod_class: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool
     ) -> bool:
         """Bring the results about the nodes in these slots up to date; return whether that is done.
 
@@ -44,14 +47,14 @@ class ShadowEvaluator(Evaluator):
         """
         try:
             self._refresh_data(now, clock, deadline_ns)
-            found.verdicts.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
-            found.scores.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
-            return all(one.follow(clock, deadline_ns) for one in found.compared)
+            pod_class.verdicts.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
+            pod_class.scores.refresh(now, clock, deadline_ns, lambda: slots, goes_on=goes_on)
+            return all(one.follow(clock, deadline_ns) for one in pod_class.compared)
         except TooSlowError:
             return False
         finally:
-            if found.has_grown:
-                self.classes.count(found)
+            if pod_class.has_grown:
+                self.classes.count(pod_class)
 
 
 @dataclass(frozen=True, slots=True)

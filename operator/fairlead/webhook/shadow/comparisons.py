@@ -18,8 +18,8 @@ from fairlead.mirror.pod_watcher import PodWatcher
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.shadow.annotations_in_shadow import annotating, unbound_by
 from fairlead.policy.shadow.call_comparison import CallComparison, PolicyResult, Stretch
-from fairlead.policy.shadow.evictions import PreemptCall, dropping_rules
-from fairlead.policy.shadow.rests import Rests
+from fairlead.policy.shadow.dropped_candidates import PreemptCall, dropping_rules
+from fairlead.policy.shadow.slow_classes import SlowClasses
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender.decisions import Decision
 from fairlead.webhook.extender.state import ServingState
@@ -49,8 +49,8 @@ BETWEEN_ENTRIES: Final = 16
 
 
 @dataclass(slots=True, eq=False)
-class Comparisons(PodWatcher):
-    """Comparisons of a replica."""
+class LiveComparisons(PodWatcher):
+    """LiveComparisons of a replica."""
 
     state: Callable[[], ServingState | None]
     now: Callable[[], int]
@@ -64,12 +64,12 @@ class Comparisons(PodWatcher):
     """Calls a function in so many seconds."""
     is_listed: Callable[[frozenset[str]], bool] = lambda _: True
     """Returns whether the mirror has these annotations of pods on nodes."""
-    rests: Rests = field(default_factory=Rests)
+    slow_classes: SlowClasses = field(default_factory=SlowClasses)
     seconds: float = 0.0
     """Time that all of this has taken."""
+    share: Share = field(init=False)
     _now: int = 0
     """Time of day at which the current stretch began."""
-    _share: Share = field(init=False)
     _pause_until: float = 0.0
     _new: deque[Task] = field(default_factory=deque)
     _queue: CallQueue = field(default_factory=CallQueue)
@@ -80,7 +80,7 @@ class Comparisons(PodWatcher):
     _rate_limiter: RateLimiter = field(default_factory=RateLimiter)
 
     def __post_init__(self) -> None:
-        self._share = Share(self._clock_s, PART, BURST_S)
+        self.share = Share(self._clock_s, PART, BURST_S)
 
     def hear(self, decision: Decision) -> None:
         """Hear of a decision; nothing is evaluated yet."""
@@ -178,7 +178,7 @@ class Comparisons(PodWatcher):
         finally:
             ended = self._clock_s()
             self.seconds += ended - began
-            self._pause_until = ended + self._share.pause(began)
+            self._pause_until = ended + self.share.pause(began)
 
     def _give_up(self, task: Task, result: CallResult) -> None:
         if task.is_comparison:
@@ -192,10 +192,10 @@ class Comparisons(PodWatcher):
                 self.counts.add_call(shadow, result)
 
     def _compared(self, call: ObservedCall) -> Generator[int, None, None]:
-        rules, passed = call.rules, call.as_passed()
+        rules, passed = call.rules, call.as_compared()
         scores_open = partial(call.state.circuit_breaker.open_for, "scores")
         steps = CallComparison(
-            rules, passed, self.rests, self._stretch, lambda: scores_open(self.clock()), self.is_listed
+            rules, passed, self.slow_classes, self._stretch, lambda: scores_open(self.clock()), self.is_listed
         ).steps()
         results: Collection[PolicyResult] = yield from steps
         for result in results:
@@ -204,11 +204,11 @@ class Comparisons(PodWatcher):
             self._awaited.put(replace(call, pod=passed.pod, passed=()))
 
     def _evictions(self, call: ObservedCall) -> Generator[int, None, None]:
-        rules, passed = call.rules, call.as_passed()
+        rules, passed = call.rules, call.as_compared()
         requests = call.state.mirror.requests_of_placed
         asked = PreemptCall(passed.pod, call.scheduler, call.victims or {}, call.position, requests)
         yield FEW + 1
-        found = yield from dropping_rules(rules, asked, self.rests, lambda: self._now, self.clock)
+        found = yield from dropping_rules(rules, asked, self.slow_classes, lambda: self._now, self.clock)
         for name, dropping in found.items():
             self.counts.add_evictions(rules.policies[name], passed.pod.uid, dropping)
 

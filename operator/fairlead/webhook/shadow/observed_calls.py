@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Final
 
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.policy.shadow.call_comparison import PassedCall
-from fairlead.policy.shadow.evictions import victims_of
+from fairlead.policy.shadow.call_comparison import CallToCompare
+from fairlead.policy.shadow.dropped_candidates import victims_of
 from fairlead.policy.shadow.shadow_rules import ShadowRules
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender.call import Outcome, exclusion_reason
@@ -51,30 +51,32 @@ class ObservedCall:
         chosen = {*passed}
         return replace(self, passed=[name for name in self.passed if name in chosen])
 
-    def as_passed(self) -> PassedCall:
+    def as_compared(self) -> CallToCompare:
         """Return the call as rules in shadow need it. Raises MalformedError for requests that cannot be read."""
         pod = PodView(self.pod.pod, self.pod.namespaceObject if self.pod.knows_namespace else None)
         self.state.read_requests(pod)
         slots, unknown = _slots(self.state.scores.nodes, self.passed)
-        return PassedCall(pod, self.scheduler, slots, unknown, self.position, self.budget_ns)
+        return CallToCompare(pod, self.scheduler, slots, unknown, self.position, self.budget_ns)
 
 
 def observed_filter(decision: Decision, state: ServingState, budget_ns: int) -> ObservedCall | None:
     """Return a call of filter; None for one that is not compared, such as one about the nominated node alone."""
-    found = _observed(decision, state, budget_ns)
-    names = None if found is None else named(decision)
-    if found is None or names is None or (len(names) == 1 and names[0] == found.pod.nominated):
+    pod, rules = _compared_pod(decision, state), state.shadow
+    names = None if pod is None else named(decision)
+    if pod is None or rules is None or names is None or (len(names) == 1 and names[0] == pod.nominated):
         return None
-    of_names = (len(names[0]) + _AROUND_NAME) * len(names) if names else 0
-    return replace(found, passed=passed_names(decision, names), pod_bytes=max(0, found.pod_bytes - of_names))
+    of_pod = decision.size - ((len(names[0]) + _AROUND_NAME) * len(names) if names else 0)
+    passed = passed_names(decision, names)
+    return ObservedCall(state, rules, _scheduler(pod), pod, decision.position, budget_ns, max(0, of_pod), passed)
 
 
 def observed_preempt(decision: Decision, state: ServingState, budget_ns: int) -> ObservedCall | None:
     """Return a call of preempt; None for one that is not compared."""
-    found, considered = _observed(decision, state, budget_ns), decision.considered
-    if found is None or considered is None or not considered.passed or considered.victims is None:
+    pod, rules, considered = _compared_pod(decision, state), state.shadow, decision.considered
+    if pod is None or rules is None or considered is None or not considered.passed or considered.victims is None:
         return None
-    return replace(found, victims=victims_of(considered.passed, considered.victims))
+    victims, position = victims_of(considered.passed, considered.victims), decision.position
+    return ObservedCall(state, rules, _scheduler(pod), pod, position, budget_ns, decision.size, victims=victims)
 
 
 def named(decision: Decision) -> Sequence[str] | None:
@@ -103,17 +105,20 @@ def is_answered(outcome: Outcome) -> bool:
     return not outcome.simulated and outcome.result in ("passed", "refused", "empty")
 
 
-def _observed(decision: Decision, state: ServingState, budget_ns: int) -> ObservedCall | None:
-    considered, caller = decision.considered, decision.caller
+def _compared_pod(decision: Decision, state: ServingState) -> PodView | None:
+    """Return the pod of a call; None if rules in shadow are not compared for it."""
+    considered, rules = decision.considered, state.shadow
     pod = None if considered is None else considered.pod
     if not isinstance(pod, PodView) or not is_answered(decision.outcome) or decision.policies is not state.policies:
         return None
-    scheduler, rules = str(pod.pod.spec.schedulerName), state.shadow
+    scheduler, caller = _scheduler(pod), decision.caller
     if rules is None or scheduler not in rules.by_scheduler or scheduler not in caller.schedulers:
         return None
-    if exclusion_reason(caller, pod.namespace) is not None:
-        return None
-    return ObservedCall(state, rules, scheduler, pod, decision.position, budget_ns, decision.size)
+    return None if exclusion_reason(caller, pod.namespace) is not None else pod
+
+
+def _scheduler(pod: PodView) -> str:
+    return str(pod.pod.spec.schedulerName)
 
 
 def _slots(nodes: Nodes, names: Sequence[str]) -> tuple[Sequence[int], int]:
@@ -124,4 +129,4 @@ def _slots(nodes: Nodes, names: Sequence[str]) -> tuple[Sequence[int], int]:
     except KeyError:
         known = {name: slot for name in names if (slot := slots.get(name)) is not None}
         return [*known.values()], len({*names} - known.keys())
-    return found if len({*found}) == len(found) else [*dict.fromkeys(found)], 0
+    return found, 0

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from fairlead.policy.compile.model import CompiledPolicy, RuleKind
 from fairlead.policy.shadow.call_comparison import PolicyResult
-from fairlead.policy.shadow.comparison import Effects, EffectsOrUnknown, PolicyComparison
+from fairlead.policy.shadow.effects import Effects, EffectsOrUnknown, PolicyComparison
 from fairlead.policy.shadow.shadow_rules import RuleId, ShadowPolicy
 from fairlead.replica_state import ShadowCounts, ShadowRuleCounts
 

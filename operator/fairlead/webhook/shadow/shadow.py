@@ -19,7 +19,7 @@ from fairlead.webhook.capability import Capability
 from fairlead.webhook.extender.call import DEADLINE_SHARE
 from fairlead.webhook.extender.decisions import Decision, Listeners
 from fairlead.webhook.extender.state import ServingState
-from fairlead.webhook.shadow.comparisons import Comparisons
+from fairlead.webhook.shadow.comparisons import LiveComparisons
 from fairlead.webhook.shadow.pod_counts import NoteEffects, PodCounts
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Shadow(Capability):
             lambda policy, rule, nodes: self._nodes.add(policy, rule, amount=nodes),
             note_effects,
         )
-        self.comparisons: Final = Comparisons(
+        self.comparisons: Final = LiveComparisons(
             state, now, perf_counter_ns, self._budget_ns, self._counts, _after_others, _later, is_listed
         )
         self._counted: ShadowRules | None = None

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from fairlead.cooperative import finish
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.shadow.call_comparison import CallComparison, PassedCall, PolicyResult, Stretch
-from fairlead.policy.shadow.comparison import Effects
-from fairlead.policy.shadow.rests import REST_NS, Rests
+from fairlead.policy.shadow.call_comparison import CallComparison, CallToCompare, PolicyResult, Stretch
+from fairlead.policy.shadow.effects import Effects
 from fairlead.policy.shadow.shadow_rules import ShadowRules, shadow_rules
+from fairlead.policy.shadow.slow_classes import REST_NS, SlowClasses
 from fairlead.policy.views.pod_view import PodView
 from support.examples import MANY
 from support.policy import NOW, Clock, policy
@@ -36,13 +36,13 @@ from support.policy.shadows import (
 Changes = list[tuple[str, str]]
 
 
-def _call(world: ChangingNodes, pod: PodView, names: Sequence[str]) -> PassedCall:
+def _call(world: ChangingNodes, pod: PodView, names: Sequence[str]) -> CallToCompare:
     slots = [world.nodes.slots[name] for name in names if name in world.nodes.slots]
-    return PassedCall(pod, "fairlead", slots, len(names) - len(slots), world.nodes.head, 1 << 40)
+    return CallToCompare(pod, "fairlead", slots, len(names) - len(slots), world.nodes.head, 1 << 40)
 
 
 def _compare(
-    rules: ShadowRules, call: PassedCall, world: ChangingNodes, changes: Changes, stretch_ns: int
+    rules: ShadowRules, call: CallToCompare, world: ChangingNodes, changes: Changes, stretch_ns: int
 ) -> list[PolicyResult]:
     """Compare in stretches, with a change of a node before each."""
     clock = Clock(1000)
@@ -50,7 +50,7 @@ def _compare(
     def stretch() -> Stretch:
         return Stretch(NOW, clock, clock.time + stretch_ns)
 
-    steps = CallComparison(rules, call, Rests(), stretch).steps()
+    steps = CallComparison(rules, call, SlowClasses(), stretch).steps()
     left = [*changes]
     while True:
         try:
@@ -173,14 +173,14 @@ def test_every_filter_rejects_all_nodes_if_the_match_is_not_decided() -> None:
 
 
 def test_a_class_that_takes_longer_than_the_call_could_rests_and_no_other_does() -> None:
-    world, rests, clock = ChangingNodes(), Rests(), Clock(1000)
+    world, slow_classes, clock = ChangingNodes(), SlowClasses(), Clock(1000)
     same = {"f": "node.metadata.labels[?'zone'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')"}
     rules = shadow_rules(policy_set([policy(name, mode="Shadow", filters=same) for name in "pq"]), world.nodes)
     assert rules is not None
 
     def compared(pod: PodView, budget_ns: int) -> list[tuple[str, str, bool]]:
         call = replace(_call(world, pod, NAMES[:5]), budget_ns=budget_ns)
-        steps = CallComparison(rules, call, rests, lambda: Stretch(NOW, clock, clock.time)).steps()
+        steps = CallComparison(rules, call, slow_classes, lambda: Stretch(NOW, clock, clock.time)).steps()
         found: list[PolicyResult] = finish(steps)
         return [(one.policy.name, one.result, one.is_too_slow) for one in found]
 
@@ -202,7 +202,9 @@ def test_a_rule_whose_annotations_are_not_listed_is_unknown_and_others_are_not()
         asked.append(keys)
         return False
 
-    steps = CallComparison(rules, call, Rests(), lambda: Stretch(NOW, clock, 1 << 40), is_listed=is_listed).steps()
+    steps = CallComparison(
+        rules, call, SlowClasses(), lambda: Stretch(NOW, clock, 1 << 40), is_listed=is_listed
+    ).steps()
     (result,) = finish(steps)
     assert (_found(result)["p", "Filter", "a"], {*asked}) == (None, {frozenset({"a"})})
     assert _found(result)["p", "Filter", "b"] == Effects(restricted=True, unschedulable=True)

@@ -1,4 +1,4 @@
-"""Rules in shadow change no reply and no cached result of enforced rules, whatever they are, whenever asked."""
+"""Rules in shadow change no reply and no cached result of enforced rules, whatever they are and whenever asked."""
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from fairlead.cel.values.structs import from_json
 from fairlead.cooperative import finish
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.shadow.annotations_in_shadow import unbound_by
-from fairlead.policy.shadow.call_comparison import CallComparison, PassedCall, Stretch
-from fairlead.policy.shadow.evictions import PreemptCall, dropping_rules
-from fairlead.policy.shadow.rests import Rests
+from fairlead.policy.shadow.call_comparison import CallComparison, CallToCompare, Stretch
+from fairlead.policy.shadow.dropped_candidates import PreemptCall, dropping_rules
+from fairlead.policy.shadow.slow_classes import SlowClasses
 from fairlead.policy.views.pod_view import PodView
 from fairlead.webhook.extender.bind import BindDecision
 from fairlead.webhook.extender.call import VerbReply
@@ -80,13 +80,13 @@ class World:
         )
         slots, position = [slot for name, slot in rules.nodes.slots.items() if name in names], rules.nodes.head
         if what == "compare":
-            call = PassedCall(pod, SCHEDULER, slots, len(names) - len(slots), position, 1 << 40)
+            call = CallToCompare(pod, SCHEDULER, slots, len(names) - len(slots), position, 1 << 40)
             stretch: Callable[[], Stretch] = lambda: Stretch(self.now, clock, clock.time)  # noqa: E731
-            yield from CallComparison(rules, call, Rests(), stretch).steps()
+            yield from CallComparison(rules, call, SlowClasses(), stretch).steps()
         elif what == "evictions":
             victims = {name: {"u-placed-a"} for name in names}
             asked = PreemptCall(pod, SCHEDULER, victims, position, lambda _: {"cpu": 1.0})
-            yield from dropping_rules(rules, asked, Rests(), lambda: self.now, clock)
+            yield from dropping_rules(rules, asked, SlowClasses(), lambda: self.now, clock)
         else:
             unbound_by(rules, pod, SCHEDULER, names[0], {"cpu": 1.0}, self.now)
 

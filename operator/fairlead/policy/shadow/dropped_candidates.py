@@ -8,8 +8,8 @@ from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import Requests, dropped
 from fairlead.policy.shadow.later_changes import LaterChanges
-from fairlead.policy.shadow.rests import Rests
 from fairlead.policy.shadow.shadow_rules import RuleId, ShadowRules
+from fairlead.policy.shadow.slow_classes import SlowClasses
 from fairlead.policy.views.pod_view import PodView
 
 Dropping = Mapping[str, Collection[RuleId]]
@@ -32,7 +32,7 @@ class PreemptCall:
 
 
 def dropping_rules(
-    rules: ShadowRules, call: PreemptCall, rests: Rests, now: Callable[[], int], clock: Callable[[], int]
+    rules: ShadowRules, call: PreemptCall, slow_classes: SlowClasses, now: Callable[[], int], clock: Callable[[], int]
 ) -> Generator[int, None, Dropping]:
     """Find the rules that would drop a candidate, pausing after each look at one. Nodes that changed are left out."""
     nodes, found = rules.nodes, dict[str, set[RuleId]]()
@@ -40,7 +40,7 @@ def dropping_rules(
     matched = [
         each
         for each in rules.rules.policies.matching(call.pod, call.scheduler, now())
-        if not rests.is_resting(each.policy, None, clock())
+        if not slow_classes.is_resting(each.policy, None, clock())
     ]
     for each in matched:
         for rule, alone in rules.policies[each.policy.name].alone.items():

@@ -1,4 +1,4 @@
-"""Rests: classes of pods that took too long to evaluate in shadow are left alone for a while."""
+"""Slow classes: classes of pods that took too long to evaluate in shadow are left alone for a while."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _ALL: Final = b""
 
 
 @dataclass(slots=True, eq=False)
-class Rests:
+class SlowClasses:
     """Classes that rest, by generation of their policy. Times are nanoseconds of a monotonic clock."""
 
     _until: OrderedDict[_Class, int] = field(default_factory=OrderedDict)
