@@ -128,7 +128,7 @@ class Simulation:
             # nodeName of a placed pod was set by its scheduler and is not a constraint.
             filters = scheduler_filters.filters_for(view, named=not home, published=published)
             verdicts = self._verdicts(view, matched, filters, home)
-            unevaluated = [one for one in self.skipped if one.policy.enforced and applies(one.policy, view, self.now)]
+            unevaluated = [one for one in self.skipped if applies(one.policy, view, self.now)] if self.skipped else []
             group = self.groups.explain(view, matched, (one.policy for one in unevaluated if not one.rule))
             beyond = (*scheduler_filters.unsimulated_constraints(view.pod, is_of_group=group is not None),)
         return PodResult(view, matched, verdicts, beyond, unevaluated, group=group, published=published)

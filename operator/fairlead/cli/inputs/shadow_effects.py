@@ -10,8 +10,8 @@ from fairlead.policy.explain.explanation import RuleExplained
 from fairlead.simulation.evictions import Eviction
 from fairlead.simulation.results import NodeResult, PodResult
 
-ShadowEffect = Literal["", "Unschedulable", "Restricted", "Reordered"]
-""""": none; of the possible nodes the pod would lose all, or some; none of the best ones would be among the best."""
+ShadowEffect = Literal["restricted", "unschedulable", "reordered"]
+"""Of the possible nodes the pod would lose some, or all; none of the best ones would be among the best."""
 ShadowRules: TypeAlias = Mapping[str, frozenset[tuple[RuleKind, str]]]
 """Rules in shadow, by kind and name, of each policy that has some."""
 _ORDER: Final[Sequence[RuleKind]] = ("Condition", "Filter", "Score", "Protection", "Annotation")
@@ -58,15 +58,15 @@ class PodShadow:
     """The result if all of them were enforced."""
 
     @property
-    def effect(self) -> ShadowEffect:
-        """Return the greatest effect on where the pod can go."""
-        before, after = self.decided.left, self.enforced.left
-        if before and not after:
-            return "Unschedulable"
-        if {one.name for one in before} - {one.name for one in after}:
-            return "Restricted"
-        best = self.decided.preferred
-        return "Reordered" if best and {*best}.isdisjoint(self.enforced.preferred or best) else ""
+    def effects(self) -> list[ShadowEffect]:
+        """Return the effects on where the pod can go, as the operator counts them."""
+        best, then = self.decided.preferred, self.enforced.preferred
+        found: dict[ShadowEffect, bool] = {
+            "restricted": bool(self.lost),
+            "unschedulable": bool(self.decided.left) and not self.enforced.left,
+            "reordered": bool(best and then) and {*best}.isdisjoint(then),
+        }
+        return [effect for effect, is_there in found.items() if is_there]
 
     @property
     def lost(self) -> list[str]:
@@ -126,6 +126,7 @@ class ShadowSummary:
     """Pods that such a policy matches."""
     unschedulable: int = 0
     restricted: int = 0
+    """Those that would lose nodes, some or all."""
     reordered: int = 0
 
     def add(self, shadow: PodShadow | None) -> None:
@@ -134,10 +135,10 @@ class ShadowSummary:
             return
         self.rules |= dict.fromkeys(shadow.rules)
         self.pods += 1
-        effect = shadow.effect
-        self.unschedulable += effect == "Unschedulable"
-        self.restricted += effect == "Restricted"
-        self.reordered += effect == "Reordered"
+        effects = shadow.effects
+        self.unschedulable += "unschedulable" in effects
+        self.restricted += "restricted" in effects
+        self.reordered += "reordered" in effects
 
 
 def _position(rule: tuple[RuleKind, str]) -> tuple[int, str]:

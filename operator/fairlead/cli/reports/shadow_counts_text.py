@@ -13,7 +13,7 @@ _RED: Final = "\x1b[1;31m"
 _GREEN: Final = "\x1b[1;32m"
 _EFFECTS: Final = {
     "unschedulable": "would have been left without a node",
-    "restricted": "would have lost some of their nodes",
+    "restricted": "would have lost some or all of their nodes",
     "reordered": "would have preferred other nodes",
     "evictions": "would have been offered fewer nodes for preemption",
 }

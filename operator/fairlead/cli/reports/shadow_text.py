@@ -25,17 +25,16 @@ def node_texts(rejections: Iterable[ShadowRejection]) -> Iterator[str]:
 
 def shadow_lines(shadow: PodShadow, in_shadow: InShadow) -> Iterator[str]:
     """Yield what rules in shadow would change for a pod."""
-    left, lost = shadow.decided.left, shadow.lost
-    match shadow.effect:
-        case "Unschedulable":
-            yield f"If enforced, what is in shadow would leave none of {pluralize(len(left), 'possible node')}."
-        case "Restricted":
-            of = f"{len(lost):,} of {pluralize(len(left), 'possible node')}"
-            yield f"If enforced, what is in shadow would take away {of}: {some(lost)}."
-        case "Reordered":
-            yield f"If enforced, what is in shadow would prefer {some(shadow.enforced.preferred)}."
-        case _:
-            yield "If enforced, what is in shadow would change nothing for this pod."
+    left, lost, effects = shadow.decided.left, shadow.lost, shadow.effects
+    if "unschedulable" in effects:
+        yield f"If enforced, what is in shadow would leave none of {pluralize(len(left), 'possible node')}."
+    elif "restricted" in effects:
+        of = f"{len(lost):,} of {pluralize(len(left), 'possible node')}"
+        yield f"If enforced, what is in shadow would take away {of}: {some(lost)}."
+    if "reordered" in effects:
+        yield f"If enforced, what is in shadow would prefer {some(shadow.enforced.preferred)}."
+    if not effects:
+        yield "If enforced, what is in shadow would change nothing for this pod."
     said: dict[ShadowRejection, list[str]] = {}
     lost_first = sorted(in_shadow, key=lambda name: name not in lost)
     for name in lost_first:
@@ -54,7 +53,7 @@ def shadow_data(shadow: PodShadow | None) -> dict[str, Any] | None:
         return None
     return {
         "rules": [one._asdict() for one in shadow.rules],
-        "effect": shadow.effect or None,
+        "effects": shadow.effects,
         "lost": shadow.lost,
         "preferred": [*shadow.enforced.preferred],
     }
@@ -69,7 +68,7 @@ def summary_line(summary: ShadowSummary, hint: str = "") -> str:
         f"{pluralize(count, 'pod')} {what}"
         for count, what in (
             (summary.unschedulable, "would be left without a node"),
-            (summary.restricted, "would lose nodes"),
+            (summary.restricted - summary.unschedulable, "would lose nodes"),
             (summary.reordered, "would prefer others"),
         )
         if count

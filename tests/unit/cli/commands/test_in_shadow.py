@@ -136,7 +136,7 @@ def test_each_node_has_what_would_reject_it(run: Run) -> None:
     }
     assert found["shadow"] == {
         "rules": [{"policy": "gpu", "rule": "room", "kind": "Filter"}],
-        "effect": "Restricted",
+        "effects": ["restricted"],
         "lost": ["n2"],
         "preferred": ["n1"],
     }
@@ -165,7 +165,7 @@ SUMMARIES: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "lost": (
         written(filters=f"{CLASS}, {room(9.0)}"),
         "gpu/room. If enforced, 2 pods would be left without a node",
-        (2, 2, 0, 0),
+        (2, 2, 2, 0),
     ),
     "fewer": (
         written(filters=f"{CLASS}, {room(7.0)}"),
@@ -180,7 +180,7 @@ SUMMARIES: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "some": (
         f"{OF_WEB}---\n{written(filters=f'{CLASS}, {room(7.0)}')}",
         "gpu/room, web/room. If enforced, 1 pod would be left without a node, 1 pod would lose nodes",
-        (2, 1, 1, 0),
+        (2, 1, 2, 0),
     ),
 }
 

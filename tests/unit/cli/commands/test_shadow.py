@@ -149,7 +149,7 @@ def test_the_text_of_a_policy(run: Run) -> None:
         "coverage: 20,409 of 20,440 calls compared (21 skipped, 10 unknown)",
         "",
         "       0 of 812 pods would have been left without a node",
-        "      31 of 812 pods would have lost some of their nodes",
+        "      31 of 812 pods would have lost some or all of their nodes",
         "       4 of 812 pods would have preferred other nodes",
         "       1 of 812 pods would have been offered fewer nodes for preemption",
         "2 times the rules took too long for a class of pods, which rested for 5 minutes",

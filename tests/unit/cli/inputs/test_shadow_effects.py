@@ -83,10 +83,13 @@ def _agrees(shadow: PodShadow) -> None:
     """Assert that each possible node that would be lost has a rule in shadow that would reject it, and no other has."""
     possible = {one.name for one in shadow.decided.left}
     assert {*shadow.lost} == possible & {*shadow.rejections()}
-    assert (shadow.effect == "Unschedulable") == (bool(possible) and possible == {*shadow.lost})
-    assert (shadow.effect == "Restricted") == (bool(shadow.lost) and possible != {*shadow.lost})
+    assert ("unschedulable" in shadow.effects) == (bool(possible) and possible == {*shadow.lost})
+    assert ("restricted" in shadow.effects) == bool(shadow.lost)
     known = {one for one in shadow.rules if one.kind == "Filter"}
     assert all((one.policy, one.rule, one.kind) in known for some in shadow.rejections().values() for one in some)
+
+
+LOST = ["restricted", "unschedulable"]
 
 
 def of(*policies: CompiledPolicy) -> PodShadow | None:
@@ -97,10 +100,10 @@ def test_of_a_match_that_cannot_be_decided_only_what_would_come_of_it_is_said() 
     unclear = {"conditions": {"c": CONDITIONS[1]}}
     both = of(policy(match=unclear, filters={"a": {"expression": "true", "mode": "Shadow"}, "b": "true"}))
     assert both is not None
-    assert (both.effect, both.rejections()) == ("", {})
+    assert (both.effects, both.rejections()) == ([], {})
     whole = of(policy(match=unclear, mode="Shadow", filters={"a": "true"}))
     assert whole is not None
-    assert (whole.effect, {*whole.rejections()}) == ("Unschedulable", {"n0", "n1", "n2", "n3"})
+    assert (whole.effects, {*whole.rejections()}) == (LOST, {"n0", "n1", "n2", "n3"})
     only = of(policy(match=unclear, filters={"a": {"expression": "true", "mode": "Shadow"}}))
     assert only is not None
-    assert (only.effect, {*only.rejections()}) == ("Unschedulable", {"n0", "n1", "n2", "n3"})
+    assert (only.effects, {*only.rejections()}) == (LOST, {"n0", "n1", "n2", "n3"})

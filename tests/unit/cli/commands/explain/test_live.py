@@ -153,6 +153,8 @@ def test_without_a_replica_policies_that_are_ignored_then_reject_nothing(ask: As
         ignored["spec"]["binding"] = binding
         _, out, _ = ask(there)
         assert "UNSCHEDULABLE: no replica answers scheduler fairlead, and all its pods wait (gpu binds pods)" in out
+    ignored["spec"]["binding"] = {"annotations": [{**annotations["annotations"][0], "mode": "Shadow"}]}
+    assert "3 of 5 nodes are possible: no replica answers" in ask(there)[1]
 
 
 def test_a_scheduler_that_is_not_ready_is_said_before_nodes_are_called_possible(ask: Ask) -> None:
