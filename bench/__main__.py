@@ -27,6 +27,7 @@ SUBJECTS: Final = (
     "memory",
     "mirror",
     "data_poll",
+    "statuses",
     "startup",
     "simulate",
     "single",

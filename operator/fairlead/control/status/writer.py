@@ -5,7 +5,6 @@ tries again. Each is written only in place of the version that it was decided fr
 added.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,6 +49,8 @@ class StatusWriter:
     now: Callable[[], datetime]
     time: Callable[[], float]
     """Returns monotonic seconds."""
+    later: Callable[[float, Callable[[], None]], object]
+    """Calls a function after so many of them."""
     _written: dict[str, float] = field(default_factory=dict)
     """Time at which each status was last written."""
     _held: dict[str, tuple[StatusInputs, float]] = field(default_factory=dict)
@@ -131,7 +132,7 @@ class StatusWriter:
         if last is not None and (wait_s := last + least_s - self.time()) > 0:
             return wait_s
         if wait_s := self._turns.wait_s(name, self.time()):
-            asyncio.get_running_loop().call_later(wait_s, wake)
+            self.later(wait_s, wake)
         return wait_s
 
     def _forget(self, name: str) -> None:
