@@ -81,7 +81,7 @@ class Leader:
     async def run(self, lasts_s: float) -> None:
         """Poll every ten seconds, and write whenever something is new or a status has its turn."""
         for at in range(0, round(lasts_s), POLL_S):
-            await self._until(at)
+            await self.run_until(at)
             self.states = {f"replica-{one}": self._state(one, calls=at * 50) for one in range(REPLICAS)}
             await self.writer.write(_SCHEDULER, NOTHING, self._wake)
 
@@ -95,7 +95,8 @@ class Leader:
     async def record(self, *_: object) -> None:
         """Take an event."""
 
-    async def _until(self, at_s: float) -> None:
+    async def run_until(self, at_s: float) -> None:
+        """Let time pass, and write whenever a status has its turn."""
         while self._due and self._due[0][0] <= at_s:
             self.now_s, _, call = heapq.heappop(self._due)
             call()

@@ -28,6 +28,7 @@ from fairlead.logs import RateLimiter
 from fairlead.render.object_names import STATUS_MANAGER
 
 LOG: Final = logging.getLogger(__name__)
+_AGAIN_S: Final = 1.0
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -61,7 +62,7 @@ class StatusWriter:
     async def write(self, scheduler: str, result: ReconcileResult, wake: Callable[[], None]) -> bool:
         """Write the statuses of a scheduler's policies that changed; return whether none is pending.
 
-        `wake` is called when one that waits for lint, or for its turn, can be written.
+        `wake` is called when one that waits for lint, for its turn, or for news of its policy can be written.
         """
         if not self.is_leader():
             return False
@@ -81,7 +82,8 @@ class StatusWriter:
         except NotFoundError:
             return True  # an event or a resync follows
         except ConflictError:
-            return False  # the policy changed meanwhile
+            self.later(_AGAIN_S, wake)  # the policy changed meanwhile, as the watch will tell
+            return False
         except ClusterError as error:
             if (more := self._rate_limiter.allow(type(error).__name__)) is not None:
                 LOG.warning("status.write_failed", extra={"policy": name, "error": str(error), **more})
