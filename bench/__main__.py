@@ -29,6 +29,7 @@ SUBJECTS: Final = (
     "memory",
     "mirror",
     "data_poll",
+    "statuses",
     "startup",
     "simulate",
     "single",

@@ -175,17 +175,17 @@ def test_the_status_is_written_apart_from_the_spec(api: Api) -> None:
 
 
 def test_kubectl_shows_what_an_owner_looks_for(api: Api, kubectl: Kubectl) -> None:
-    api.create(POLICIES, policy())
+    api.create(POLICIES, policy(mode="Shadow"))
     ready = {"type": "Ready", "status": "True", "reason": "Serving", "message": "well"}
     ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
     scheduler = {"name": "fairlead", "configHash": "abc"}
     api.patch(f"{POLICIES}/some/status", {"status": {"conditions": [ready], "scheduler": scheduler}})
     head, row = (line.split() for line in kubectl("get", "sep").splitlines())
-    assert head == ["NAME", "READY", "REASON", "SCHEDULER", "AGE", "MESSAGE"]
-    assert [*row[:4], row[5]] == ["some", "True", "Serving", "fairlead", "well"]
+    assert head == ["NAME", "READY", "REASON", "MODE", "SCHEDULER", "AGE", "MESSAGE"]
+    assert [*row[:5], row[6]] == ["some", "True", "Serving", "Shadow", "fairlead", "well"]
     head, row = (line.split() for line in kubectl("get", "sep", "-o", "wide").splitlines())
-    assert head == ["NAME", "READY", "REASON", "SCHEDULER", "HASH", "AGE", "MESSAGE"]
-    assert row[:5] == ["some", "True", "Serving", "fairlead", "abc"]
+    assert head == ["NAME", "READY", "REASON", "MODE", "SCHEDULER", "HASH", "AGE", "MESSAGE"]
+    assert row[:6] == ["some", "True", "Serving", "Shadow", "fairlead", "abc"]
     for category in ("fairlead", "scheduling"):
         assert "schedulerextenderpolicy.fairlead.dev/some" in kubectl("get", category, "-o", "name")
 

@@ -216,7 +216,7 @@ class EarlierShadow(StatusPart):
 
 
 class ShadowStatus(StatusPart):
-    """What the rules in shadow would have changed, counted over all replicas of the operator."""
+    """Effects that the rules in shadow would have had, counted over all replicas of the operator."""
 
     generation: _Count
     """Generation of the policy that is counted. Another one starts at zero."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import kopf
+import msgspec
 from aiohttp import web
 from generate.crds import installed_policy
 
@@ -46,6 +47,9 @@ class Stub:
     authority: Authority
     port: int = 0
     frozen: bool = False
+    process: str = ""
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What other replicas say that this one does not, by their addresses."""
     policy_set: str = "x"
     has_rejected_pods: bool = False
     requests: int = 0
@@ -62,28 +66,33 @@ class Stub:
 
     namespace: str = ""
 
-    def state(self) -> ReplicaState:
+    def state(self, address: str = "") -> ReplicaState:
         trusted = self.authority.client_ca_bundle
         taken = ReplicaTrust(digest(trusted), read_certificate(self.server.certificate, [trusted]).issuer)
-        return ReplicaState(
+        state = ReplicaState(
+            process=self.process,
             policy_set=self.policy_set,
             policies=dict(self.policies),
             authorities=taken.trusts,
             issuer=taken.issuer,
             has_rejected_pods=self.has_rejected_pods,
         )
+        return msgspec.structs.replace(state, **self.others.get(address, {}))
 
     async def answer(self, request: web.Request) -> web.Response:
         while self.frozen:  # as one that was stopped: whoever asks gives up
             await asyncio.sleep(0.1)
         if request.path == "/state":
             self.requests += 1
-            return web.Response(body=encode(self.state()))
+            address = request.transport.get_extra_info("sockname")[0] if request.transport else ""
+            return web.Response(body=encode(self.state(address)))
         await request.read()
         return web.Response(body=b"{}", status=self.fails.get(request.path, 200))
 
 
 ADDRESSES = frozenset({"127.0.0.1"})
+ANOTHER_ADDRESS = "127.0.0.2"
+"""Address at which a second replica listens, if there is a pod with it."""
 
 
 @dataclass
@@ -175,7 +184,7 @@ def ground(
 ) -> Iterator[LeaderSetup]:
     """A leader that works, with an administrator's rights, and whose schedulers call the replica; or as is said."""
     stub = Stub(asyncio.run(_authority(cluster, namespace)), namespace=namespace)
-    _replica_pod(cluster, namespace)
+    make_replica_pod(cluster, namespace)
     with _serving(stub), bound_in(cluster.api, namespace):
         ground = LeaderSetup.__new__(LeaderSetup)
         operator = LeaderContext(
@@ -218,14 +227,14 @@ async def _authority(cluster: Cluster, namespace: str) -> Authority:
         return read((await made.ensure()).data)
 
 
-def _replica_pod(cluster: Cluster, namespace: str) -> None:
+def make_replica_pod(cluster: Cluster, namespace: str, name: str = "fairlead-1", address: str = "127.0.0.1") -> None:
     """A pod that no node runs, with the address at which the stub listens."""
     path = f"/api/v1/namespaces/{namespace}/pods"
     spec = {"containers": [{"name": "main", "image": "none"}], "schedulerName": "nobody"}
-    cluster.api.create(path, {"metadata": {"name": "fairlead-1", "labels": {"app": "the-operator"}}, "spec": spec})
+    cluster.api.create(path, {"metadata": {"name": name, "labels": {"app": "the-operator"}}, "spec": spec})
     ready = [{"type": "Ready", "status": "True"}]
-    status = {"phase": "Running", "podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}], "conditions": ready}
-    cluster.api.patch(f"{path}/fairlead-1/status", {"status": status})
+    status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": ready}
+    cluster.api.patch(f"{path}/{name}/status", {"status": status})
 
 
 @contextmanager
@@ -243,6 +252,7 @@ def _serving(stub: Stub) -> Iterator[None]:
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
         await site.start()
         stub.port = runner.addresses[0][1]
+        await web.TCPSite(runner, ANOTHER_ADDRESS, stub.port, ssl_context=context).start()
         begun.set()
         return runner
 

@@ -11,11 +11,11 @@ from typing import Final
 
 from fairlead.replica_state import ShadowCounts
 
-Rule = tuple[str, str]
+RuleKey = tuple[str, str]
 """Kind and name of a rule."""
-Counts = Mapping[tuple[Rule, str], int]
+Counts = Mapping[tuple[RuleKey, str], int]
 """Numbers by rule and by what is counted; those of all rules together by `ALL`."""
-ALL: Final[Rule] = ("", "")
+ALL: Final[RuleKey] = ("", "")
 SUMS: Final = (
     "calls",
     "skipped",
@@ -43,7 +43,7 @@ class ShadowRecord:
     generation: int
     since: str
     """Time at which counting began."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RuleKey, ...] = ()
     """Rules that are counted, in the order in which they are written."""
     processes: Mapping[str, Counts] = field(default_factory=dict)
     """Counts of each process, in the order in which they were first seen."""
@@ -125,7 +125,7 @@ def _folded(record: ShadowRecord, process: str) -> ShadowRecord:
     )
 
 
-def _limited_to(record: ShadowRecord, rules: tuple[Rule, ...]) -> ShadowRecord:
+def _limited_to(record: ShadowRecord, rules: tuple[RuleKey, ...]) -> ShadowRecord:
     kept = {ALL, *rules}
 
     def only(counts: Counts) -> Counts:
@@ -135,9 +135,9 @@ def _limited_to(record: ShadowRecord, rules: tuple[Rule, ...]) -> ShadowRecord:
     return replace(record, rules=rules, processes=processes, earlier=only(record.earlier))
 
 
-def _greatest(one: Counts, other: Counts) -> Counts:
-    return {key: max(one.get(key, 0), other.get(key, 0)) for key in one.keys() | other.keys()}
+def _greatest(left: Counts, right: Counts) -> Counts:
+    return {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() | right.keys()}
 
 
-def _added(one: Counts, other: Counts) -> Counts:
-    return {key: one.get(key, 0) + other.get(key, 0) for key in one.keys() | other.keys()}
+def _added(left: Counts, right: Counts) -> Counts:
+    return {key: left.get(key, 0) + right.get(key, 0) for key in left.keys() | right.keys()}

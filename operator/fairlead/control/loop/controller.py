@@ -238,6 +238,7 @@ class _LeaderParts:
                 not_installed=lambda: self.affinity.not_installed,
                 now=now,
                 time=self.time,
+                later=asyncio.get_running_loop().call_later,
             ),
             events=self.events,
             drifts=self.drifts,

@@ -239,7 +239,7 @@ def _is_behind(replica: ReplicaSummary, known: ConditionInputs) -> bool:
 
 
 def _served_by(replica: ReplicaSummary, known: ConditionInputs) -> str:
-    if known.mode != "Enforce" and replica.mode in ("Enforce", ""):
+    if replica.mode in ("Enforce", "") and _is_in_another_mode(replica, known.mode):
         what = "its failurePolicy" if replica.serving is None else f"generation {replica.serving}"
         return f"still applies {what}, although {_DECIDES_NOTHING[known.mode].partition(',')[0]}"
     if replica.mode not in ("", known.mode):

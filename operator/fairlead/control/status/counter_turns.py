@@ -6,7 +6,7 @@ from typing import Final
 EVERY_S: Final = 0.6
 """Time between the beginnings of two turns: 100 policies have one each minute."""
 LASTS_S: Final = 0.2
-"""How long a turn lasts. From its beginning to the end of the next but one it is more than a second."""
+"""Length of a turn. From its beginning to the end of the next but one it is more than a second."""
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.mode import mode_of
-from fairlead.control.decide.shadow_counters import ALL, OF_RULES, SUMS, Counts, Rule, ShadowRecord, merged
+from fairlead.control.decide.shadow_counters import ALL, OF_RULES, SUMS, Counts, RuleKey, ShadowRecord, merged
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates
 
 Obj = Mapping[str, Any]
@@ -130,11 +130,11 @@ def _fits(record: ShadowRecord) -> bool:
     return len(msgspec.json.encode(encoded(record))) <= SIZE_MAX
 
 
-def _rule(rule: Rule, sums: Counts) -> dict[str, Any]:
+def _rule(rule: RuleKey, sums: Counts) -> dict[str, Any]:
     return {"kind": rule[0], "name": rule[1], **{what: sums.get((rule, what), 0) for what in OF_RULES}}
 
 
-def _packed(rules: Sequence[Rule], counts: Counts) -> str:
+def _packed(rules: Sequence[RuleKey], counts: Counts) -> str:
     """Return counts as text: the number of those of all rules together, these, and those of each rule.
 
     Zeros at the end are left out. Each number takes one byte for every seven bits, in base64: fields with names would
@@ -147,7 +147,7 @@ def _packed(rules: Sequence[Rule], counts: Counts) -> str:
     return urlsafe_b64encode(b"".join(map(_varint, numbers))).rstrip(b"=").decode()
 
 
-def _unpacked(rules: Sequence[Rule], text: str) -> Counts:
+def _unpacked(rules: Sequence[RuleKey], text: str) -> Counts:
     """Return counts from text; none from what was not written by this operator."""
     try:
         numbers = [*_varints(urlsafe_b64decode(text + "=" * (-len(text) % 4)))]

@@ -5,7 +5,6 @@ tries again. Each is written only in place of the version that it was decided fr
 added.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from fairlead.logs import RateLimiter
 from fairlead.render.object_names import STATUS_MANAGER
 
 LOG: Final = logging.getLogger(__name__)
+_AGAIN_S: Final = 1.0
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -50,6 +50,8 @@ class StatusWriter:
     now: Callable[[], datetime]
     time: Callable[[], float]
     """Returns monotonic seconds."""
+    later: Callable[[float, Callable[[], None]], object]
+    """Calls a function after so many of them."""
     _written: dict[str, float] = field(default_factory=dict)
     """Time at which each status was last written."""
     _held: dict[str, tuple[StatusInputs, float]] = field(default_factory=dict)
@@ -60,7 +62,7 @@ class StatusWriter:
     async def write(self, scheduler: str, result: ReconcileResult, wake: Callable[[], None]) -> bool:
         """Write the statuses of a scheduler's policies that changed; return whether none is pending.
 
-        `wake` is called when one that waits for lint, or for its turn, can be written.
+        `wake` is called when one that waits for lint, for its turn, or for news of its policy can be written.
         """
         if not self.is_leader():
             return False
@@ -80,7 +82,8 @@ class StatusWriter:
         except NotFoundError:
             return True  # an event or a resync follows
         except ConflictError:
-            return False  # the policy changed meanwhile
+            self.later(_AGAIN_S, wake)  # the policy changed meanwhile, as the watch will tell
+            return False
         except ClusterError as error:
             if (more := self._rate_limiter.allow(type(error).__name__)) is not None:
                 LOG.warning("status.write_failed", extra={"policy": name, "error": str(error), **more})
@@ -131,7 +134,7 @@ class StatusWriter:
         if last is not None and (wait_s := last + least_s - self.time()) > 0:
             return wait_s
         if wait_s := self._turns.wait_s(name, self.time()):
-            asyncio.get_running_loop().call_later(wait_s, wake)
+            self.later(wait_s, wake)
         return wait_s
 
     def _forget(self, name: str) -> None:

@@ -79,6 +79,11 @@ turns = st.builds(
 class ManyLeaders(RuleBasedStateMachine):
     """Two leaders that poll, decide and write when they like, over replicas that count, restart and fall silent."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._little_room = patch.object(shadow_counters, "PROCESSES_MAX", ROOM)
+        self._little_room.start()
+
     @initialize()
     def begin(self) -> None:
         self.generation = self.version = 1
@@ -180,8 +185,12 @@ class ManyLeaders(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """When all answer and one leader is left, what the living processes have counted is there."""
-        if not self.leaders[0].policy:
-            return
+        try:
+            self.settle()
+        finally:
+            self._little_room.stop()
+
+    def settle(self) -> None:
         self.watch(0)
         self.poll(0, set())
         self.write(0, "answered")
@@ -191,15 +200,8 @@ class ManyLeaders(RuleBasedStateMachine):
         assert {name for name, _ in self.running} <= known, "there was room, as the others had ended"
 
 
-@pytest.fixture
-def little_room() -> Any:
-    with patch.object(shadow_counters, "PROCESSES_MAX", ROOM):
-        yield
-
-
-@pytest.mark.usefixtures("little_room")
-class TestManyLeaders(ManyLeaders.TestCase):
-    settings = settings(stateful_step_count=60)
+TestManyLeaders = ManyLeaders.TestCase
+TestManyLeaders.settings = settings(stateful_step_count=60)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), amounts), max_size=6), st.randoms())

@@ -5,12 +5,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from fairlead.control.decide.decide import ReconcileDecision
 from fairlead.control.reconcile.result import ReconcileResult
 from fairlead.control.status.build import StatusInputs, build_status, status_change
 from fairlead.render.native_groups import NativeGroups
-from fairlead.replica_state import PolicyState, PublicationGaps, ReplicaState, RuleState, WaitingGroups
+from fairlead.replica_state import (
+    PolicyState,
+    PublicationGaps,
+    ReplicaState,
+    RuleState,
+    ShadowCounts,
+    ShadowRuleCounts,
+    WaitingGroups,
+)
 from support.render.schedulers import planned
 
 
@@ -223,3 +232,73 @@ def test_pods_without_what_is_published_change_only_counters_and_are_told_of_a_p
     assert made("None", served)["warnings"] == []
     before = made("NodeAffinity", PolicyState(uid="u", generation="2", serving="2", reason="Compiled"))
     assert status_change(before, made("NodeAffinity", served)) == "counters"
+
+
+def test_what_rules_in_shadow_would_have_changed_is_counters_and_a_warning() -> None:
+    rules = tuple(
+        RuleState(kind="Filter", name=name, mode=mode) for name, mode in {"f": "Enforce", "g": "Shadow"}.items()
+    )
+    shadow = ShadowCounts(
+        generation="2", pods=5, rules=(ShadowRuleCounts(kind="Filter", name="g", pods=2, unschedulable=1),)
+    )
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+
+    def made(*replicas: PolicyState, before: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+        policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": spec, "status": before or {}}
+        states: dict[str, ReplicaState | str] = {
+            f"pod-{at}": ReplicaState(process=f"process-{at}", policies={"p": state})
+            for at, state in enumerate(replicas)
+        }
+        about = StatusInputs(policy=policy, states=states, result=passed, paused=False)
+        return build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
+
+    def served(shadow: ShadowCounts | None, rules: tuple[RuleState, ...] = rules) -> PolicyState:
+        return PolicyState(
+            uid="u", generation="2", serving="2", reason="Compiled", mode="Enforce", rules=rules, shadow=shadow
+        )
+
+    spec: dict[str, Any] = {}
+    spec["filters"] = [{"name": "f", "expression": "true"}, {"name": "g", "expression": "true", "mode": "Shadow"}]
+    first = made(served(shadow), **spec)
+    assert [one.get("mode") for one in first["rules"]] == [None, "Shadow"]
+    assert (first["shadow"]["pods"], first["warnings"]) == (5, [])
+    more = made(served(replace_unschedulable(shadow)), before=first, **spec)
+    (warning,) = more["warnings"]
+    assert (warning["reason"], warning["count"]) == ("ShadowUnschedulable", 1)
+    assert status_change(first, more) == "counters"
+    again = made(served(replace_unschedulable(shadow)), before=more, **spec)
+    assert status_change(more, again) == ""
+    assert status_change(made(served(None), **spec), first) == "all", "that it is counted now"
+    over = made(served(None), before=more)
+    assert "shadow" not in over
+    assert status_change(more, over) == "all"
+    older = tuple(RuleState(kind=one.kind, name=one.name) for one in rules)
+    assert [one.get("mode") for one in made(served(shadow), served(None, older), **spec)["rules"]] == [None, None]
+
+
+def replace_unschedulable(one: ShadowCounts) -> ShadowCounts:
+    return structs.replace(one, unschedulable=1)
+
+
+@pytest.mark.parametrize(
+    ("modes", "reason"),
+    [
+        (["Shadow", "Shadow"], "Shadow"),
+        (["Shadow", "Enforce"], "ReplicaBehind"),  # an older one takes the word for none, which changes nothing
+        (["Shadow", ""], "ReplicaBehind"),  # one that is older still does not say what it does
+    ],
+)
+def test_while_replicas_are_of_two_versions_a_policy_is_in_shadow_where_a_replica_says_so(
+    modes: list[str], reason: str
+) -> None:
+    policy = {"metadata": {"name": "p", "uid": "u", "generation": 2}, "spec": {"mode": "Shadow"}}
+    on_replicas: dict[str, ReplicaState | str] = {
+        f"replica-{at}": ReplicaState(
+            policies={"p": PolicyState(uid="u", generation="2", serving="2", reason="Compiled", mode=mode)}
+        )
+        for at, mode in enumerate(modes)
+    }
+    passed = ReconcileResult(decision=ReconcileDecision(lifecycle="Keep", phase="Steady"), policy_edits=["0.1", "u/2"])
+    about = StatusInputs(policy=policy, states=on_replicas, result=passed, paused=False)
+    made = build_status(about, datetime(2026, 1, 1, tzinfo=UTC))
+    assert {one["type"]: one["reason"] for one in made["conditions"]}["Ready"] == reason

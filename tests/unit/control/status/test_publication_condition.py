@@ -42,6 +42,7 @@ def states(*publications: PublicationState | None) -> list[PolicyState]:
         (PUBLISHES, "Enforce", [UNKNOWN], "", ("False", "MatchNotPublishable", "urgent reads pod.spec.priority")),
         (PUBLISHES, "Enforce", [EXACT], "upgrade the chart", ("False", "NotInstalled", "upgrade the chart")),
         (PUBLISHES, "Disabled", [], "", ("False", "NothingToPublish", "it is disabled")),
+        (PUBLISHES, "Shadow", [EXACT], "", ("False", "NothingToPublish", "it is in shadow")),
         (PUBLISHES, "Enforce", [EXACT], None, ("Unknown", "Pending", "being computed")),
         (PUBLISHES, "Enforce", [EXACT, WIDER], "", ("Unknown", "Pending", "being computed")),
         (PUBLISHES, "Enforce", [EXACT, None], "", ("Unknown", "Pending", "being computed")),

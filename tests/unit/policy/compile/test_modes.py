@@ -25,8 +25,9 @@ def names(one: CompiledPolicy | None) -> list[str]:
     """Names of the rules of a policy, by kind, in their order."""
     if one is None:
         return []
-    rules = [rule.name for rule in (*one.filters, *one.scores, *one.protections)]
-    return [*rules, *(rule.key for rule in one.annotations)]
+    rules = [[rule.name for rule in one.filters], [rule.name for rule in one.scores]]
+    rules += [[rule.name for rule in one.protections], [rule.key for rule in one.annotations]]
+    return [name for of in rules for name in of]
 
 
 Written = dict[str, dict[str, RuleMode | None]]
@@ -44,7 +45,7 @@ written = st.tuples(*[st.lists(st.sampled_from(RULE_MODES), max_size=3)] * len(P
 
 def made(rules: Written, mode: Mode = "Enforce", **more: Any) -> CompiledPolicy:
     """Compile a policy with rules of these modes."""
-    spec = {
+    spec: dict[str, Any] = {
         part: {name: {"expression": _EXPRESSIONS[part], **({"mode": one} if one else {})} for name, one in of.items()}
         for part, of in rules.items()
     }
