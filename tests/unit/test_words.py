@@ -42,8 +42,8 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 """Words of the dialect in which this was once written, and what to write."""
 _FIELD: Final = """
-accepted annotations api autoscalers binds build bytes calls capacity code conflicts crd compiled condition config conflict
-consistent data default depth differences disabled duration engine entries eventually evictions expiration filter
+accepted annotations api autoscalers binds build bytes calls capacity code conflicts crd compiled condition config
+conflict consistent data default depth differences disabled duration engine entries eventually evictions expiration filter
 forbidden hash identity info invalid kind lookups namespace nodes objects operator outcome part paused pending pod
 policy programmed progressing queue reason ready relists request requests resource result rolling rule samples
 scheduler score seconds set silent spec state status text timestamp total transitions type unavailable variable verb

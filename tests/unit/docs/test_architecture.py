@@ -44,7 +44,10 @@ def test_the_reading_paths_are_there() -> None:
     """A path that is no longer found would be checked no more."""
     paths = PAGE.read_text().partition(_PATHS)[2].split("\n- ")[1:]
     begun = [
-        re.match(r"(?:A|An) (?:call|rule in shadow|measured value|device grant|affinity that is published|applied policy)", one)
+        re.match(
+            r"(?:A|An) (?:call|rule in shadow|measured value|device grant|affinity that is published|applied policy)",
+            one,
+        )
         for one in paths
     ]
     assert all(begun)
