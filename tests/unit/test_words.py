@@ -42,12 +42,12 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 """Words of the dialect in which this was once written, and what to write."""
 _FIELD: Final = """
-accepted annotations api autoscalers binds build bytes calls capacity code conflicts crd compiled condition config
-conflict consistent data default depth differences disabled duration engine entries eventually evictions expiration filter
-forbidden hash identity info invalid kind lookups namespace nodes objects operator outcome part paused pending pod
-policy programmed progressing queue reason ready relists request requests resource result rolling rule samples
-scheduler score seconds set silent spec state status text timestamp total transitions type unavailable variable verb
-version wakeups warnings watch webhook writes
+accepted annotations api autoscalers binds build bytes calls capacity code compiled condition config conflict
+conflicts consistent crd data default depth differences disabled duration engine entries eventually evictions
+expiration filter forbidden hash identity info invalid kind lookups namespace nodes objects operator outcome part
+paused pending pod policy programmed progressing queue ready reason relists request requests resource result rolling
+rule samples scheduler score seconds set silent spec state status text timestamp total transitions type unavailable
+variable verb version wakeups warnings watch webhook writes
 """
 _ENGLISH: Final = """
 absent acceptance always as behind compared counts differing effect failed free future has in internal
