@@ -297,8 +297,17 @@ WAITS: Final = {
 
 
 @pytest.mark.parametrize("waits", WAITS)
+@pytest.mark.parametrize(
+    ("mode", "followed", "said"),
+    [
+        pytest.param("Disabled", ["other"], "it is disabled", id="off, for which nothing is measured"),
+        pytest.param("Shadow", ["other", "p"], "it is in shadow", id="in shadow"),
+    ],
+)
 @in_loop
-async def test_it_takes_effect_while_another_policy_waits(waits: str) -> None:
+async def test_it_takes_effect_while_another_policy_waits(
+    mode: str, followed: list[str], said: str, waits: str
+) -> None:
     ground = Ground()
     running = asyncio.create_task(ground.current.run())
     ground.current.policies.put(obj(filters={"f": GOOD}))
@@ -309,15 +318,15 @@ async def test_it_takes_effect_while_another_policy_waits(waits: str) -> None:
     gate.clear()
     ground.current.policies.put(obj("other", filters={"f": GOOD}))
     await settled()
-    ground.current.policies.put(obj(generation=2, filters={"f": BAD}, mode="Disabled"))
+    ground.current.policies.put(obj(generation=2, filters={"f": BAD}, mode=mode))
     ground.current.policies.remove("deleted")
     await settled()
     assert ground.applied == []
     gate.set()
     await settled()
     assert ground.applied == ["other"], "what waited does not bring it back"
-    assert ground.followed[-1] == ["other"], "nothing is measured for what is off"
-    assert str(ground.current.policies.states["p"]).startswith("p: generation 2 does not compile, it is disabled")
+    assert ground.followed[-1] == followed
+    assert str(ground.current.policies.states["p"]).startswith(f"p: generation 2 does not compile, {said}")
     running.cancel()
 
 
