@@ -65,6 +65,7 @@ NAMED_TWICE: Final = {
     "devices": "a command has the name of what it shows, here of the model of that field",
     "errors": "the errors of their own folder, in three that do not import each other",
     "last_good": "one store: a replica writes it, and commands read it with the rights of the user",
+    "shadow": "a command has the name of what it shows, here of the part of a replica that counts it",
     "status": "a command has the name of what it shows, here of the model of that field",
 }
 """Names of modules that two folders of the product have all the same, with the reason."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fairlead.cli.inputs.cluster_access import PolicyOption
 from fairlead.cli.inputs.created_pods import published_by
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of, unknown_rules
-from fairlead.cli.inputs.shadow_effects import ShadowRules, shadow_rules
+from fairlead.cli.inputs.shadow_effects import RulesInShadow, shadow_rules
 from fairlead.policy.affinity.published_parts import AffinityByScheduler
 from fairlead.policy.compile.modes import as_enforced
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
@@ -19,7 +19,7 @@ class ShadowVersion:
     """A version of policies as if all that is in shadow in it were enforced."""
 
     judgeable: PolicySet
-    rules: ShadowRules = field(default_factory=dict)
+    rules: RulesInShadow = field(default_factory=dict)
     skipped: Sequence[SkippedRule] = ()
     """The rules that are not evaluated, also those that decide."""
     unevaluated: Sequence[SkippedRule] = ()

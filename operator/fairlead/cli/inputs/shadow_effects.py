@@ -12,7 +12,7 @@ from fairlead.simulation.results import NodeResult, PodResult
 
 ShadowEffect = Literal["restricted", "unschedulable", "reordered"]
 """Of the possible nodes the pod would lose some, or all; none of the best ones would be among the best."""
-ShadowRules: TypeAlias = Mapping[str, frozenset[tuple[RuleKind, str]]]
+RulesInShadow: TypeAlias = Mapping[str, frozenset[tuple[RuleKind, str]]]
 """Rules in shadow, by kind and name, of each policy that has some."""
 _ORDER: Final[Sequence[RuleKind]] = ("Condition", "Filter", "Score", "Protection", "Annotation")
 
@@ -41,7 +41,7 @@ class ShadowRejection(NamedTuple):
         return f"{by} would reject it: {self.reason}"
 
 
-def shadow_rules(policies: Iterable[CompiledPolicy]) -> ShadowRules:
+def shadow_rules(policies: Iterable[CompiledPolicy]) -> RulesInShadow:
     """Return the rules in shadow of policies that are not disabled."""
     found = {one.name: rules_in_shadow(one) for one in policies if one.evaluated}
     return {name: rules for name, rules in found.items() if rules}
@@ -93,7 +93,7 @@ class PodShadow:
                 yield ShadowRejection(one.policy, one.rule, "Filter", one.reason)
 
 
-def pod_shadow(rules: ShadowRules, decided: PodResult, enforced: PodResult) -> PodShadow | None:
+def pod_shadow(rules: RulesInShadow, decided: PodResult, enforced: PodResult) -> PodShadow | None:
     """Return what rules in shadow would change for a pod; None if no policy with such rules matches it."""
     matched = [name for name in enforced.policies if name in rules]
     if not matched or decided.unanswered:
