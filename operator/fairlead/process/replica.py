@@ -165,7 +165,6 @@ class Replica:
             background=background or {},
         )
         self.decisions = None if core.decisions is None else DecisionsServer(core.decisions.parts, core.refusals.add)
-        self.decisions_port = 0
         self.probes = Probes(lambda: checks(self.parts), core.metrics.exposition, core.refusals.add)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -186,7 +185,7 @@ class Replica:
             if not await done_before(stop, self._begin()):
                 return
             if self.decisions is not None and settings.decisions is not None:
-                self.decisions_port = await listen(self.decisions.start, settings.decisions)
+                await listen(self.decisions.start, settings.decisions)
                 stack.push_async_callback(self.decisions.stop)
             self.port = await listen(server.start, settings.listen)
             extra = {"port": self.port, "probes": self.probes_port, "version": __version__}

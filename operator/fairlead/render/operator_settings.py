@@ -25,7 +25,16 @@ WEBHOOK_PORT: Final = 8443
 """Port at which schedulers call the operator."""
 CHART_ONLY: Final = frozenset(
     {
-        *("affinity", "commonLabels", "crds", "deploymentAnnotations", "dnsPolicy", "drainSeconds", "explainRole"),
+        *(
+            "affinity",
+            "commonLabels",
+            "crds",
+            "decisions",
+            "deploymentAnnotations",
+            "dnsPolicy",
+            "drainSeconds",
+            "explainRole",
+        ),
         *("extraArgs", "extraEnv", "extraObjects", "extraVolumeMounts", "extraVolumes", "fullnameOverride", "global"),
         *("hostNetwork", "image", "imagePullSecrets", "livenessProbe", "logLevel", "metrics", "nameOverride"),
         *("nodeSelector", "optIn", "podAnnotations", "podDisruptionBudget", "podLabels", "podSecurityContext", "ports"),

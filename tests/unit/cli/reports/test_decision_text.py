@@ -71,7 +71,7 @@ def test_table() -> None:
         "AGE   POD    NODE      PASSED   WHY",
         "10s   ml/w   (waits)   0 of 5   p/f: no GPU (2)",
         "60s   ml/a   a         3 of 5   p/f: no GPU (2)",
-        "1h    ml/g   (gone)    3 of 5   policy p was too slow; p/f: no GPU (2); in shadow: q unschedulable",
+        "61m   ml/g   (gone)    3 of 5   policy p was too slow; p/f: no GPU (2); in shadow: q unschedulable",
         "",
         "r-0 remembers since 2027-01-15T06:00:00.000Z",
         "r-1 remembers since 2027-01-15T07:30:00.000Z",
