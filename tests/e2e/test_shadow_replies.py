@@ -19,6 +19,7 @@ from support.process.operating import Operating
 from support.process.serving import MakeServing, Serving
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes, StartScheduler
+from testbed.layout import free_ports
 from testbed.node_template import equal
 
 _POOL: Final = "node.metadata.labels[?'pool'].orValue('') == pod.metadata.labels[?'pool'].orValue('a')"
@@ -130,6 +131,7 @@ def replicas(ground: Cluster, namespace: str, tmp_path: Path) -> Iterator[list[O
             one.settings = f"schedulers: [{{name: {namespace}, management: ConfigOnly}}]"
             made.append(one)
         made[1].ports = made[0].ports  # each has an address of its own
+        made[0].arguments = [f"--decisions=127.0.0.1:{free_ports(1)[0]}"]
         try:
             for one in made:
                 one.start()
@@ -139,6 +141,14 @@ def replicas(ground: Cluster, namespace: str, tmp_path: Path) -> Iterator[list[O
             for one in made:
                 one.kill()
             let_all_go(ground.api)
+
+
+def _decisions(one: Operating) -> list[Object]:
+    """Return the decisions that a replica keeps."""
+    port = int(one.arguments[0].rpartition(":")[2])
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", "/decisions")
+        return [json.loads(line) for line in connection.getresponse().read().splitlines()[1:]]
 
 
 def _shadow(cluster: Cluster, policy: str) -> Object:
@@ -208,6 +218,8 @@ def test_counts_are_what_diff_says_and_survive_the_leader_and_all_replicas(
     assert sum(bool(one["lost"]) for one in moves) == want["restricted"]
     assert sum(bool(one["lost"] and not one["preferred"]["to"]) for one in moves) == want["unschedulable"]
     assert main(["shadow", "tiers", "--kubeconfig", kubeconfig]) == 1
+    effects = [effect for one in _decisions(first) for effect in one["effects"]]
+    assert {"policy": "tiers", "effects": ["restricted", "unschedulable"], "rules": ["tier"]} in effects
     before = _shadow(ground, "tiers")
 
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fairlead"

@@ -8,7 +8,7 @@ import ssl
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,8 @@ class Operating:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Beside what it is always told."""
     host: str = HOST
+    arguments: Sequence[str] = ()
+    """Further ones."""
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -189,6 +191,7 @@ class Operating:
             *(sys.executable, "-m", "fairlead", "operate", f"--settings={file}"),
             *(f"--listen={listen}", f"--probes={probes}", f"--admission={admission}"),
             *(f"--kubeconfig={self.cluster.kubeconfig}", "--drain=0s", "--log-format=console"),
+            *self.arguments,
         ]
         pod = {"POD_NAMESPACE": self.namespace, "POD_NAME": self.name, "POD_IP": self.host}
         environment = {"PYTHONPATH": str(_SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **pod, **self.environment}
