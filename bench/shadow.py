@@ -100,13 +100,19 @@ class Replica:
 
 
 def bodies(many: int, classes: int = 1) -> Callable[[], bytes]:
-    """Requests about so many nodes, of pods of several classes, each another pod."""
-    names = msgspec.json.encode([cluster.name(at) for at in range(many)])
+    """Requests about so many nodes, of pods of several classes, each another pod.
+
+    Each begins where the last one ended, as those of the scheduler do.
+    """
+    parts = [range(first * many, (first + 1) * many) for first in range(SAMPLE)]
+    names = [msgspec.json.encode([cluster.name(at) for at in part]) for part in parts]
     turns = count()
 
     def made() -> bytes:
         number = next(turns)
-        body = webhook.body(b"null", names).replace(b'"gpu":"a"', b'"gpu":"a","app":"c%d"' % (number % classes), 1)
+        body = webhook.body(b"null", names[number % SAMPLE]).replace(
+            b'"gpu":"a"', b'"gpu":"a","app":"c%d"' % (number % classes), 1
+        )
         body = body.replace(b'"app":"web",', b"", 1)
         return body.replace(b"2e1d146a", b"%08x" % number, 1)
 
@@ -162,7 +168,7 @@ async def _ask(
 def _ratios(size: Size) -> tuple[float, float]:
     async def measured() -> list[list[float]]:
         replicas = [await Replica(size, shadow).begin() for shadow in (FILTERS, ())]
-        many = max(4, size.nodes // SAMPLE)
+        many = max(1, size.nodes // SAMPLE)
         await _ask(replicas, bodies(many), CALLS, 0.01)
         return await _ask(replicas, bodies(many), CALLS * size.rounds, 0.01)
 
@@ -183,7 +189,7 @@ def call_p99(size: Size) -> list[float]:
 
 def compare(size: Size) -> list[float]:
     """Comparison of a call about a tenth of the nodes, of a class that is cached, from the decision to its counts."""
-    replica, many = Replica(size, FILTERS), max(4, size.nodes // SAMPLE)
+    replica, many = Replica(size, FILTERS), max(1, size.nodes // SAMPLE)
     asyncio.run(replica.begin())
     made, soon = bodies(many), list[Callable[[], None]]()
     replica.shadow.comparisons.share.part = 1e9  # without a pause
@@ -201,7 +207,7 @@ def compare(size: Size) -> list[float]:
         while soon:
             soon.pop()()
 
-    for _ in range(CALLS):
+    for _ in range(2 * SAMPLE):
         compared(prepare())
     samples = timed(compared, size.rounds * CALLS, prepare)
     if not replica.results().get("compared"):
@@ -214,7 +220,7 @@ def _under_load(size: Size, filters: Sequence[str], classes: int, every_s: float
 
     async def measured() -> tuple[dict[str, float], float]:
         replica = await Replica(size, filters).begin()
-        made = bodies(max(4, size.nodes // SAMPLE), classes)
+        made = bodies(max(1, size.nodes // SAMPLE), classes)
         await _ask([replica], made, CALLS * size.rounds, every_s)
         before, spent, began = replica.results(), replica.shadow.comparisons.seconds, perf_counter()
         await _ask([replica], made, CALLS * size.rounds, every_s)
