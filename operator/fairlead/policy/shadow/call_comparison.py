@@ -126,6 +126,8 @@ class CallComparison:
     is_listed: Callable[[frozenset[str]], bool] = lambda _: True
     """Returns whether the mirror has these annotations of pods on nodes."""
     changes: LaterChanges = field(init=False)
+    _slots: frozenset[int] = frozenset()
+    """Slots of the call, once nodes have changed after it."""
 
     def __post_init__(self) -> None:
         self.changes = LaterChanges(self.rules.nodes, self.call.position)
@@ -251,7 +253,9 @@ class CallComparison:
         return filters, self._scores(evaluated.pod_class)
 
     def _left_out(self, column: Column) -> NodeMask:
-        return self.changes.left_out(column, self.call.nodes, self.call.unknown_nodes)
+        if self.changes.are_there and not self._slots:
+            self._slots = frozenset(self.call.slots)
+        return self.changes.left_out(column, self.call.nodes, self._slots, self.call.unknown_nodes)
 
     def _scores(self, pod_class: PodClass) -> list[ScoreValues]:
         scores = list[ScoreValues]()
