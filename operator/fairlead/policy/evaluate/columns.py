@@ -33,6 +33,7 @@ _END: Final = 64
 _OUTCOME: Final = 512
 """Estimated bytes of a column without results, of an expiry with its slot, and of a reason with its key."""
 View = Callable[[int, int], NodeView | None]
+_PASSES: Final = bytes(code == PASSED for code in range(_CODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ class FilterColumn(Column):
     outcomes: list[Rejection] = field(default_factory=list)
     computed: list[int] = field(default_factory=list)  # slots, until the cache has combined them
     _known: dict[tuple[str, bool], int] = field(default_factory=dict)
+    _passing: int | None = None
 
     def __post_init__(self) -> None:
         none = Rejection(self.policy.name, self.name, "", resolvable=False)
@@ -149,7 +151,20 @@ class FilterColumn(Column):
 
     def size(self) -> int:
         """Return the bytes that the column takes."""
-        return Column.size(self) + getsizeof(self.codes) + getsizeof(self.computed) + _OUTCOME * len(self.outcomes)
+        return (
+            Column.size(self)
+            + getsizeof(self.codes)
+            + getsizeof(self._passing)
+            + getsizeof(self.computed)
+            + _OUTCOME * len(self.outcomes)
+        )
+
+    @property
+    def passing(self) -> int:
+        """Return the nodes that pass, as an integer with a byte for each slot, which is 1 if its node passes."""
+        if self._passing is None:
+            self._passing = int.from_bytes(self.codes.translate(_PASSES), "little")
+        return self._passing
 
     def grow(self, size: int) -> None:
         """Make room."""
@@ -161,6 +176,7 @@ class FilterColumn(Column):
         view, decide, codes = self.view, self.decide, self.codes
         self.tally.count_evaluations(self.policy.name, self.name, len(slots))
         self.forget_ends(slots)
+        self._passing = None
         for slot in slots:
             node = view(slot, now)
             if node is None:

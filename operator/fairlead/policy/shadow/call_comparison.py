@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import PodClass
-from fairlead.policy.evaluate.columns import NAN, PASSED, Column, ScoreColumn
+from fairlead.policy.evaluate.columns import NAN, Column, ScoreColumn
 from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Key, Matched, Switched
@@ -33,7 +32,6 @@ UNKNOWN_SLOTS: Final = 1 << 16
 MANY: Final = 1 << 30
 """Stands for the results of a class of which nothing is cached, and for work that goes on."""
 _NO_DEADLINE: Final = 1 << 63
-_PASSING: Final = bytes(code == PASSED for code in range(256))
 ComparisonResult = Literal["compared", "unknown", "skipped"]
 """Compared; a node that changed after the call could change the effects; or not looked at, as the class rests."""
 
@@ -46,7 +44,7 @@ class Stretch(NamedTuple):
     deadline_ns: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class CallToCompare:
     """Call of filter that was answered, with the nodes that have passed it."""
 
@@ -61,15 +59,16 @@ class CallToCompare:
     budget_ns: int
     """Time that the call itself could have taken."""
 
-    @cached_property
-    def unknown_nodes(self) -> NodeMask:
-        """Nodes that were not known, in slots that no node has."""
-        return mask_of(range(UNKNOWN_SLOTS, UNKNOWN_SLOTS + self.unknown)) if self.unknown else 0
+    table_size: int = 0
+    """Number that is greater than all slots, if it is known."""
+    unknown_nodes: NodeMask = field(init=False)
+    """Nodes that were not known, in slots that no node has."""
+    nodes: NodeMask = field(init=False)
+    """All of the nodes."""
 
-    @cached_property
-    def nodes(self) -> NodeMask:
-        """All of the nodes."""
-        return mask_of(self.slots) | self.unknown_nodes
+    def __post_init__(self) -> None:
+        self.unknown_nodes = mask_of(range(UNKNOWN_SLOTS, UNKNOWN_SLOTS + self.unknown)) if self.unknown else 0
+        self.nodes = mask_of(self.slots, self.table_size) | self.unknown_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +126,8 @@ class CallComparison:
     is_listed: Callable[[frozenset[str]], bool] = lambda _: True
     """Returns whether the mirror has these annotations of pods on nodes."""
     changes: LaterChanges = field(init=False)
+    _slots: frozenset[int] = frozenset()
+    """Slots of the call, once nodes have changed after it."""
 
     def __post_init__(self) -> None:
         self.changes = LaterChanges(self.rules.nodes, self.call.position)
@@ -243,16 +244,18 @@ class CallComparison:
         """Return what the rules in shadow of a policy say of the nodes, as far as that is about the call."""
         call, part = self.call, evaluated.part
         if part.matched[0].undecided is not None:
-            return [FilterVerdicts(rule.name, 0) for rule in part.policy.filters], []
+            return [FilterVerdicts(rule.name, call.nodes) for rule in part.policy.filters], []
         filters = list[FilterVerdicts]()
         for rule in evaluated.pod_class.verdicts.rules:
-            passing = int.from_bytes(rule.codes.translate(_PASSING), "little")
             left_out = self._left_out(rule) if self._is_listed(part.policy, ("Filter", rule.name)) else call.nodes
-            filters.append(FilterVerdicts(rule.name, passing, left_out))
+            rejected = call.nodes & ~rule.passing
+            filters.append(FilterVerdicts(rule.name, rejected & ~left_out if left_out else rejected, left_out))
         return filters, self._scores(evaluated.pod_class)
 
     def _left_out(self, column: Column) -> NodeMask:
-        return self.changes.left_out(column, self.call.nodes, self.call.unknown_nodes)
+        if self.changes.are_there and not self._slots:
+            self._slots = frozenset(self.call.slots)
+        return self.changes.left_out(column, self.call.nodes, self._slots, self.call.unknown_nodes)
 
     def _scores(self, pod_class: PodClass) -> list[ScoreValues]:
         scores = list[ScoreValues]()

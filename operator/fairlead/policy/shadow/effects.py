@@ -45,14 +45,10 @@ class FilterVerdicts:
     """Verdicts of a filter in shadow about the nodes."""
 
     name: str
-    passing: NodeMask
-    """Nodes that pass; it may have others than those of the call."""
+    rejected: NodeMask
+    """Nodes of the call that it is known to reject."""
     left_out: NodeMask = 0
     """Nodes of the call whose verdict is unknown."""
-
-    def rejected(self, nodes: NodeMask) -> NodeMask:
-        """Return those of the nodes that it is known to reject."""
-        return nodes & ~self.passing & ~self.left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +100,7 @@ def compare_policy(
     by_score = {one.name: _effects(nodes, (), [one], points) for one in scores}
     alone = [*by_filter.values(), *by_score.values()]
     together = alone[0] if len(alone) == 1 else _effects(nodes, filters, scores, points)
-    rejected = {one.name: rejects.bit_count() for one in filters if (rejects := one.rejected(nodes))}
+    rejected = {one.name: one.rejected.bit_count() for one in filters if one.rejected}
     return PolicyComparison(together, by_filter, by_score, rejected)
 
 
@@ -112,7 +108,7 @@ def need_points(nodes: NodeMask, filters: Iterable[FilterVerdicts], scores: Sequ
     """Report whether `compare_policy` may ask for the points of enforced scores."""
     if not nodes or scores:
         return nodes != 0
-    return any(one.left_out or one.rejected(nodes) not in (0, nodes) for one in filters)
+    return any(one.left_out or one.rejected not in (0, nodes) for one in filters)
 
 
 def best(scores: Sequence[ScoreValues], nodes: NodeMask) -> NodeMask:
@@ -126,9 +122,9 @@ def best(scores: Sequence[ScoreValues], nodes: NodeMask) -> NodeMask:
     return mask_of([*compress(slots, [one == most for one in points])])
 
 
-def mask_of(slots: Sequence[int]) -> NodeMask:
-    """Return the set of the nodes in these slots."""
-    mask = bytearray(max(slots, default=-1) + 1)
+def mask_of(slots: Sequence[int], size: int = 0) -> NodeMask:
+    """Return the set of the nodes in these slots, which are less than the size, if that is given."""
+    mask = bytearray(size or max(slots, default=-1) + 1)
     for slot in slots:
         mask[slot] = 1
     return int.from_bytes(mask, "little")
@@ -144,7 +140,7 @@ def _effects(
 ) -> EffectsOrUnknown:
     lost = doubtful = 0
     for one in filters:
-        lost |= one.rejected(nodes)
+        lost |= one.rejected
         doubtful |= one.left_out
     doubtful &= nodes & ~lost
     if not nodes or not (lost or doubtful or scores):

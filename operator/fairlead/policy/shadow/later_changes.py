@@ -1,5 +1,6 @@
 """Changes of nodes that came after a call, so that what rules say of these nodes now is not about the call."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from fairlead.policy.evaluate.columns import Column
@@ -54,10 +55,10 @@ class LaterChanges:
             for entry in self._entries
         )
 
-    def left_out(self, column: Column, nodes: NodeMask, unknown: NodeMask) -> NodeMask:
+    def left_out(self, column: Column, nodes: NodeMask, among: Collection[int], unknown: NodeMask) -> NodeMask:
         """Return those of the nodes about which a result of a column may be another one than at the call.
 
-        `unknown` are those that were not known at the call.
+        `among` are the slots of the nodes, and `unknown` those of the nodes that were not known at the call.
         """
         if not self.are_there:
             return 0
@@ -68,7 +69,7 @@ class LaterChanges:
             if isinstance(entry, Published):
                 if not entry.sources.isdisjoint(column.sources):
                     several |= int.from_bytes(entry.mask, "little")
-            elif entry.slot not in slots and _affects(entry, reads, policy):
+            elif entry.slot in among and entry.slot not in slots and _affects(entry, reads, policy):
                 slots.add(entry.slot)
         return (several | mask_of([*slots])) & nodes
 

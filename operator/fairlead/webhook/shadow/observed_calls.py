@@ -55,8 +55,9 @@ class ObservedCall:
         """Return the call as rules in shadow need it. Raises MalformedError for requests that cannot be read."""
         pod = PodView(self.pod.pod, self.pod.namespaceObject if self.pod.knows_namespace else None)
         self.state.read_requests(pod)
-        slots, unknown = _slots(self.state.scores.nodes, self.passed)
-        return CallToCompare(pod, self.scheduler, slots, unknown, self.position, self.budget_ns)
+        nodes = self.rules.nodes
+        slots, unknown = _slots(nodes, self.passed)
+        return CallToCompare(pod, self.scheduler, slots, unknown, self.position, self.budget_ns, len(nodes.views))
 
 
 def observed_filter(decision: Decision, state: ServingState, budget_ns: int) -> ObservedCall | None:
