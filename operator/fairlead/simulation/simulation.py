@@ -115,7 +115,9 @@ class Simulation:
         self._domains: Final = SharedDomains(policies, snapshot)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
-        self._columns: dict[Hashable, Sequence[FitFailures]] = {}
+        self._columns: dict[Hashable, list[FitFailures]] = {}
+        self._outdated: dict[Hashable, str] = {}
+        """By column, the node on which it was judged without one of its pods."""
         self._known: dict[Hashable, Verdicts] = {}
         self._compared: tuple[PodResult, Compared] | None = None
         """Scores that compare nodes, of the pod that was explained last."""
@@ -253,9 +255,15 @@ class Simulation:
         is_other = bool(home) and check.of_pods
         if known is None:
             known = [check.judge(view) for name in self.names if (view := nodes.view_of(name)) is not None]
-            if not is_other:
-                keep(self._columns, check.key, known, _COLUMNS)
-        elif is_other and (view := nodes.view_of(home)) is not None:
+            keep(self._columns, check.key, known, _COLUMNS)
+            if is_other:
+                self._outdated[check.key] = home
+            return known
+        outdated = self._outdated.get(check.key, "")
+        if outdated and outdated != home and (view := nodes.view_of(outdated)) is not None:
+            known[self._at[outdated]] = check.judge(view)
+            del self._outdated[check.key]
+        if is_other and (view := nodes.view_of(home)) is not None:
             known = [*known]
             known[self._at[home]] = check.judge(view)
         return known

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.cli.console.output import pluralize
+
 ROWS_MAX: Final = 100
 NOT_KEPT: Final = "this version of the operator keeps no decisions"
 OF_FILES: Final = "a snapshot has no decisions: replicas of the operator keep them"
@@ -90,7 +92,10 @@ def decision_table(read: ReadDecisions) -> DecisionTable:
         except msgspec.ValidationError:
             unreadable += 1
     records.sort(key=lambda record: record.time, reverse=True)
-    notes = [*read.notes, *([f"{unreadable:,} records cannot be read by this version"] if unreadable else [])]
+    notes = [
+        *read.notes,
+        *([f"{pluralize(unreadable, 'record')} cannot be read by this version"] if unreadable else []),
+    ]
     return DecisionTable(
         [_row(each) for each in records[:ROWS_MAX]], max(0, len(records) - ROWS_MAX), read.unread, notes
     )

@@ -15,7 +15,7 @@ from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import EVERY, LABELS, Reads
 from fairlead.time_units import age_text
 
-ROWS_MAX: Final = 100
+ROWS_MAX: Final = 40
 _ALWAYS: Final = ("cpu", "memory")
 _LABELS_MAX: Final = 6
 _ENTRIES_MAX: Final = 6

@@ -129,12 +129,12 @@ class PageServer:
         return web.Response(body=self._static[name], content_type=STATIC[name], charset="utf-8")
 
     async def _lint(self, request: web.Request) -> web.Response:
-        text = await request.text()
+        text = await request.read()
         return _answer((await self._in_thread(lambda: lint_text(text, self._custom))).lines)
 
     async def _diff(self, request: web.Request) -> web.Response:
         """Answer with the difference; an older question than the newest is not answered."""
-        text, shown = await request.text(), self._shown
+        text, shown = await request.read(), self._shown
         self._turn += 1
         turn = self._turn
 

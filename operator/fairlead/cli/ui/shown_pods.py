@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from fairlead.cli.inputs.created_pods import judge_pod
-from fairlead.cli.inputs.simulated_cluster import PolicySetVersion, SimulatedCluster
+from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.explained_pods import ExplainedPods
@@ -166,7 +166,7 @@ def with_policies(cluster: SimulatedCluster, policies: Iterable[CompiledPolicy])
     if cluster.live.unread_learned:
         unread.append("learned")
     kept, skipped = judgeable(every.policies, unread, cluster.data.readings, cluster.live.given_learned)
-    new = PolicySetVersion(every, policy_set(kept) if skipped else every, skipped, version.published)
+    new = replace(version, policies=every, judgeable=policy_set(kept) if skipped else every, skipped=skipped)
     return replace(cluster, versions=[new], concerned=every.policies)
 
 

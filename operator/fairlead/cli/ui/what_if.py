@@ -47,10 +47,10 @@ class Linted:
     """None if something is wrong with one."""
 
 
-def lint_text(text: str, custom: Mapping[str, Strategy]) -> Linted:
-    """Lint a text of the editor."""
+def lint_text(text: bytes, custom: Mapping[str, Strategy]) -> Linted:
+    """Lint a text of the editor, in UTF-8."""
     checker = Checker(custom=custom)
-    checker.check(FILE, text.encode("utf-8", "surrogatepass"))
+    checker.check(FILE, text)
     report = checker.finish()
     lines = [
         Line(_KINDS[finding.severity], line)

@@ -10,7 +10,7 @@ function matrix() {
   if (!grid) return;
   const heads = [...grid.tHead.rows[0].cells].map((head) => head.textContent.trim());
   const tell = (cell) => {
-    said.textContent = `${cell.parentElement.cells[0].textContent.trim()} on ${heads[cell.cellIndex]}: ${cell.querySelector(".sr").textContent}`;
+    said.textContent = `${cell.parentElement.querySelector(".name").textContent} on ${heads[cell.cellIndex]}: ${cell.querySelector(".sr").textContent}`;
   };
   const cellOf = (event) => event.target.closest("td.cell");
   grid.addEventListener("mouseover", (event) => cellOf(event) && tell(cellOf(event)));
