@@ -24,7 +24,7 @@ def add_to(commands: "Commands") -> None:
         "shadow would do, nodes, and what an edit of a policy would change. Reads the cluster with your own "
         "permissions each time the page is opened, names what you may not read, evaluates on this machine and changes "
         "nothing anywhere: it shows commands to copy. The printed address has a token; keep it to yourself. "
-        "Exit code: 130 after Ctrl-C, 1 if a policy in a file has errors, 2 if an input cannot be read.",
+        "Exit code: 1 if a policy in a file has errors, 2 if an input cannot be read.",
         epilog="Example without a cluster: `kubectl get nodes,pods,namespaces -A -o json > now.json`, then "
         "`fairlead ui --policies gpu.yaml --snapshot now.json`.",
     )

@@ -16,11 +16,11 @@ _PAGE: Final = """<!doctype html>
 <meta http-equiv="refresh" content="0; url={address}">
 <a href="{address}">Open the page</a>
 """
-_KEPT_S: Final = 60.0
+_KEPT_S: Final = 20.0
 
 
 def open_browser(address: str) -> None:
-    """Open a file that only its owner can read, which leads to the address; the file is removed after a minute.
+    """Open a file that only its owner can read, which leads to the address; the file is removed after a while.
 
     Without a display nothing is opened: a browser in this terminal would take it away.
     """
