@@ -30,6 +30,7 @@ SUBJECTS: Final = (
     "data_poll",
     "startup",
     "simulate",
+    "ui",
     "single",
     "follow",
     "outcomes",
