@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from pictures.chromium import CHROMIUM
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from fairlead.cli.ui import browser as opening
+from fairlead.cli.console import browser as opening
 from support.cli import gpu_cluster
 from support.cli.page import node, pod, policy, write
 from testbed.api import wait_for

@@ -9,7 +9,7 @@ from fairlead.cli.console.output import output
 
 if TYPE_CHECKING:
     from fairlead.cli.console.options import Commands
-    from fairlead.cli.ui.guard import Guard
+    from fairlead.cli.ui.page_guard import PageGuard
 
 PORT: Final = 8090
 _PORT_MAX: Final = 65_535
@@ -46,15 +46,15 @@ def run(options: argparse.Namespace) -> int:
 
     cluster_access(options, [PolicyOption("--policies", options.policies)])
     from fairlead.cli.inputs.strategy_folder import custom_strategies
-    from fairlead.cli.ui.guard import new_token
+    from fairlead.cli.ui.page_guard import new_token
     from fairlead.cli.ui.page_reader import PageReader
     from fairlead.cli.ui.page_server import serve
 
-    def ready(guard: "Guard") -> None:
+    def ready(guard: "PageGuard") -> None:
         output().write(f"{guard.address}\n")
         output().flush()
         if not options.no_browser:
-            from fairlead.cli.ui.browser import open_browser
+            from fairlead.cli.console.browser import open_browser
 
             open_browser(guard.address)
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.ui.node_rows import NodeTable
-from fairlead.cli.ui.policy_rows import PolicyRow
+from fairlead.cli.ui.policy_rows import ShownPolicy
 from fairlead.cli.ui.shadow_effects import ShadowEffects
 from fairlead.cli.ui.shown_pods import ShownPods
 
@@ -44,14 +44,14 @@ class FirstGlance:
         return "No pod waits"
 
 
-def first_glance(shown: ShownPods, policies: Sequence[PolicyRow], nodes: NodeTable) -> FirstGlance:
+def first_glance(shown: ShownPods, policies: Sequence[ShownPolicy], nodes: NodeTable) -> FirstGlance:
     """Return the first glance."""
     waiting = shown.waiting
     facts = [*_causes(policies), *_shadow(policies), *_behind(shown, policies, nodes), _size(shown)]
     return FirstGlance(len(waiting), sum(1 for pod in waiting if pod.is_stuck), facts)
 
 
-def _causes(policies: Sequence[PolicyRow]) -> Iterator[Fact]:
+def _causes(policies: Sequence[ShownPolicy]) -> Iterator[Fact]:
     for policy in sorted(policies, key=lambda row: -row.alone):
         if policy.alone:
             them = "it" if policy.alone == 1 else "them"
@@ -59,7 +59,7 @@ def _causes(policies: Sequence[PolicyRow]) -> Iterator[Fact]:
             yield Fact("Cause", policy.name, text)
 
 
-def _shadow(policies: Sequence[PolicyRow]) -> Iterator[Fact]:
+def _shadow(policies: Sequence[ShownPolicy]) -> Iterator[Fact]:
     for policy in policies:
         if policy.effects is not None:
             yield Fact("Shadow", policy.name, shadow_sentence(policy.effects))
@@ -85,7 +85,7 @@ def shadow_sentence(effects: ShadowEffects) -> str:
     return f"would, if enforced, {'; and '.join(parts)}"
 
 
-def _behind(shown: ShownPods, policies: Sequence[PolicyRow], nodes: NodeTable) -> Iterator[Fact]:
+def _behind(shown: ShownPods, policies: Sequence[ShownPolicy], nodes: NodeTable) -> Iterator[Fact]:
     for name, state in shown.explained.schedulers.items():
         scheduler = state.scheduler
         if state.is_unanswered:

@@ -59,7 +59,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class NodeColumn:
     """Nodes that no shown pod can tell apart."""
 
     name: str
@@ -82,7 +82,7 @@ class Matrix:
     """The rows and columns that are shown, and how many are not."""
 
     nodes: int
-    columns: Sequence[Column]
+    columns: Sequence[NodeColumn]
     rows: Sequence[MatrixRow]
     more_columns: int = 0
     more_rows: int = 0
@@ -118,7 +118,7 @@ def matrix_of(shown: ShownPods) -> Matrix:
     ]
     return Matrix(
         len(names),
-        [Column(names[ats[0]], len(ats)) for _, ats in order[:COLUMNS_MAX]],
+        [NodeColumn(names[ats[0]], len(ats)) for _, ats in order[:COLUMNS_MAX]],
         rows,
         max(0, len(order) - COLUMNS_MAX),
         max(0, len(groups) - ROWS_MAX),

@@ -22,7 +22,7 @@ _ENTRIES_MAX: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class NodeRoom:
     """A resource of a node."""
 
     free: str
@@ -47,7 +47,7 @@ class NodeRow:
 
     name: str
     labels: Sequence[str]
-    capacities: Sequence[Capacity]
+    capacities: Sequence[NodeRoom]
     measured: Sequence[MeasuredCell]
     devices: Sequence[str]
     pods: int
@@ -132,10 +132,10 @@ def _row(
     )
 
 
-def _capacity(view: NodeView, resource: str) -> Capacity:
+def _capacity(view: NodeView, resource: str) -> NodeRoom:
     total, free = view.allocatable.get(resource, 0.0), view.free.get(resource, 0.0)
     used = round(100 * (1 - free / total)) if total else -1
-    return Capacity(amount(resource, free), amount(resource, total), min(100, max(0, used)) if total else -1)
+    return NodeRoom(amount(resource, free), amount(resource, total), min(100, max(0, used)) if total else -1)
 
 
 def _measured(simulation: Simulation, view: NodeView, policy: CompiledPolicy, entry: str) -> MeasuredCell:

@@ -17,7 +17,7 @@ from fairlead.cli.inputs.simulation_inputs import pods_of_schedulers
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.cli.installation.scheduling import Scheduling, scheduling_in_files, scheduling_of
 from fairlead.cli.reports.explained_pods import ExplainedPods
-from fairlead.cli.ui.decisions import OF_FILES, DecisionSource, ReadDecisions, no_decisions
+from fairlead.cli.ui.decision_table import OF_FILES, DecisionSource, ReadDecisions, no_decisions
 from fairlead.cli.ui.page_view import PageInput
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ForbiddenError

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.console.output import clean, complain
-from fairlead.cli.ui.guard import HEADERS, Guard
+from fairlead.cli.ui.page_guard import HEADERS, PageGuard
 from fairlead.cli.ui.page_templates import STATIC, page_templates, static_file
 from fairlead.cli.ui.page_view import PageInput, PageView, page_view
 from fairlead.cli.ui.what_if import Line, compare, lint_text
@@ -36,7 +36,7 @@ class PageServer:
     """Server of the page. Everything is judged in one thread, so that the page still answers meanwhile."""
 
     def __init__(
-        self, reader: Reader, guard: Guard, custom: Mapping[str, Strategy], first: PageInput | None = None
+        self, reader: Reader, guard: PageGuard, custom: Mapping[str, Strategy], first: PageInput | None = None
     ) -> None:
         self._reader: Final = reader
         self._first = first
@@ -163,14 +163,14 @@ def _answer(lines: Sequence[Line]) -> web.Response:
 
 
 async def serve(
-    reader: Reader, port: int, token: str, custom: Mapping[str, Strategy], ready: Callable[[Guard], None]
+    reader: Reader, port: int, token: str, custom: Mapping[str, Strategy], ready: Callable[[PageGuard], None]
 ) -> None:
     """Read once, then serve the page until this is cancelled. Raises CommandError, ClusterError and SnapshotError.
 
     `ready` is told the guard, which has the address.
     """
     listener = _listen(port)
-    guard = Guard(listener.getsockname()[1], token)
+    guard = PageGuard(listener.getsockname()[1], token)
     first = await reader()
     runner = web.AppRunner(
         PageServer(reader, guard, custom, first).application(), access_log=None, handle_signals=False

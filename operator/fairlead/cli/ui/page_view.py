@@ -1,4 +1,4 @@
-"""Everything that the page shows of one reading of the cluster. Pure."""
+"""Views of the page for one reading of the cluster. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.inputs.caveats import notes_on_skipped
 from fairlead.cli.reports.explained_pods import ExplainedPods
-from fairlead.cli.ui.decisions import DecisionTable, ReadDecisions, decision_table
+from fairlead.cli.ui.decision_table import DecisionTable, ReadDecisions, decision_table
 from fairlead.cli.ui.first_glance import FirstGlance, first_glance
 from fairlead.cli.ui.matrix import Matrix, matrix_of
 from fairlead.cli.ui.node_rows import NodeTable, node_table
-from fairlead.cli.ui.policy_rows import PolicyRow, policy_rows
+from fairlead.cli.ui.policy_rows import ShownPolicy, policy_rows
 from fairlead.cli.ui.shown_pods import ShownPods, show_pods
 from fairlead.cli.ui.waiting_workloads import WaitingWorkload, waiting_workloads
 from fairlead.simulation.scheduler_filters import NOT_SIMULATED
@@ -19,7 +19,7 @@ from fairlead.simulation.scheduler_filters import NOT_SIMULATED
 
 @dataclass(frozen=True, slots=True)
 class PageInput:
-    """What was read for the page."""
+    """The cluster as it was read for the page."""
 
     explained: ExplainedPods
     stored: Mapping[str, Mapping[str, Any]]
@@ -42,7 +42,7 @@ class PageView:
     workloads: Sequence[WaitingWorkload]
     more_workloads: int
     matrix: Matrix
-    policies: Sequence[PolicyRow]
+    policies: Sequence[ShownPolicy]
     nodes: NodeTable
     decisions: DecisionTable
     texts: Mapping[str, str]

@@ -16,7 +16,7 @@ from fairlead.policy.compile.modes import rules_in_shadow
 
 
 @dataclass(frozen=True, slots=True)
-class RuleRow:
+class ShownRule:
     """A rule, and what it reads."""
 
     kind: str
@@ -27,7 +27,7 @@ class RuleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyRow:
+class ShownPolicy:
     """A policy."""
 
     name: str
@@ -40,13 +40,13 @@ class PolicyRow:
     """Number of the shown pods that it applies to."""
     alone: int
     """Number of pods that wait and that it alone keeps from every node with room."""
-    rules: Sequence[RuleRow]
+    rules: Sequence[ShownRule]
     effects: ShadowEffects | None
     live: LiveComparison | None
     commands: Sequence[str]
 
 
-def policy_rows(shown: ShownPods, stored: Mapping[str, Mapping[str, Any]]) -> list[PolicyRow]:
+def policy_rows(shown: ShownPods, stored: Mapping[str, Mapping[str, Any]]) -> list[ShownPolicy]:
     """Return the policies in their order; `stored` are their objects by name, as far as they were read."""
     live = {policy.name: policy for policy in shown.cluster.live_policies}
     effects = {each.policy: each for each in effects_on(shown)}
@@ -55,7 +55,7 @@ def policy_rows(shown: ShownPods, stored: Mapping[str, Mapping[str, Any]]) -> li
     alone = alone_to_blame(shown)
     matches = Counter(name for pod in shown.pods for name in _matching(pod))
     return [
-        PolicyRow(
+        ShownPolicy(
             name,
             live[name].scheduler if policy is None else policy.scheduler_name,
             _mode(policy, live.get(name)),
@@ -113,11 +113,11 @@ def _fault(shown: ShownPods, live: LivePolicy | None) -> str:
     return "" if is_current else live.describe_serving(answered=answered)
 
 
-def _rules(policy: CompiledPolicy) -> Iterator[RuleRow]:
+def _rules(policy: CompiledPolicy) -> Iterator[ShownRule]:
     shadow = rules_in_shadow(policy)
     for report in policy.reports:
         is_in_shadow = (report.kind, report.name) in shadow
-        yield RuleRow(report.kind.lower(), report.name, is_in_shadow, report.evaluation == "Engine", report.uses)
+        yield ShownRule(report.kind.lower(), report.name, is_in_shadow, report.evaluation == "Engine", report.uses)
 
 
 def _commands(name: str, policy: CompiledPolicy | None, *, is_stored: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What an edited policy would do: what lint finds, then how the placement of pods differs from that in force. Pure."""
+"""Effects of an edited policy: findings of lint, then how the placement of pods differs from that in force. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

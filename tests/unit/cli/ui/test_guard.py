@@ -13,13 +13,13 @@ from aiohttp import hdrs
 
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.main import parser
-from fairlead.cli.ui.guard import HEADERS, Guard, new_token
+from fairlead.cli.ui.page_guard import HEADERS, PageGuard, new_token
 from fairlead.cli.ui.page_reader import PageReader
 from fairlead.cli.ui.page_server import BODY_MAX, HOST, serve
 from support.cli.page import node, pod, policy, write
 
 TOKEN: Final = "t" * 32
-GUARD: Final = Guard(8090, TOKEN)
+GUARD: Final = PageGuard(8090, TOKEN)
 HOST_HEADER: Final = {"Host": "127.0.0.1:8090"}
 COOKIE: Final = {GUARD.cookie: TOKEN}
 
@@ -72,7 +72,7 @@ def _visited(folder: Path, visit: Visit) -> None:
     options = write(folder, [node("a"), pod("p")], [policy("p", ("true", "why"))])
 
     async def main() -> None:
-        ready: asyncio.Future[Guard] = asyncio.get_running_loop().create_future()
+        ready: asyncio.Future[PageGuard] = asyncio.get_running_loop().create_future()
         reader = PageReader(parser().parse_args(["ui", *options]))
         serving = asyncio.create_task(serve(reader.read, 0, TOKEN, {}, ready.set_result))
         serving.add_done_callback(lambda _: ready.cancel())

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from fairlead.cli.ui.decisions import ReadDecisions
+from fairlead.cli.ui.decision_table import ReadDecisions
 from fairlead.cli.ui.page_templates import page_templates, visible_lines
 from fairlead.cli.ui.page_view import page_view
 from support.cli.page import node, pod, policy, read, write

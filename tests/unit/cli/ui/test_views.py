@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead.cli.ui.decisions import NOT_KEPT, OF_FILES, ReadDecisions, decision_table
+from fairlead.cli.ui.decision_table import NOT_KEPT, OF_FILES, ReadDecisions, decision_table
 from fairlead.cli.ui.matrix import COLUMNS_MAX, GLYPHS, Matrix
 from fairlead.cli.ui.page_view import page_view
 from fairlead.cli.ui.shadow_effects import LiveComparison, live_comparison

@@ -27,7 +27,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PageRefusal:
     """Refusal of a request."""
 
     status: int
@@ -35,7 +35,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class PageGuard:
     """Guard of the page on a port, with the token of its printed address."""
 
     port: int
@@ -53,18 +53,18 @@ class Guard:
 
     def refusal(
         self, method: str, headers: Mapping[str, str], cookies: Mapping[str, str], token: str
-    ) -> Refusal | None:
+    ) -> PageRefusal | None:
         """Return why a request is refused; None if it is not. `token` is that of its address, if it has one."""
         hosts = (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
         if headers.get("Host", "") not in hosts:
-            return Refusal(421, "This page answers only to its own address, which `fairlead ui` printed.\n")
+            return PageRefusal(421, "This page answers only to its own address, which `fairlead ui` printed.\n")
         origin = headers.get("Origin")
         if origin is not None and origin not in [f"http://{host}" for host in hosts]:
-            return Refusal(403, "This page answers no other page.\n")
+            return PageRefusal(403, "This page answers no other page.\n")
         if not self.is_token(cookies.get(self.cookie, "")) and not (method == "GET" and self.is_token(token)):
-            return Refusal(403, "Open the address that `fairlead ui` printed: it has a token.\n")
+            return PageRefusal(403, "Open the address that `fairlead ui` printed: it has a token.\n")
         if method not in ("GET", "HEAD") and headers.get(HEADER) != _HEADER_VALUE:
-            return Refusal(403, f"A request that is not a GET needs the header {HEADER}: {_HEADER_VALUE}.\n")
+            return PageRefusal(403, f"A request that is not a GET needs the header {HEADER}: {_HEADER_VALUE}.\n")
         return None
 
     def is_token(self, text: str) -> bool:

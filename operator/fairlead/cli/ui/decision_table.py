@@ -1,4 +1,4 @@
-"""Decisions on the page: what replicas answered and what came of it, or why that is not known. Pure.
+"""Decisions on the page: the answers of replicas and what came of them, or why they are not known. Pure.
 
 The page reads them through a `DecisionSource`, which asks the replicas of the operator with the rights of the user.
 """
@@ -18,7 +18,7 @@ OF_FILES: Final = "a snapshot has no decisions: replicas of the operator keep th
 
 @dataclass(frozen=True, slots=True)
 class ReadDecisions:
-    """What was read of decisions."""
+    """Decisions as they were read."""
 
     records: Sequence[Mapping[str, Any]] = ()
     """Records of all replicas, in any order, as they were read."""
