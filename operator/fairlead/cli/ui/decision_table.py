@@ -1,18 +1,15 @@
-"""Decisions on the page: the answers of replicas and what came of them, or why they are not known. Pure.
+"""Decisions on the page: the answers of replicas and what came of them, or why they are not known. Pure."""
 
-The page reads them through a `DecisionSource`, which asks the replicas of the operator with the rights of the user.
-"""
-
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.cli.console.output import pluralize
+from fairlead.cli.inputs.replica_decisions import ReplicaDecisions
 
 ROWS_MAX: Final = 100
-NOT_KEPT: Final = "this version of the operator keeps no decisions"
 OF_FILES: Final = "a snapshot has no decisions: replicas of the operator keep them"
 
 
@@ -28,35 +25,44 @@ class ReadDecisions:
     """Replicas that could not be read, and since when each of the others remembers."""
 
 
-DecisionSource = Callable[[], Awaitable[ReadDecisions]]
-"""Reads the decisions of all replicas, or says why not; it raises nothing that a missing permission explains."""
+def decisions_of(replicas: Sequence[ReplicaDecisions]) -> ReadDecisions:
+    """Return the decisions of all replicas, and of each when it began to keep them or why it could not be read."""
+    unread = [replica for replica in replicas if replica.unread]
+    if len(unread) == len(replicas):
+        return ReadDecisions(unread="; ".join(dict.fromkeys(replica.unread for replica in unread)))
+    notes = [f"{replica.replica} could not be read: {replica.unread}" for replica in unread]
+    notes += [f"{replica.replica} remembers since {replica.since}" for replica in replicas if replica.since]
+    return ReadDecisions([each for replica in replicas for each in replica.decisions], notes=notes)
 
 
-async def no_decisions() -> ReadDecisions:
-    """Return why there are no decisions yet."""
-    return ReadDecisions(unread=NOT_KEPT)
+class _Pod(msgspec.Struct, frozen=True):
+    namespace: str = ""
+    name: str = ""
 
 
-class _Reason(msgspec.Struct, frozen=True, rename="camel"):
+class _Rule(msgspec.Struct, frozen=True):
     policy: str = ""
     rule: str = ""
     reason: str = ""
-    count: int = 0
-    nodes: Sequence[str] = ()
+    nodes: int = 0
 
 
-class _Record(msgspec.Struct, frozen=True, rename="camel"):
+class _Effect(msgspec.Struct, frozen=True):
+    policy: str = ""
+    effects: Sequence[str] = ()
+
+
+class _Decision(msgspec.Struct, frozen=True):
     time: str = ""
-    scheduler: str = ""
-    namespace: str = ""
-    pod: str = ""
+    pod: _Pod = _Pod()
     candidates: int = 0
     passed: int = 0
-    rules: Sequence[_Reason] = ()
+    rules: Sequence[_Rule] = ()
+    effects: Sequence[_Effect] = ()
+    error: str = ""
     node: str = ""
-    effects: Sequence[str] = ()
+    waits: bool = False
     attempts: int = 0
-    milliseconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ def decision_table(read: ReadDecisions) -> DecisionTable:
     for record in read.records:
         try:
             records.append(
-                msgspec.convert({name: value for name, value in record.items() if value is not None}, _Record)
+                msgspec.convert({name: value for name, value in record.items() if value is not None}, _Decision)
             )
         except msgspec.ValidationError:
             unreadable += 1
@@ -101,9 +107,19 @@ def decision_table(read: ReadDecisions) -> DecisionTable:
     )
 
 
-def _row(record: _Record) -> DecisionRow:
-    outcome = f"placed on {record.node}" if record.node else f"{record.passed:,} of {record.candidates:,} nodes passed"
-    reasons = [f"{each.policy}/{each.rule}: {each.reason}, on {each.count:,} nodes" for each in record.rules]
+def _row(record: _Decision) -> DecisionRow:
+    place = f"placed on {record.node}" if record.node else "waits" if record.waits else "is gone"
+    reasons = [record.error] if record.error else []
+    reasons += [f"{_named(rule)}: {rule.reason}, on {pluralize(rule.nodes, 'node')}" for rule in record.rules]
     return DecisionRow(
-        record.time, f"{record.namespace}/{record.pod}", outcome, reasons, [*record.effects], record.attempts
+        record.time,
+        f"{record.pod.namespace}/{record.pod.name}",
+        f"{place}; {record.passed:,} of {pluralize(record.candidates, 'node')} passed",
+        reasons,
+        [f"in shadow: {effect.policy} {', '.join(effect.effects)}" for effect in record.effects],
+        record.attempts,
     )
+
+
+def _named(rule: _Rule) -> str:
+    return "/".join(filter(None, (rule.policy, rule.rule))) or "no rule"

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.ui.node_rows import NodeTable
+from fairlead.cli.ui.policy_effects import ShadowEffects, coverage, pod_counts
 from fairlead.cli.ui.policy_rows import ShownPolicy
-from fairlead.cli.ui.shadow_effects import ShadowEffects
 from fairlead.cli.ui.shown_pods import ShownPods
 
 FactKind = Literal["Cause", "Shadow", "Behind", "Plain"]
@@ -64,9 +64,9 @@ def _shadow(policies: Sequence[ShownPolicy]) -> Iterator[Fact]:
         if policy.effects is not None:
             yield Fact("Shadow", policy.name, shadow_sentence(policy.effects))
         if (live := policy.live) is not None:
-            text = f"on live calls: {live.coverage}"
-            counts = [f"{count:,} {words}" for count, words in live.counts() if count or words == "compared"]
-            yield Fact("Shadow", policy.name, f"{text}; pods: {', '.join(counts)}" if live.calls else text)
+            text = f"on live calls: {coverage(live)}"
+            counts = [f"{count:,} {words}" for count, words in pod_counts(live) if count or words == "compared"]
+            yield Fact("Shadow", policy.name, f"{text}; pods: {', '.join(counts)}" if live.sums["calls"] else text)
 
 
 def shadow_sentence(effects: ShadowEffects) -> str:

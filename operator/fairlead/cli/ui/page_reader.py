@@ -1,8 +1,9 @@
 """Reading of what the page shows, with the rights of the user: what `explain` reads, and policies as stored."""
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.names import API_VERSION, KIND
@@ -12,15 +13,16 @@ from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.cluster_access import ClusterAccess, PolicyOption, objects_are_live
 from fairlead.cli.inputs.cluster_reader import read_published
 from fairlead.cli.inputs.files import files
+from fairlead.cli.inputs.replica_decisions import read_decisions
 from fairlead.cli.inputs.simulated_cluster import SimulatedCluster, gather
 from fairlead.cli.inputs.simulation_inputs import pods_of_schedulers
 from fairlead.cli.inputs.strategy_folder import custom_strategies
 from fairlead.cli.installation.scheduling import Scheduling, scheduling_in_files, scheduling_of
 from fairlead.cli.reports.explained_pods import ExplainedPods
-from fairlead.cli.ui.decision_table import OF_FILES, DecisionSource, ReadDecisions, no_decisions
+from fairlead.cli.ui.decision_table import OF_FILES, ReadDecisions, decisions_of
 from fairlead.cli.ui.page_view import PageInput
 from fairlead.control.reconcile.object_client import ObjectClient
-from fairlead.kube.errors import ForbiddenError
+from fairlead.kube.errors import ClusterError, ForbiddenError
 from fairlead.kube.resources import POLICIES
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.snapshot import Key, Snapshot
@@ -37,7 +39,23 @@ spec:
     reason: why the node is rejected
 """
 NEW: Final = "(a new policy)"
+_WITHIN_S: Final = 5.0
 _WRITTEN_BY_OTHERS: Final = ("kubectl.kubernetes.io/last-applied-configuration",)
+
+
+DecisionSource = Callable[[ClusterAccess], Awaitable[ReadDecisions]]
+"""Reads the decisions of all replicas, or says why not."""
+
+
+async def ask_replicas(access: ClusterAccess) -> ReadDecisions:
+    """Return the decisions of all replicas, or why they are not read, such as a missing permission with its Role."""
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            return decisions_of(await read_decisions(await access.client(), ""))
+    except (ClusterError, CommandError) as error:
+        return ReadDecisions(unread=str(error))
+    except TimeoutError:
+        return ReadDecisions(unread=f"the replicas of the operator did not answer within {_WITHIN_S:g} s")
 
 
 @dataclass(slots=True)
@@ -45,7 +63,7 @@ class PageReader:
     """Reader of the cluster and the files of the options; each call reads again."""
 
     options: argparse.Namespace
-    decisions: DecisionSource = field(default=no_decisions)
+    decisions: DecisionSource = ask_replicas
 
     async def read(self) -> PageInput:
         """Read everything. Raises CommandError, ClusterError and SnapshotError."""
@@ -58,7 +76,7 @@ class PageReader:
                 if cluster.is_live:
                     cluster = cluster.publishing(await read_published(await access.client()))
             schedulers = await _schedulers(access, cluster, is_live=cluster.is_live and option.is_live)
-            decisions = await self.decisions() if cluster.is_live else ReadDecisions(unread=OF_FILES)
+            decisions = await self.decisions(access) if cluster.is_live else ReadDecisions(unread=OF_FILES)
         by_name = {str(policy["metadata"]["name"]): policy for policy in stored}
         texts = {name: _text(policy) for name, policy in sorted(by_name.items())}
         if not option.is_live:

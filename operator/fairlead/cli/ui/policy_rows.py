@@ -9,7 +9,8 @@ from typing import Any
 
 from fairlead.api.names import SHORT_NAME
 from fairlead.cli.inputs.live_policies import LivePolicy
-from fairlead.cli.ui.shadow_effects import LiveComparison, ShadowEffects, effects_on, live_comparison
+from fairlead.cli.reports.shadow_counts import CountedShadow, policy_in_shadow
+from fairlead.cli.ui.policy_effects import ShadowEffects, effects_on
 from fairlead.cli.ui.shown_pods import ShownPod, ShownPods
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.modes import rules_in_shadow
@@ -42,7 +43,8 @@ class ShownPolicy:
     """Number of pods that wait and that it alone keeps from every node with room."""
     rules: Sequence[ShownRule]
     effects: ShadowEffects | None
-    live: LiveComparison | None
+    live: CountedShadow | None
+    """Counts of live calls, as its status has them."""
     commands: Sequence[str]
 
 
@@ -65,7 +67,7 @@ def policy_rows(shown: ShownPods, stored: Mapping[str, Mapping[str, Any]]) -> li
             alone[name],
             [] if policy is None else [*_rules(policy)],
             effects.get(name),
-            live_comparison(stored.get(name, {})),
+            policy_in_shadow(stored.get(name, {})).counts,
             [*_commands(name, policy, is_stored=name in live)],
         )
         for name, policy in compiled.items()

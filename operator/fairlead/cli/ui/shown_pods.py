@@ -6,14 +6,13 @@ from typing import Final
 
 import msgspec
 
-from fairlead.cli.inputs.created_pods import judge_pod
 from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.cli.reports.explain_data import ExplainContext
 from fairlead.cli.reports.explained_pods import ExplainedPods
 from fairlead.cli.reports.pending_text import WaitVerdict, pending_groups
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.modes import as_enforced, rules_in_shadow
+from fairlead.policy.compile.modes import rules_in_shadow
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.simulation import Simulation
@@ -40,8 +39,6 @@ class ShownPod:
     waits_because: WaitVerdict | None = None
     """None for a pod that has a node."""
     why: str = ""
-    as_enforced: PodResult | None = None
-    """Result as if all that is in shadow were enforced; None if nothing is."""
 
     @property
     def name(self) -> str:
@@ -52,6 +49,11 @@ class ShownPod:
     def judged(self) -> PodResult:
         """Result by the rules in force."""
         return self.context.judged
+
+    @property
+    def as_enforced(self) -> PodResult | None:
+        """Result as if all that is in shadow were enforced; None if no policy with rules in shadow applies."""
+        return None if self.context.shadow is None else self.context.shadow.enforced
 
     @property
     def is_stuck(self) -> bool:
@@ -111,9 +113,7 @@ def show_pods(explained: ExplainedPods) -> ShownPods:
     placed = [pod for pod in cluster.pods if not pod.waits]
     most = max(PLACED_MIN, PAIRS_MAX // max(1, len(cluster.snapshot.nodes)))
     chosen = [*waiting[:WAITING_MAX], *one_of_each_first(placed, most)]
-    as_if = as_if_enforced(cluster)
-    shadow = None if as_if is None else as_if.simulation()
-    shown = [_shown(explained, pod, shadow) for pod in chosen]
+    shown = [_shown(explained, pod) for pod in chosen]
     return ShownPods(explained, shown, _in_force(explained), len(cluster.pods) - len(chosen))
 
 
@@ -123,15 +123,12 @@ def _in_force(explained: ExplainedPods) -> Simulation:
     return explained.cluster.simulation() if name is None else explained.simulation_of(name)
 
 
-def _shown(explained: ExplainedPods, pod: Pod, shadow: Simulation | None) -> ShownPod:
-    context = explained.context(pod)
-    is_asked = not explained.schedulers[pod.scheduler].is_unanswered
-    as_if = judge_pod(shadow, pod) if shadow is not None and is_asked else None
-    workload = workload_of(pod)
+def _shown(explained: ExplainedPods, pod: Pod) -> ShownPod:
+    context, workload = explained.context(pod), workload_of(pod)
     if not pod.waits:
-        return ShownPod(pod, context, workload, as_enforced=as_if)
+        return ShownPod(pod, context, workload)
     [group] = pending_groups([context])
-    return ShownPod(pod, context, workload, group.verdict, group.why, as_if)
+    return ShownPod(pod, context, workload, group.verdict, group.why)
 
 
 def workload_of(pod: Pod) -> WorkloadKey:
@@ -150,14 +147,6 @@ def one_of_each_first(pods: Sequence[Pod], most: int) -> Sequence[Pod]:
     return [*first.values(), *rest][:most]
 
 
-def as_if_enforced(cluster: SimulatedCluster) -> SimulatedCluster | None:
-    """Return the cluster as if all that is in shadow were enforced; None if nothing is in shadow."""
-    [version] = cluster.versions
-    if not in_shadow(version.policies.policies):
-        return None
-    return with_policies(cluster, [as_enforced(policy) for policy in version.policies.policies])
-
-
 def with_policies(cluster: SimulatedCluster, policies: Iterable[CompiledPolicy]) -> SimulatedCluster:
     """Return the cluster with other policies, without the rules that read what is not known."""
     [version] = cluster.versions
@@ -166,7 +155,9 @@ def with_policies(cluster: SimulatedCluster, policies: Iterable[CompiledPolicy])
     if cluster.live.unread_learned:
         unread.append("learned")
     kept, skipped = judgeable(every.policies, unread, cluster.data.readings, cluster.live.given_learned)
-    new = replace(version, policies=every, judgeable=policy_set(kept) if skipped else every, skipped=skipped)
+    new = replace(
+        version, policies=every, judgeable=policy_set(kept) if skipped else every, skipped=skipped, shadow=None
+    )
     return replace(cluster, versions=[new], concerned=every.policies)
 
 

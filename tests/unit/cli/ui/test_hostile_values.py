@@ -55,10 +55,11 @@ def _rendered(folder: Path, text: str) -> _Reader:
     found = read(write(folder, objects, rules))
     record = {
         "time": text,
-        "pod": text,
-        "namespace": text,
-        "rules": [{"reason": text, "policy": text}],
-        "effects": [text],
+        "pod": {"namespace": text, "name": text},
+        "rules": [{"policy": text, "rule": text, "reason": text, "nodes": 1}],
+        "effects": [{"policy": text, "effects": [text]}],
+        "error": text,
+        "node": text,
     }
     stored = {"shadow": {"status": {"shadow": {"calls": 1, "since": text, "rules": [{"name": text, "kind": text}]}}}}
     found = replace(

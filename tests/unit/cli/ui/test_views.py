@@ -1,16 +1,16 @@
 """Views of the page, as tables of what they say about a small cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from fairlead.cli.ui.decision_table import NOT_KEPT, OF_FILES, ReadDecisions, decision_table
+from fairlead.cli.inputs.replica_decisions import ReplicaDecisions
+from fairlead.cli.ui.decision_table import OF_FILES, decision_table, decisions_of
 from fairlead.cli.ui.matrix import COLUMNS_MAX, GLYPHS, Matrix
 from fairlead.cli.ui.page_view import page_view
-from fairlead.cli.ui.shadow_effects import LiveComparison, live_comparison
 from fairlead.cli.ui.shown_pods import ShownPods, one_of_each_first
 from support.cli.page import Object, node, page_of, pod, policy, read, write
 
@@ -225,35 +225,9 @@ def test_of_many_placed_pods_one_of_each_workload_comes_first(tmp_path: Path) ->
     assert one_of_each_first(every, 5) is every
 
 
-STATUSES: dict[str, tuple[object, LiveComparison | None]] = {
-    "none": (None, None),
-    "a policy of an older operator": ({"conditions": []}, None),
-    "null": ({"shadow": None}, None),
-    "empty": ({"shadow": {}}, LiveComparison()),
-    "sums": (
-        {"shadow": {"calls": 20_409, "skipped": 31, "unknown": 0, "pods": 7, "tooSlow": 1, "replicas": [{}]}},
-        LiveComparison(calls=20_409, skipped=31, pods=7, too_slow=1),
-    ),
-    "a field is null": ({"shadow": {"calls": None, "pods": 1}}, LiveComparison(pods=1)),
-    "another form, of a newer operator": ({"shadow": {"calls": "many"}}, None),
-}
-
-
-@pytest.mark.parametrize(("status", "wanted"), STATUSES.values(), ids=STATUSES)
-def test_the_status_of_a_shadow_may_be_absent_or_of_another_version(
-    status: object, wanted: LiveComparison | None
-) -> None:
-    assert live_comparison({"status": status} if status is not None else {}) == wanted
-
-
-def test_coverage_stands_beside_the_numbers() -> None:
-    assert LiveComparison(calls=20_409, skipped=31).coverage == "20,409 of 20,440 calls compared"
-    assert LiveComparison().coverage == "no call was seen yet"
-
-
 def test_live_sums_are_part_of_the_first_glance(tmp_path: Path) -> None:
     found = read(write(tmp_path, [*NODES, pod("p")], [policy("whole", WHOLE, mode="Shadow")]))
-    sums = {"status": {"shadow": {"calls": 9, "skipped": 1, "pods": 7, "restricted": 3}}}
+    sums = {"status": {"shadow": {"calls": 10, "skipped": 1, "pods": 7, "restricted": 3}}}
     view, _ = page_view(replace(found, stored={"whole": sums}))
     facts = [fact.text for fact in view.glance.facts if fact.kind == "Shadow"]
     assert "on live calls: 9 of 10 calls compared; pods: 7 compared, 3 would lose nodes" in facts
@@ -262,26 +236,32 @@ def test_live_sums_are_part_of_the_first_glance(tmp_path: Path) -> None:
 def test_decisions_say_why_there_are_none(tmp_path: Path) -> None:
     view, _ = page_of(tmp_path, [*NODES, pod("p")], [policy("class", CLASS)])
     assert view.decisions.unread == OF_FILES
-    assert NOT_KEPT == "this version of the operator keeps no decisions"
 
 
-def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_counted() -> None:
-    reason = {"policy": "p", "rule": "r", "reason": "wrong", "count": 3, "nodes": ["a"]}
-    records: list[Mapping[str, Any]] = [
-        {
-            "time": "2027-01-01T00:00:00Z",
-            "namespace": "ml",
-            "pod": "old",
-            "candidates": 3,
-            "passed": 0,
-            "rules": [reason],
-        },
-        {"time": "2027-01-02T00:00:00Z", "namespace": "ml", "pod": "new", "node": "a", "effects": ["restricted"]},
-        {"time": 7},
+def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_said() -> None:
+    rule = {"policy": "p", "rule": "r", "reason": "wrong", "nodes": 3, "examples": ["a"]}
+    effect = {"policy": "s", "effects": ["Restricted"], "rules": ["f"]}
+    old = {"time": "2027-01-01T00:00:00Z", "pod": {"namespace": "ml", "name": "old"}, "candidates": 3, "rules": [rule]}
+    new = {"time": "2027-01-02T00:00:00Z", "pod": {"namespace": "ml", "name": "new"}, "node": "a", "effects": [effect]}
+    replicas = [
+        ReplicaDecisions("one", "2027-01-01T00:00:00Z", [old | {"waits": True, "attempts": 2}, {"time": 7}]),
+        ReplicaDecisions("two", "2027-01-01T00:00:00Z", [new | {"candidates": 1, "passed": 1, "error": None}]),
+        ReplicaDecisions("three", unread="it is silent"),
     ]
-    table = decision_table(ReadDecisions(records, notes=["a replica was silent"]))
-    assert [(row.pod, row.outcome, row.reasons, row.effects) for row in table.rows] == [
-        ("ml/new", "placed on a", [], ["restricted"]),
-        ("ml/old", "0 of 3 nodes passed", ["p/r: wrong, on 3 nodes"], []),
+    table = decision_table(decisions_of(replicas))
+    assert [(row.pod, row.outcome, row.reasons, row.effects, row.attempts) for row in table.rows] == [
+        ("ml/new", "placed on a; 1 of 1 node passed", [], ["in shadow: s Restricted"], 0),
+        ("ml/old", "waits; 0 of 3 nodes passed", ["p/r: wrong, on 3 nodes"], [], 2),
     ]
-    assert table.notes == ["a replica was silent", "1 record cannot be read by this version"]
+    assert table.notes == [
+        "three could not be read: it is silent",
+        "one remembers since 2027-01-01T00:00:00Z",
+        "two remembers since 2027-01-01T00:00:00Z",
+        "1 record cannot be read by this version",
+    ]
+
+
+def test_without_the_right_to_read_decisions_the_view_says_so() -> None:
+    replicas = [ReplicaDecisions(name, unread="bind the Role", forbidden=True) for name in ("one", "two")]
+    table = decision_table(decisions_of(replicas))
+    assert (table.rows, table.unread) == ([], "bind the Role")

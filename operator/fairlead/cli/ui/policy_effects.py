@@ -1,15 +1,14 @@
-"""Effects of rules in shadow: on the pods that are shown, and on live calls as the status of a policy says. Pure."""
+"""Effects of rules in shadow on the pods that are shown, and words for those on live calls. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
+from fairlead.cli.console.output import pluralize
+from fairlead.cli.reports.shadow_counts import CountedShadow
 from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, filters_in_shadow, in_shadow
 from fairlead.simulation.results import PodResult
 
-ROWS_MAX: Final = 8
 _NODES_SHOWN: Final = 3
 
 
@@ -141,54 +140,22 @@ def _effect(pod: ShownPod, then: PodResult, policy: str, rules: frozenset[str], 
     return PodEffect(pod, lost, before, before - len(lost), [*taken_by], is_reordered and bool(then.preferred))
 
 
-class LiveRule(msgspec.Struct, frozen=True, rename="camel"):
-    """One rule in shadow, as the status counts it."""
-
-    kind: str = ""
-    name: str = ""
-    pods: int = 0
-    unschedulable: int = 0
-
-
-class LiveComparison(msgspec.Struct, frozen=True, rename="camel"):
-    """Sums over live calls, as the status of a policy has them."""
-
-    generation: int = 0
-    since: str = ""
-    calls: int = 0
-    skipped: int = 0
-    unknown: int = 0
-    pods: int = 0
-    restricted: int = 0
-    unschedulable: int = 0
-    reordered: int = 0
-    evictions: int = 0
-    too_slow: int = 0
-    rules: Sequence[LiveRule] = ()
-
-    @property
-    def coverage(self) -> str:
-        """Return how many of the calls were compared: calls that were skipped or are unknown say nothing."""
-        every = self.calls + self.skipped + self.unknown
-        return f"{self.calls:,} of {every:,} calls compared" if every else "no call was seen yet"
-
-    def counts(self) -> Iterator[tuple[int, str]]:
-        """Yield the numbers of pods, with words for them."""
-        yield self.pods, "compared"
-        yield self.restricted, "would lose nodes"
-        yield self.unschedulable, "would lose the last one"
-        yield self.reordered, "would prefer other nodes"
-        yield self.evictions, "would evict others"
+COUNTS: Final = (
+    ("pods", "compared"),
+    ("restricted", "would lose nodes"),
+    ("unschedulable", "would lose the last one"),
+    ("reordered", "would prefer other nodes"),
+    ("evictions", "would evict others"),
+)
+"""Numbers of pods in the status of a policy, each with words for it."""
 
 
-def live_comparison(policy: Mapping[str, Any]) -> LiveComparison | None:
-    """Return what the status of a policy says of its rules in shadow; None if it says nothing that can be read."""
-    status = policy.get("status")
-    found = status.get("shadow") if isinstance(status, Mapping) else None
-    if not isinstance(found, Mapping):
-        return None
-    known = {name: value for name, value in found.items() if value is not None}
-    try:
-        return msgspec.convert(known, LiveComparison)
-    except msgspec.ValidationError:  # another version of the operator has written it
-        return None
+def coverage(counts: CountedShadow) -> str:
+    """Return how many of the calls were compared: calls that were skipped or are unknown say nothing."""
+    calls = counts.sums["calls"]
+    return f"{counts.compared:,} of {pluralize(calls, 'call')} compared" if calls else "no call was seen yet"
+
+
+def pod_counts(counts: CountedShadow) -> list[tuple[int, str]]:
+    """Return the numbers of pods, with words for them."""
+    return [(counts.sums[name], words) for name, words in COUNTS]
