@@ -6,14 +6,14 @@ from typing import Final
 
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.reports.shadow_counts import CountedShadow
-from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, filters_in_shadow, in_shadow
+from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, filters_in_shadow, with_rules_in_shadow
 from fairlead.simulation.results import PodResult
 
 _NODES_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class PodEffect:
+class EffectOnPod:
     """Effect of one policy's rules in shadow on one pod."""
 
     pod: ShownPod
@@ -58,7 +58,7 @@ class ShadowEffects:
 
     policy: str
     compared: int
-    effects: Sequence[PodEffect]
+    effects: Sequence[EffectOnPod]
 
     @property
     def restricted(self) -> int:
@@ -82,7 +82,7 @@ class ShadowEffects:
 
     def rows(self) -> list[EffectRow]:
         """Return the effects, worst first, those that are alike in one row."""
-        groups: dict[tuple[WorkloadKey, int, int, bool, bool], list[PodEffect]] = {}
+        groups: dict[tuple[WorkloadKey, int, int, bool, bool], list[EffectOnPod]] = {}
         for each in self.effects:
             key = each.pod.workload, len(each.lost), each.after, each.is_reordered, each.is_there
             groups.setdefault(key, []).append(each)
@@ -90,7 +90,7 @@ class ShadowEffects:
         return sorted(found, key=lambda row: (bool(row.after), not row.is_there, row.after, row.pod))
 
 
-def _row(group: Sequence[PodEffect]) -> EffectRow:
+def _row(group: Sequence[EffectOnPod]) -> EffectRow:
     first = group[0]
     return EffectRow(
         first.pod.name,
@@ -107,7 +107,7 @@ def _row(group: Sequence[PodEffect]) -> EffectRow:
 
 def effects_on(shown: ShownPods) -> list[ShadowEffects]:
     """Return the effects of each policy that has rules in shadow, each policy by itself."""
-    return [_effects(policy.name, shown) for policy in in_shadow(shown.policies)]
+    return [_effects(policy.name, shown) for policy in with_rules_in_shadow(shown.policies)]
 
 
 def _effects(policy: str, shown: ShownPods) -> ShadowEffects:
@@ -125,7 +125,7 @@ def _effects(policy: str, shown: ShownPods) -> ShadowEffects:
     return ShadowEffects(policy, compared, effects)
 
 
-def _effect(pod: ShownPod, then: PodResult, policy: str, rules: frozenset[str], *, has_scores: bool) -> PodEffect:
+def _effect(pod: ShownPod, then: PodResult, policy: str, rules: frozenset[str], *, has_scores: bool) -> EffectOnPod:
     now = pod.judged
     lost, taken_by = [], dict[str, None]()
     if now.verdicts is not then.verdicts:
@@ -137,7 +137,7 @@ def _effect(pod: ShownPod, then: PodResult, policy: str, rules: frozenset[str], 
                     taken_by |= dict.fromkeys(f"{policy}/{rule}" for rule in by)
     before = len(now.left)
     is_reordered = has_scores and bool(now.preferred) and frozenset(now.preferred).isdisjoint(then.preferred)
-    return PodEffect(pod, lost, before, before - len(lost), [*taken_by], is_reordered and bool(then.preferred))
+    return EffectOnPod(pod, lost, before, before - len(lost), [*taken_by], is_reordered and bool(then.preferred))
 
 
 COUNTS: Final = (

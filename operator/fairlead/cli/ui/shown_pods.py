@@ -161,7 +161,7 @@ def with_policies(cluster: SimulatedCluster, policies: Iterable[CompiledPolicy])
     return replace(cluster, versions=[new], concerned=every.policies)
 
 
-def in_shadow(policies: Iterable[CompiledPolicy]) -> list[CompiledPolicy]:
+def with_rules_in_shadow(policies: Iterable[CompiledPolicy]) -> list[CompiledPolicy]:
     """Return the policies that have rules in shadow, and are not turned off."""
     return [each for each in policies if each.evaluated and each.shadow is not None]
 
@@ -173,5 +173,5 @@ def filters_in_shadow(policies: PolicySet | Sequence[CompiledPolicy]) -> frozens
 
 
 def _filters(policies: Iterable[CompiledPolicy]) -> Iterator[tuple[str, str]]:
-    for policy in in_shadow(policies):
+    for policy in with_rules_in_shadow(policies):
         yield from ((policy.name, name) for kind, name in rules_in_shadow(policy) if kind == "Filter")

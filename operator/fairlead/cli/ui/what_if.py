@@ -11,7 +11,7 @@ from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod, published_b
 from fairlead.cli.inputs.findings import Severity
 from fairlead.cli.reports.diff_text import diff_lines
 from fairlead.cli.reports.lint_text import finding_lines
-from fairlead.cli.ui.shown_pods import ShownPods, in_shadow, with_policies
+from fairlead.cli.ui.shown_pods import ShownPods, with_policies, with_rules_in_shadow
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.placement_diff import JudgedPod, PlacementChange, diff_placement
 from fairlead.simulation.simulation import Simulation
@@ -75,7 +75,9 @@ def compare(shown: ShownPods, edited: Sequence[CompiledPolicy]) -> list[Line]:
     after = replace(after, versions=[replace(version, published=published)])
     found = [*_changes(shown, CreatedPods(cluster.snapshot, published), after.simulation())]
     lines = [Line("Plain", f"{name} is a new policy") for name in sorted(names - before)]
-    lines += [Line("Plain", f"{policy.name}: its rules in shadow decide nothing") for policy in in_shadow(edited)]
+    lines += [
+        Line("Plain", f"{policy.name}: its rules in shadow decide nothing") for policy in with_rules_in_shadow(edited)
+    ]
     notes = [*dict.fromkeys(notes_on_skipped(version.skipped))]
     if shown.left_out:
         notes.append(f"{pluralize(shown.left_out, 'more pod')} not compared here: `fairlead diff` compares all")
