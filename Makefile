@@ -24,7 +24,7 @@ TO ?= pypi
 OLDER ?= 1.36.3 1.35.4 1.34.11 1.33.13
 RELEASE := cd scripts && ../$(BIN)/python -m release
 
-.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager test-karpenter bench crds compare fuzz interleavings drills soak image sbom chart publish-local publish sign upload release dist binary manifests site pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
+.PHONY: help demo demo-down setup check test unit test-cluster test-matrix test-kind test-cert-manager test-karpenter bench crds compare fuzz interleavings drills soak image sbom chart publish-local publish sign upload release dist binary manifests site screenshots pictures test-pythons test-release lock lock-check audit coverage cluster cluster-down clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -143,6 +143,9 @@ manifests: setup ## install.yaml and crds.yaml in dist/, for an install without 
 
 site: setup ## the documents as a site, in build/site/html
 	@cd scripts && ../$(BIN)/python -m website
+
+screenshots: setup ## the pictures of the page of `fairlead ui` among them, light and dark
+	@cd scripts && ../$(BIN)/python -m pictures ui
 
 pictures: setup ## the pictures of the documents, in docs/pictures, by headless Chromium
 	@cd scripts && ../$(BIN)/python -m pictures

@@ -32,6 +32,7 @@ SUBJECTS: Final = (
     "statuses",
     "startup",
     "simulate",
+    "ui",
     "single",
     "follow",
     "outcomes",

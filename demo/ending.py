@@ -20,6 +20,11 @@ def commands() -> tuple[str, ...]:
     )
 
 
+def page() -> str:
+    """Return the command that shows the cluster on a page, until Ctrl-C."""
+    return "fairlead ui"
+
+
 def more() -> tuple[str, ...]:
     """Return commands that edit a rule and create a pod to see the effect."""
     return "kubectl edit sep gpu-class", f"kubectl create -f {_from_here(POD)}"
@@ -49,6 +54,8 @@ def tell(cluster: str, screen: Screen) -> None:
     screen.tell("The cluster keeps running. To try it yourself, run in this folder:")
     for command in (environment(cluster), *commands()):
         screen.command(command)
+    screen.tell("To see all of it on a page, and what an edit would change:")
+    screen.command(page())
     screen.tell("Then edit a rule, and see where another pod that requests a GPU of class b200 is placed:")
     for command in more():
         screen.command(command)

@@ -1,4 +1,7 @@
-"""`make pictures`: draws the pictures of docs/pictures, except the recording of the demo."""
+"""`make pictures`: draws the pictures of docs/pictures, except the recording of the demo.
+
+With an argument, as of `make screenshots`, those whose names begin with it.
+"""
 
 import sys
 
@@ -9,7 +12,7 @@ from testbed.packages import ensure
 
 try:
     ensure(CHROMIUM)
-    for subject in SUBJECTS:
+    for subject in (each for each in SUBJECTS if each.name.startswith("".join(sys.argv[1:2]))):
         draw(subject, FOLDER)
         sys.stderr.write(f"{FOLDER / subject.file}\n")
 except ClusterError as error:

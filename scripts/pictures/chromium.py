@@ -17,6 +17,7 @@ from testbed.packages import Need
 CHROMIUM: Final = Need("a picture", {"chromium": "chromium"})
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _KEY: Final = b"Source\x00"
+_DARK, _LIGHT = 0, 1
 _PATIENCE_S: Final = 120
 _SCRIPTS_MS: Final = 3000
 """Time, as the page sees it, for its scripts."""
@@ -29,7 +30,7 @@ def draw(subject: Subject, folder: Path) -> None:
         folder_of_page.mkdir()
         page = subject.write(folder_of_page)
         picture = Path(temporary, subject.file)
-        _take(page, picture, subject.size(), Path(temporary, "profile"))
+        _take(page, picture, subject, Path(temporary, "profile"))
         (folder / subject.file).write_bytes(_with_hash(picture.read_bytes(), hash_of(subject)))
 
 
@@ -44,7 +45,8 @@ def hash_in(picture: bytes) -> str:
     return found[0].decode() if found else ""
 
 
-def _take(page: Path, picture: Path, size: tuple[int, int], profile: Path) -> None:
+def _take(page: Path, picture: Path, subject: Subject, profile: Path) -> None:
+    width, height = subject.size()
     command = [
         shutil.which("chromium") or "chromium",
         "--headless",
@@ -52,7 +54,8 @@ def _take(page: Path, picture: Path, size: tuple[int, int], profile: Path) -> No
         "--disable-gpu",
         "--hide-scrollbars",
         f"--user-data-dir={profile}",
-        f"--window-size={size[0]},{size[1]}",
+        f"--window-size={width},{height}",
+        f"--blink-settings=preferredColorScheme={_DARK if subject.is_dark else _LIGHT}",
         f"--virtual-time-budget={_SCRIPTS_MS}",
         f"--screenshot={picture}",
         page.as_uri(),

@@ -1,4 +1,4 @@
-"""Subjects of the pictures: what two commands print, and a page of the site."""
+"""Subjects of the pictures: what two commands print, a page of the site, and the page of `fairlead ui`."""
 
 import io
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from website.navigation import FILE
 from fairlead.cli.main import main
 from fairlead.cli.reports.status_data import Overview
 from fairlead.cli.reports.status_text import status_text
-from pictures import terminal
+from pictures import terminal, ui_page
 
 FOLDER: Final = ROOT / "docs" / "pictures"
 _PENDING_POD: Final = "pod/new-model -n demo --policies examples/gpu-class.yaml --snapshot examples/clusters/gpus.yaml"
@@ -34,6 +34,8 @@ class Subject:
     """Returns everything that the picture shows: it is drawn again if this differs."""
     write: Callable[[Path], Path]
     """Writes the page into an empty folder, and returns its path."""
+    is_dark: bool = False
+    """True if the browser asks for dark colours."""
 
     @property
     def file(self) -> str:
@@ -82,8 +84,15 @@ def _of_terminal(name: str, source: Callable[[], str]) -> Subject:
     return Subject(name, lambda: terminal.size(source()), source, write)
 
 
+def _of_ui(name: str, style: str = "", *, is_dark: bool = False) -> Subject:
+    return Subject(name, lambda: ui_page.SIZE, ui_page.source, lambda folder: ui_page.write(folder, style), is_dark)
+
+
 SUBJECTS: Final = (
     _of_terminal("explain", explained),
     _of_terminal("status", reported),
     Subject("site", lambda: (1280, 800), _site_source, _write_site),
+    _of_ui("ui"),
+    _of_ui("ui-matrix", ui_page.WITHOUT_PODS),
+    _of_ui("ui-matrix-dark", ui_page.WITHOUT_PODS, is_dark=True),
 )

@@ -28,6 +28,7 @@ from fairlead.cli.commands import (
     simulate,
     status,
     test,
+    ui,
     uninstall,
     version,
 )
@@ -47,6 +48,7 @@ _COMMANDS = (
         simulate,
         explain,
         diff,
+        ui,
         render,
         status,
         shadow,

@@ -13,6 +13,7 @@ import msgspec
 from fairlead.policy.affinity.label_requirement import Labels, node_selection
 from fairlead.policy.affinity.published_parts import PublishedOfPod, PublishedPart
 from fairlead.policy.explain.units import is_in_bytes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.facts import Amounts
@@ -54,6 +55,7 @@ class FitFailure(msgspec.Struct, frozen=True, gc=False):
         return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
+_COLUMNS: Final = 512
 _AFFINITY: Final = "node(s) didn't match Pod's node affinity/selector"
 FitFailures = tuple[FitFailure, ...]
 FITS: Final[FitFailures] = ()
@@ -66,6 +68,49 @@ class SchedulerFilter(NamedTuple):
     judge: Callable[[NodeView], FitFailures]
     of_pods: bool = False
     """True if the result depends on the node's pods."""
+
+
+class FitColumns:
+    """Failures to fit, by filter and node. A pod that has a node, its home, is removed from it while it is judged."""
+
+    def __init__(self, nodes: Nodes, names: Sequence[str]) -> None:
+        self._nodes: Final = nodes
+        self._names: Final = names
+        self._at: Final = {name: at for at, name in enumerate(names)}
+        self._kept: Final[dict[Hashable, list[FitFailures]]] = {}
+        self._outdated: Final[dict[Hashable, str]] = {}
+        """By filter, the node that was judged without one of its pods."""
+
+    def unfit(self, filters: Sequence[SchedulerFilter], home: str) -> Sequence[FitFailures]:
+        """Return for each node why the scheduler itself rejects it; `home` is "" for a pod that has no node."""
+        columns = [column for column in [self._column(one, home) for one in filters] if any(column)]
+        if not columns:
+            return [FITS] * len(self._names)
+        return columns[0] if len(columns) == 1 else [sum(row, FITS) for row in zip(*columns, strict=True)]
+
+    def _column(self, check: SchedulerFilter, home: str) -> Sequence[FitFailures]:
+        kept = self._kept.get(check.key)
+        is_other = bool(home) and check.of_pods
+        if kept is None:
+            kept = [check.judge(view) for name in self._names if (view := self._nodes.view_of(name)) is not None]
+            if len(self._kept) >= _COLUMNS:
+                self._kept.clear()
+            self._kept[check.key] = kept
+            if is_other:
+                self._outdated[check.key] = home
+            return kept
+        if (outdated := self._outdated.get(check.key, "")) not in ("", home):
+            self._judge(check, outdated, kept)
+            del self._outdated[check.key]
+        if is_other:
+            kept = [*kept]
+            self._judge(check, home, kept)
+        return kept
+
+    def _judge(self, check: SchedulerFilter, name: str, column: list[FitFailures]) -> None:
+        """Judge one node again, as it is now."""
+        if (view := self._nodes.view_of(name)) is not None:
+            column[self._at[name]] = check.judge(view)
 
 
 def filters_for(pod: PodView, *, named: bool = True, published: PublishedOfPod | None = None) -> list[SchedulerFilter]:

@@ -37,7 +37,7 @@ from fairlead.simulation import scheduler_filters
 from fairlead.simulation.learned_states import LearnedStates
 from fairlead.simulation.pod_groups import PodGroups, SharedDomains, as_judged, has_domains
 from fairlead.simulation.results import CLASSES, NO_REJECTIONS, NodeResult, PodResult, Verdicts, keep
-from fairlead.simulation.scheduler_filters import FITS, FitFailures, SchedulerFilter
+from fairlead.simulation.scheduler_filters import FitColumns, FitFailures, SchedulerFilter
 from fairlead.simulation.snapshot import UNREADABLE, Key, Raw, Snapshot, SnapshotObject, reading, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
 from fairlead.simulation.visibility import SkippedRule
@@ -47,7 +47,6 @@ from fairlead.strategies.devices.record import may_record, recorded_by_shares
 Each = Callable[[str, ItemsView[Key, SnapshotObject]], Iterable[tuple[Key, SnapshotObject]]]
 _NO_VERSION: Final = {"uid": "", "resourceVersion": ""}
 _NEVER: Final = 1 << 62
-_COLUMNS: Final = 512
 _NOTHING_READ: Final[Mapping[Poll, Reading]] = MappingProxyType({})
 
 
@@ -115,7 +114,7 @@ class Simulation:
         self._domains: Final = SharedDomains(policies, snapshot)
         self._evaluator = Evaluator(policies, self.mirror.nodes)
         self._at = {name: at for at, name in enumerate(self.names)}
-        self._columns: dict[Hashable, Sequence[FitFailures]] = {}
+        self._columns: Final = FitColumns(self.mirror.nodes, self.names)
         self._known: dict[Hashable, Verdicts] = {}
         self._compared: tuple[PodResult, Compared] | None = None
         """Scores that compare nodes, of the pod that was explained last."""
@@ -223,7 +222,7 @@ class Simulation:
         key = None if alike is None else (alike, *[one.key for one in filters])
         found = None if key is None else self._known.get(key)
         if found is None:
-            found = self._judged(view, matched, self._unfit(filters, home))
+            found = self._judged(view, matched, self._columns.unfit(filters, home))
             if key is not None:
                 keep(self._known, key, found, CLASSES)
         return found
@@ -240,25 +239,6 @@ class Simulation:
         return Verdicts(
             [NodeResult(name, why, rejected.get(name, NO_REJECTIONS), scores.get(name)) for name, why in pairs]
         )
-
-    def _unfit(self, filters: Sequence[SchedulerFilter], home: str) -> Sequence[FitFailures]:
-        """Return for each node why the scheduler itself rejects it."""
-        columns = [column for column in [self._column(one, home) for one in filters] if any(column)]
-        if not columns:
-            return [FITS] * len(self.names)
-        return columns[0] if len(columns) == 1 else [sum(row, FITS) for row in zip(*columns, strict=True)]
-
-    def _column(self, check: SchedulerFilter, home: str) -> Sequence[FitFailures]:
-        nodes, known = self.mirror.nodes, self._columns.get(check.key)
-        is_other = bool(home) and check.of_pods
-        if known is None:
-            known = [check.judge(view) for name in self.names if (view := nodes.view_of(name)) is not None]
-            if not is_other:
-                keep(self._columns, check.key, known, _COLUMNS)
-        elif is_other and (view := nodes.view_of(home)) is not None:
-            known = [*known]
-            known[self._at[home]] = check.judge(view)
-        return known
 
 
 def applies(policy: CompiledPolicy, view: PodView, now: int) -> bool:

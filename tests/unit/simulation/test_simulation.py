@@ -101,6 +101,18 @@ def test_a_pod_that_is_placed_does_not_stand_in_its_own_way_and_is_back_afterwar
         assert [(one.passed, one.fits) for one in other.nodes] == [(False, False), (True, True)]
 
 
+def test_equal_pods_on_other_nodes_each_have_their_own_room_and_not_that_of_the_others() -> None:
+    mine = [pod(name, on=on, asks={"cpu": "6"}) for name, on in (("a", "n1"), ("b", "n2"), ("c", "n2"))]
+    there = simulation(node("n1"), node("n2", room={"cpu": "16"}), node("n3"), *mine, policies=[GPU])
+
+    def fits(which: dict[str, Any]) -> list[bool]:
+        return [one.fits for one in there.judge(written(which)).nodes]
+
+    for _ in range(2):
+        assert [fits(one) for one in mine] == [[True, False, True], [False, True, True], [False, True, True]]
+        assert fits(pod("d", asks={"cpu": "6"})) == [False, False, True]
+
+
 def test_a_pod_of_no_scheduler_is_the_default_ones() -> None:
     asked = pod()
     del asked["spec"]["schedulerName"]

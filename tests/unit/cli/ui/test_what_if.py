@@ -1,0 +1,142 @@
+"""What an edited policy would do, as lines of text."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from fairlead.cli.main import main
+from fairlead.cli.ui.what_if import LINES_MAX, Line, compare, lint_text
+from support.cli.page import Object, node, page_of, pod, policy, write
+
+CLASS: Final = ("node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')", "wrong class")
+OBJECTS: Final = [
+    node("a", labels={"gpu": "a100"}),
+    node("b", labels={"gpu": "h100"}),
+    pod("new", gpu="b300"),
+    pod("old", gpu="a100"),
+    pod("runs", on="b", gpu="h100"),
+]
+POLICY: Final = policy("class", CLASS)
+
+
+def _lines(folder: Path, edited: Object, before: Object = POLICY) -> list[tuple[str, str]]:
+    _, shown = page_of(folder, OBJECTS, [before])
+    policies = lint_text(yaml.safe_dump(edited).encode(), {}).policies
+    assert policies is not None
+    return [(line.kind, line.text) for line in compare(shown, policies)]
+
+
+EDITS: dict[str, tuple[Object, list[tuple[str, str]]]] = {
+    "the same": (POLICY, [("Head", "Nothing changes for any of 3 pods.")]),
+    "stricter": (
+        policy("class", CLASS, ("node.metadata.name != 'a'", "not a")),
+        [
+            ("Head", "ml/old"),
+            ("Worse", "    has no node left"),
+            ("Worse", "    loses a: not a (class/f1)"),
+            ("Plain", ""),
+            ("Head", "1 of 3 pods changes, 1 of them has no node left."),
+        ],
+    ),
+    "looser": (
+        policy("class", (f"{CLASS[0]} || pod.metadata.labels[?'gpu'].orValue('') == 'b300'", CLASS[1])),
+        [
+            ("Head", "ml/new"),
+            ("Better", "    had no node and now has one"),
+            ("Better", "    gains a, b: no longer wrong class (class/f0)"),
+            ("Plain", ""),
+            ("Head", "1 of 3 pods changes."),
+        ],
+    ),
+    "a placed pod is looked at as if it had no node": (
+        policy("class", CLASS, ("node.metadata.name != 'b'", "not b")),
+        [
+            ("Head", "ml/runs"),
+            ("Worse", "    has no node left"),
+            ("Worse", "    loses b: not b (class/f1)"),
+            ("Plain", ""),
+            ("Head", "1 of 3 pods changes, 1 of them has no node left."),
+        ],
+    ),
+    "another name adds a policy": (
+        policy("more", ("node.metadata.name != 'a'", "not a")),
+        [
+            ("Plain", "more is a new policy"),
+            ("Head", "ml/old"),
+            ("Worse", "    has no node left"),
+            ("Worse", "    loses a: not a (more/f0)"),
+            ("Plain", ""),
+            ("Head", "1 of 3 pods changes, 1 of them has no node left."),
+        ],
+    ),
+    "what is in shadow decides nothing": (
+        policy("more", ("node.metadata.name != 'a'", "not a"), mode="Shadow"),
+        [
+            ("Plain", "more is a new policy"),
+            ("Plain", "more: its rules in shadow decide nothing"),
+            ("Head", "Nothing changes for any of 3 pods."),
+        ],
+    ),
+    "a scheduler that no policy names": (
+        policy("other", ("false", "never"), schedulerName="other"),
+        [
+            ("Plain", "other is a new policy"),
+            ("Head", "Nothing changes for any of 3 pods."),
+            ("Plain", "Note: pods of other, which no policy names yet, are not compared here."),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("edited", "wanted"), EDITS.values(), ids=EDITS)
+def test_the_difference(edited: Object, wanted: list[tuple[str, str]], tmp_path: Path) -> None:
+    found = _lines(tmp_path, edited)
+    assert [line for line in found if not line[1].startswith("Not simulated")] == wanted
+
+
+@pytest.mark.parametrize("edited", [edit for edit, _ in EDITS.values()][1:4])
+def test_the_page_and_the_command_say_the_same(
+    edited: Object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [text for _, text in _lines(tmp_path, edited)]
+    options = write(tmp_path, OBJECTS, [POLICY])
+    (tmp_path / "edited.yaml").write_text(yaml.safe_dump(edited))
+    before = options.index("--policies") + 1
+    main(["diff", "--from", options[before], "--to", str(tmp_path / "edited.yaml"), *options[:2]])
+    assert capsys.readouterr().out.splitlines() == found
+
+
+LINTED: dict[str, tuple[bytes, bool, str, str]] = {
+    "no YAML": (b"a: [", False, "Error", "policy.yaml:1:"),
+    "nothing": (b"", False, "Error", "there is no policy in this text"),
+    "another kind": (b"kind: Pod\napiVersion: v1", False, "Error", "there is no policy in this text"),
+    "a typo": (
+        yaml.safe_dump(policy("p", ("node.metadta.name != ''", "why"))).encode(),
+        False,
+        "Error",
+        "spec.filters[0].expression",
+    ),
+    "fine": (yaml.safe_dump(POLICY).encode(), True, "Plain", "note"),
+    "control characters": (b"a: \x1b[2J", False, "Error", "policy.yaml:1:4"),
+    "not UTF-8": (b"a: \xff", False, "Error", "this is not UTF-8 text: byte 0xff"),
+}
+
+
+@pytest.mark.parametrize(("text", "compiles", "kind", "said"), LINTED.values(), ids=LINTED)
+def test_lint(text: bytes, compiles: bool, kind: str, said: str) -> None:
+    linted = lint_text(text, {})
+    assert (linted.policies is not None) == compiles
+    assert any(line.kind == kind and said in line.text for line in linted.lines), linted.lines
+
+
+def test_a_long_answer_is_cut_in_the_middle(tmp_path: Path) -> None:
+    pods = [pod(f"p-{at}", gpu="a100", other=str(at)) for at in range(LINES_MAX)]
+    _, shown = page_of(tmp_path, [*OBJECTS, *pods], [POLICY])
+    policies = lint_text(yaml.safe_dump(policy("class", ("false", "never"))).encode(), {}).policies
+    assert policies is not None
+    lines = compare(shown, policies)
+    assert len(lines) == LINES_MAX + 1
+    assert Line("Plain", "") in lines
+    assert any("more lines, which `fairlead diff` prints" in line.text for line in lines)
