@@ -5,9 +5,10 @@ import pytest
 from bench import __main__ as bench
 from bench.measure import TINY, run
 
-_SLOW = {"hostile", "publish"}
-"""Nearly a minute each. The drill of the one, with every attack, is run by tests/e2e/test_hostile_sources.py; what the
-scheduler asks in the other is asserted by tests/e2e/test_published_affinity.py."""
+_SLOW = {"brake", "hostile", "publish"}
+"""Up to a minute each. The drill of hostile sources, with every attack, is run by tests/e2e/test_hostile_sources.py; what
+the scheduler asks of published affinity is asserted by tests/e2e/test_published_affinity.py, and that a weaker mode is
+obeyed at once by tests/e2e/test_mode.py."""
 
 
 @pytest.mark.parametrize("subject", sorted(bench.PROGRAMS - _SLOW))
