@@ -6,9 +6,8 @@ from bench import __main__ as bench
 from bench.measure import TINY, run
 
 _SLOW = {"brake", "hostile", "publish"}
-"""Up to a minute each. The drill of hostile sources, with every attack, is run by tests/e2e/test_hostile_sources.py; what
-the scheduler asks of published affinity is asserted by tests/e2e/test_published_affinity.py, and that a weaker mode is
-obeyed at once by tests/e2e/test_mode.py."""
+"""Up to a minute each. What they do is asserted by tests in tests/e2e: test_hostile_sources.py has every attack,
+test_published_affinity.py what the scheduler asks, and test_mode.py how soon a weaker mode is obeyed."""
 
 
 @pytest.mark.parametrize("subject", sorted(bench.PROGRAMS - _SLOW))
