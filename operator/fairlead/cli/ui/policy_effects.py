@@ -6,7 +6,7 @@ from typing import Final
 
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.reports.shadow_counts import CountedShadow
-from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, filters_in_shadow, with_rules_in_shadow
+from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, with_rules_in_shadow
 from fairlead.simulation.results import PodResult
 
 _NODES_SHOWN: Final = 3
@@ -111,7 +111,6 @@ def effects_on(shown: ShownPods) -> list[ShadowEffects]:
 
 
 def _effects(policy: str, shown: ShownPods) -> ShadowEffects:
-    rules = frozenset(rule for name, rule in filters_in_shadow(shown.policies) if name == policy)
     has_scores = any(each.shadow.scores for each in shown.policies if each.name == policy and each.shadow is not None)
     compared, effects = 0, []
     for pod in shown.pods:
@@ -119,19 +118,19 @@ def _effects(policy: str, shown: ShownPods) -> ShadowEffects:
         if then is None or all(each.policy.name != policy for each in then.matched):
             continue
         compared += 1
-        effect = _effect(pod, then, policy, rules, has_scores=has_scores)
+        effect = _effect(pod, then, policy, has_scores=has_scores)
         if effect.lost or effect.is_reordered:
             effects.append(effect)
     return ShadowEffects(policy, compared, effects)
 
 
-def _effect(pod: ShownPod, then: PodResult, policy: str, rules: frozenset[str], *, has_scores: bool) -> EffectOnPod:
+def _effect(pod: ShownPod, then: PodResult, policy: str, *, has_scores: bool) -> EffectOnPod:
     now = pod.judged
     lost, taken_by = [], dict[str, None]()
     if now.verdicts is not then.verdicts:
         for was, will in zip(now.nodes, then.nodes, strict=True):
-            if was.score is not None and will.rejections:
-                by = [each.rule for each in will.rejections if each.policy == policy and each.rule in rules]
+            if was.score is not None and will.rejections:  # by nothing that decides: it is possible now
+                by = [each.rule for each in will.rejections if each.policy == policy]
                 if by:
                     lost.append(was.name)
                     taken_by |= dict.fromkeys(f"{policy}/{rule}" for rule in by)

@@ -108,6 +108,22 @@ def test_the_page_and_the_command_say_the_same(
     assert capsys.readouterr().out.splitlines() == found
 
 
+def test_with_published_affinity_pods_are_compared_as_they_would_be_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the edit nothing is published; a pod that runs would get the affinity that the edit publishes."""
+    before = policy("class", CLASS, publish="NodeAffinity")
+    other = ("node.metadata.labels[?'gpu'].orValue('') == 'a100'", "not a100")
+    edited = policy("class", other, publish="NodeAffinity")
+    found = [text for _, text in _lines(tmp_path, edited, before)]
+    options = write(tmp_path, OBJECTS, [before])
+    (tmp_path / "edited.yaml").write_text(yaml.safe_dump(edited))
+    main(["diff", "--from", options[3], "--to", str(tmp_path / "edited.yaml"), *options[:2]])
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if not line.startswith("Note:")] == found
+    assert any("gains a: no longer" in line for line in found)
+
+
 LINTED: dict[str, tuple[bytes, bool, str, str]] = {
     "no YAML": (b"a: [", False, "Error", "policy.yaml:1:"),
     "nothing": (b"", False, "Error", "there is no policy in this text"),
