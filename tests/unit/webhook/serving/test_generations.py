@@ -130,7 +130,7 @@ LIMITS: Final = st.builds(
 
 
 def entries(policies: Sequence[CompiledPolicy]) -> set[str]:
-    return {entry.name for one in policies if one.enforced for entry in one.data}
+    return {entry.name for one in policies if one.evaluated for entry in one.data}
 
 
 @given(some_policies(), LIMITS, st.randoms(use_true_random=False))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import divided, in_mode
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import policy_set
@@ -63,13 +64,14 @@ def test_what_each_rule_reads_and_what_was_wrong_with_it() -> None:
         RuleState(
             kind="Filter",
             name="f",
+            mode="Enforce",
             uses=("node.metadata.name",),
             evaluation="ByteCode",
             errors=3,
             last_error="no such key",
             last_error_at="2026-11-21T12:00:00Z",
         ),
-        RuleState(kind="Score", name="s", uses=("now",), evaluation="ByteCode"),
+        RuleState(kind="Score", name="s", mode="Enforce", uses=("now",), evaluation="ByteCode"),
     )
 
 
@@ -178,3 +180,14 @@ def test_what_counts_and_what_is_said_of_the_replica() -> None:
 
 def replace_policies(said: ReplicaState) -> ReplicaState:
     return ReplicaState(**{name: getattr(said, name) for name in said.__struct_fields__} | {"policies": {}})
+
+
+def test_rules_in_shadow_say_so_and_need_no_wiring() -> None:
+    one = policy(filters=FILTER, scores={"s": "now == now ? 1.0 : 2.0"})
+    whole = report(known(in_mode(one, "Shadow"))).policies["p"]
+    assert [rule.mode for rule in whole.rules] == ["Shadow", "Shadow"]
+    assert (whole.mode, whole.fails, whole.scores, whole.binds) == ("Shadow", False, False, False)
+    score = replace(one, scores=tuple([replace(rule, in_shadow=True) for rule in one.scores]))
+    part = report(known(divided(score))).policies["p"]
+    assert [rule.mode for rule in part.rules] == ["Enforce", "Shadow"]
+    assert (part.mode, part.fails, part.scores) == ("Enforce", True, False)
