@@ -1,5 +1,6 @@
 """What people do with it: `helm install`, `kubectl apply`, and all that goes wrong afterwards. One install for all."""
 
+import asyncio
 import json
 import logging
 import signal
@@ -11,7 +12,11 @@ from pathlib import Path
 import pytest
 
 from extender import Stage
-from fairlead.cli.main import main
+from fairlead.cli.inputs.cluster_access import ClusterAccess
+from fairlead.cli.inputs.replica_decisions import ROLE
+from fairlead.cli.main import main, parser
+from fairlead.cli.ui.decision_table import ReadDecisions, decision_table
+from fairlead.cli.ui.page_reader import ask_replicas
 from support.chart.chart import NAMESPACE
 from support.chart.release import (
     DEPLOYMENT,
@@ -299,6 +304,16 @@ def test_a_configuration_that_the_scheduler_refuses_is_not_run_and_the_status_sa
     assert {pod["metadata"]["uid"] for pod in release.pods(SCHEDULER)} == before
 
 
+def on_the_page(kubeconfig: Path) -> ReadDecisions:
+    """Decisions as the page reads them."""
+
+    async def read() -> ReadDecisions:
+        async with ClusterAccess(parser().parse_args(["ui", "--kubeconfig", str(kubeconfig)])) as access:
+            return await ask_replicas(access)
+
+    return asyncio.run(read())
+
+
 def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
     release: Release, pods: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,6 +327,7 @@ def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
     said = capsys.readouterr().err
     assert "pods" in said
     assert "the Role of the chart whose name ends in -decisions" in said
+    assert ROLE in on_the_page(access).unread
 
     binding = {
         "metadata": {"name": account},
@@ -333,6 +349,10 @@ def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
     [rule] = decision["rules"]
     assert (decision["pod"]["name"], decision["passed"], decision["node"]) == ("nowhere", 0, None)
     assert (rule["policy"], rule["rule"], rule["reason"], rule["nodes"]) == ("pools", "pool", "another pool", 5)
+    shown = decision_table(on_the_page(access))
+    row = next(row for row in shown.rows if row.pod == f"{pods.name}/nowhere")
+    assert (row.outcome, row.reasons) == ("waits; 0 of 5 nodes passed", ["pools/pool: another pool, on 5 nodes"])
+    assert sum("remembers since" in note for note in shown.notes) == 2
     release.kubectl("label", "node", release.nodes[0], "pool=c", "--overwrite")
     node = pods.placed("nowhere")
 
