@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         policy=options.policy,
         waiting=options.waiting,
         effects=options.effects,
-        since=now - timedelta(seconds=seconds("--since", options.since)) if options.since else None,
+        since=now - timedelta(seconds=_since_s(options.since)) if options.since else None,
     )
     replicas = asyncio.run(_read(options))
     for one in replicas:
@@ -79,6 +79,14 @@ def run(options: argparse.Namespace) -> int:
     else:
         out.write(serialize(report, options.output))
     return exits.FAILED if unread else exits.DONE
+
+
+def _since_s(text: str) -> float:
+    """Return the seconds of a duration such as 1h. Raises CommandError."""
+    try:
+        return seconds("--since", text)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 def _pod_name(text: str) -> str:

@@ -6,7 +6,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -25,6 +26,48 @@ _PATH: Final = "/decisions"
 _BUSY_S: Final = 1.0
 _TRIES: Final = 3
 ROLE: Final = "the Role of the chart whose name ends in -decisions has the permissions; bind it to yourself"
+
+
+class _Rule(msgspec.Struct):
+    policy: str
+    rule: str
+    reason: str
+    nodes: int
+    examples: list[str] = []
+
+
+class _Best(msgspec.Struct):
+    node: str
+    points: int
+
+
+class _Effect(msgspec.Struct):
+    policy: str
+    effects: list[str]
+    rules: list[str] = []
+
+
+class _Line(msgspec.Struct):
+    """Fields of a decision that are shown; another version may have more."""
+
+    time: datetime
+    scheduler: str
+    pod: dict[Literal["namespace", "name", "uid"], str]
+    policies: list[dict[Literal["name", "generation"], str]]
+    candidates: int
+    passed: int
+    rules: list[_Rule]
+    error: str | None
+    best: list[_Best]
+    node: str | None
+    waits: bool
+    attempts: int
+    effects: list[_Effect]
+    milliseconds: float
+
+
+_check: Final = msgspec.json.Decoder(_Line).decode
+"""Raises msgspec.ValidationError for what is no decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +132,10 @@ async def _fetch(client: Client, namespace: str, name: str, port: int) -> tuple[
 
 def _parsed(name: str, body: bytes) -> ReplicaDecisions:
     try:
-        head, *decisions = map(msgspec.json.decode, body.splitlines())
-        return ReplicaDecisions(name, head["since"], decisions)
+        head, *lines = body.splitlines()
+        for line in lines:
+            _check(line)
+        return ReplicaDecisions(name, msgspec.json.decode(head)["since"], [*map(msgspec.json.decode, lines)])
     except (msgspec.DecodeError, ValueError, TypeError, KeyError) as error:
         return ReplicaDecisions(name, unread=f"its answer cannot be read: {error}")
 

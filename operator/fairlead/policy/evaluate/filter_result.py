@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import filterfalse
+from itertools import compress, filterfalse
 from typing import Final, NamedTuple, TypeAlias
 
 from fairlead.grants.entry import Domain
@@ -94,9 +94,14 @@ class Filtered:
         return found
 
     def first_reasons(self) -> Iterator[tuple[RuleRef, str, Sequence[str]]]:
-        """Yield the rules that give the first reason of known nodes, with a reason and the names of those nodes."""
+        """Yield the rules that give the first reason of known nodes: each reason, with the names of its nodes."""
         for rule, names, codes in self._first:
-            yield (rule.policy.name, rule.name), rule.outcomes[codes[0]].reason, names
+            ref, outcomes = (rule.policy.name, rule.name), rule.outcomes
+            if codes.count(codes[0]) == len(codes):
+                yield ref, outcomes[codes[0]].reason, names
+                continue
+            for code in dict.fromkeys(codes):
+                yield ref, outcomes[code].reason, [*compress(names, map(code.__eq__, codes))]
         by_domain: dict[tuple[str, str, str], list[str]] = {}
         for name, one in self.by_domain.items():
             by_domain.setdefault((one.policy, one.rule, one.reason), []).append(name)

@@ -62,14 +62,15 @@ class DecisionLog(Capability, PodWatcher):
         outcome = decision.outcome
         if outcome.simulated or not outcome.pod:
             return
-        if outcome.verb == "prioritize":
-            self._scored(decision)
-        elif outcome.verb == "filter" and (made := record_of(decision, self._now())) is not None:
-            if outcome.entry == "Ignore":
-                self.kept.add_second_entry(made)
-            else:
+        if outcome.verb == "filter" and (made := record_of(decision, self._now())) is not None:
+            if outcome.entry != "Ignore":
                 self.kept.add(made)
-            self._log(made)
+            elif not self.kept.add_second_entry(made):
+                return
+            if made.is_decided:
+                self._log(made)
+        elif outcome.verb == "prioritize":
+            self._scored(decision)
 
     def note_effects(self, uid: str, policy: str, effects: Sequence[str], rules: Sequence[str]) -> None:
         """Keep the decision about a pod on which rules in shadow of a policy would have had effects."""
@@ -93,14 +94,12 @@ class DecisionLog(Capability, PodWatcher):
         return msgspec.json.encode(as_data(record, waits=waits)) + b"\n"
 
     def _scored(self, decision: Decision) -> None:
-        """Add the best nodes to the decision of filter; without filters there was none, and this one stands for it."""
-        considered, uid = decision.considered, decision.outcome.pod
-        if considered is None or considered.nodes is None:
+        """Add the best nodes to the decision of filter; where no filter decides, this makes it one."""
+        considered = decision.considered
+        if considered is None or considered.nodes is None or (made := record_of(decision, self._now())) is None:
             return
-        if not self.kept.is_recent(uid) and (made := record_of(decision, self._now())) is not None:
-            self.kept.add(made)
+        if self.kept.add_points(made, best_nodes(considered.nodes, considered.points)):
             self._log(made)
-        self.kept.set_best(uid, best_nodes(considered.nodes, considered.points))
 
     def _log(self, record: DecisionRecord) -> None:
         if self._logged == "None" or (self._logged == "Waiting" and not record.leaves_no_node):

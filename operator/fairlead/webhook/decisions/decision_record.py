@@ -21,8 +21,10 @@ REASON_MAX: Final = 256
 _MS_NS: Final = 1_000_000
 _BASE: Final = 2_000
 """Bytes of a record without its rules, whatever its names."""
-_RULE: Final = 1_000
-"""Bytes of a rule without its reason, with the names of three nodes."""
+_RULE: Final = 500
+"""Bytes of a rule without its reason and the names of nodes."""
+_WIDE: Final = 4
+"""Bytes of a character in a text that is not ASCII."""
 
 
 class DecidingPolicy(Struct, frozen=True, gc=False):
@@ -89,20 +91,28 @@ class DecisionRecord(Struct, gc=False, omit_defaults=True):
     node: str = ""
     """The node it went to; "" if it has none yet."""
     effects: tuple[Effect, ...] = ()
+    is_decided: bool = True
+    """True if a policy decided about nodes, or the call failed; else it is kept only for what comes later."""
+    is_scored: bool = False
+    """True once the call for points has followed."""
+    has_second: bool = False
+    """True once the call of the scheduler's other entry has followed."""
     size: int = 0
     """Bytes that it takes, rather too many than too few; what is added to it later is part of `_BASE`."""
 
     @property
     def leaves_no_node(self) -> bool:
         """Report whether it left the pod without a node."""
-        return self.passed == 0
+        return self.is_decided and self.passed == 0
 
 
 def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
-    """Return the record of a call about nodes; None if no policy decides about the pod, or it was not read."""
+    """Return the record of a real call; None if its pod was not read."""
     outcome, considered = decision.outcome, decision.considered
-    if considered is None or outcome.simulated or (considered.nodes is None and not outcome.error):
+    if considered is None or outcome.simulated:
         return None
+    nodes, names = considered.nodes, considered.written or b""
+    written = names.count(b",") + 1 if nodes is None and b'"' in names else 0
     pod, rules = considered.pod, _rules(decision)
     return DecisionRecord(
         time_ns,
@@ -111,13 +121,14 @@ def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
         pod.name,
         outcome.pod,
         outcome.result,
-        0 if considered.nodes is None else len(considered.nodes),
-        0 if considered.passed is None else len(considered.passed),
+        written if nodes is None else len(nodes),
+        written if considered.passed is None else len(considered.passed),
         (decision.answered_ns - decision.received_ns) / _MS_NS,
         tuple([DecidingPolicy(one.policy.name, one.policy.generation) for one in considered.matched]),
         tuple(rules),
         outcome.error[:REASON_MAX],
-        size=_BASE + len(rules) * _RULE if rules else _BASE,
+        is_decided=nodes is not None or bool(outcome.error),
+        size=_BASE + _size_of(rules) if rules else _BASE,
     )
 
 
@@ -138,12 +149,32 @@ def _rules(decision: Decision) -> list[RuleRejections]:
     return found
 
 
+def _size_of(rules: Sequence[RuleRejections]) -> int:
+    size = _RULE * len(rules)
+    for one in rules:
+        size += len(one.reason) * (1 if one.reason.isascii() else _WIDE)
+        for name in one.examples:
+            size += len(name)
+    return size
+
+
 def with_second_entry(record: DecisionRecord, second: DecisionRecord) -> None:
-    """Add to the record of a call what the scheduler's other entry said of the nodes that it left."""
-    record.passed, record.result, record.error = second.passed, second.result, second.error
+    """Add to the record of a call what the scheduler's other entry said of the nodes that it left.
+
+    If that call failed, the nodes pass all the same: the scheduler ignores it.
+    """
+    record.has_second = True
+    record.milliseconds += second.milliseconds
+    record.error = record.error or second.error
+    if not second.is_decided or second.error:
+        return
+    if not record.is_decided:
+        record.candidates, record.is_decided = second.candidates, True
+    record.passed = second.passed
+    record.result = "empty" if not second.passed else "passed" if second.passed == record.candidates else "refused"
     record.policies += second.policies
     record.rules = (record.rules + second.rules)[:RULES]
-    record.milliseconds += second.milliseconds
+    record.size += _size_of(second.rules)
 
 
 def best_nodes(names: Sequence[str], points: Sequence[int]) -> tuple[BestNode, ...]:

@@ -66,40 +66,51 @@ class KeptDecisions:
     _sampled_ns: int = -SAMPLE_NS
 
     def add(self, record: DecisionRecord) -> None:
-        """Add the decision of a filter call: the last attempt of its pod."""
-        before = self._waiting.take(record.uid)
+        """Add the last attempt of a pod. It is kept if a policy has decided, or once it is known that one has."""
+        before = self._waiting.records.get(record.uid)
         if before is not None:
             record.attempts = before.attempts + 1
         self._recent.put(record)
-        if record.leaves_no_node:
-            self._waiting.put(record)
-        elif before is not None or self._is_due(record.time_ns):
-            self._placed.put(record)
+        if record.is_decided:
+            self._keep(record)
         self._limit()
 
-    def add_second_entry(self, second: DecisionRecord) -> None:
-        """Add what the scheduler's other entry said of the nodes that the first one left."""
+    def add_second_entry(self, second: DecisionRecord) -> bool:
+        """Add what the scheduler's other entry said of the nodes that the first one left; return whether it decided."""
         record = self._recent.records.get(second.uid)
-        if record is None:
+        if record is None or record.has_second:
             self.add(second)
-            return
+            return second.is_decided
+        was_decided, rings = record.is_decided, [ring for ring in self._rings if record.uid in ring.records]
+        for ring in rings:  # its size changes
+            ring.take(record.uid)
         with_second_entry(record, second)
-        if record.leaves_no_node:
+        for ring in rings:
+            ring.put(record)
+        if record.leaves_no_node or (record.is_decided and not was_decided):
             self._placed.take(record.uid)
-            self._waiting.put(record)
-        elif self._waiting.take(record.uid) is not None:
-            self._placed.put(record)
+            self._keep(record)
+        elif self._waiting.records.get(record.uid) is record:
+            self._keep(record)
         self._limit()
+        return second.is_decided
 
-    def set_best(self, uid: str, best: tuple[BestNode, ...]) -> None:
-        """Add the best nodes of the last decision about a pod."""
-        record = self._recent.records.get(uid)
-        if record is not None:
-            record.best = best
-
-    def is_recent(self, uid: str) -> bool:
-        """Report whether the last decision about a pod is among the recent ones."""
-        return uid in self._recent.records
+    def add_points(self, scored: DecisionRecord, best: tuple[BestNode, ...]) -> bool:
+        """Add the call for points that follows, with the best nodes; return whether it alone made it a decision."""
+        record = self._recent.records.get(scored.uid)
+        if record is None or record.is_scored:
+            record = scored
+            self.add(record)
+            is_new = True
+        else:
+            is_new = not record.is_decided
+            if is_new:
+                record.candidates = record.passed = scored.candidates
+                record.policies, record.is_decided = scored.policies, True
+                self._keep(record)
+        record.best, record.is_scored = best, True
+        self._limit()
+        return is_new
 
     def set_node(self, uid: str, node: str) -> None:
         """Add the node that a pod went to."""
@@ -151,6 +162,13 @@ class KeptDecisions:
         for ring in (self._waiting, self._recent, self._placed, *self._effects.values()):
             if (record := ring.records.get(uid)) is not None:
                 yield record
+
+    def _keep(self, record: DecisionRecord) -> None:
+        waited = self._waiting.take(record.uid) is not None
+        if record.leaves_no_node:
+            self._waiting.put(record)
+        elif waited or self._is_due(record.time_ns):
+            self._placed.put(record)
 
     def _is_due(self, now_ns: int) -> bool:
         if 0 <= now_ns - self._sampled_ns < SAMPLE_NS:

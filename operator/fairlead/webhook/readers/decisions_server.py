@@ -5,6 +5,7 @@ It has no TLS and asks for no token: RBAC on `pods/portforward` is the authoriza
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from fairlead.webhook.https.listener import NoteRefused
 _HTTP: Final = logging.getLogger(f"{__name__}.http")
 PATH: Final = "/decisions"
 LOOPBACK: Final = "127.0.0.1"
+_HOSTS: Final = re.compile(r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 READERS: Final = 2
 """Requests that are answered at the same time."""
 WRITE_S: Final = 10.0
@@ -55,7 +57,7 @@ class DecisionsServer:
             await self._port.stop()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if (request.url.host or "") not in (LOOPBACK, "localhost"):
+        if _HOSTS.fullmatch(request.headers.get("Host", "")) is None:
             return web.Response(status=421, text="misdirected: decisions are read at 127.0.0.1 only\n")
         if request.path != PATH:
             return web.Response(status=404, text=f"not found: only {PATH} exists\n")
@@ -78,9 +80,14 @@ class DecisionsServer:
     async def _write(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/jsonl", "Cache-Control": "no-store"})
         await response.prepare(request)
-        for part in self.parts():
-            async with asyncio.timeout(WRITE_S):
-                await response.write(part)
-            await asyncio.sleep(0)  # calls of schedulers come first
-        await response.write_eof()
+        try:
+            for part in self.parts():
+                async with asyncio.timeout(WRITE_S):
+                    await response.write(part)
+                await asyncio.sleep(0)  # calls of schedulers come first
+            await response.write_eof()
+        except TimeoutError:
+            response.force_close()
+            if request.transport is not None:
+                request.transport.abort()
         return response

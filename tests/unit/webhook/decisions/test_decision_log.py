@@ -149,3 +149,36 @@ async def test_effects_of_rules_in_shadow_are_told_with_the_decision() -> None:
     ground.log.note_effects("u-other", "q", ["restricted"], ["f"])
     [_, record] = ground.lines
     assert record["effects"] == [{"policy": "q", "effects": ["restricted", "evictions"], "rules": ["f", "g"]}]
+
+
+SHADOW: Final = {"name": "f", "mode": "Shadow", "expression": "false"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"filters": FILTERS, "mode": "Shadow"},
+        {"filters": [SHADOW]},
+        {"filters": [SHADOW], "scores": SCORES},
+        {"filters": FILTERS},
+    ],
+    ids=["the policy is in shadow", "its only filter is", "a score decides", "a filter decides"],
+)
+@in_loop
+async def test_an_effect_is_kept_whatever_else_decides_about_the_pod(spec: dict[str, Any]) -> None:
+    ground = Ground(**spec)
+    ground.ask("/filter", body(["a", "d"]))
+    ground.log.note_effects("u-x", "p", ["restricted"], ["f"])
+    [_, record] = ground.lines
+    assert (record["candidates"], record["passed"], len(record["effects"])) == (2, 2, 1)
+
+
+@in_loop
+async def test_each_reason_of_a_rule_is_told() -> None:
+    ground = Ground(filters={"f": "node.metadata.labels['secret'] != 'value'"})
+    ground.ask("/filter", body(["a", "b", "c"]))
+    [_, record] = ground.lines
+    assert sorted((one["reason"], one["nodes"]) for one in record["rules"]) == [
+        ("f", 1),
+        ("rule f cannot be decided", 2),
+    ]

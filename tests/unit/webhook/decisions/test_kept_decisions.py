@@ -69,9 +69,50 @@ def test_the_other_entry_alone() -> None:
     assert names(kept) == ["a"]
 
 
+def undecided(pod: str, at_s: float) -> DecisionRecord:
+    """A call about which no policy of its entry decides."""
+    return DecisionRecord(int(at_s * SECOND_NS), "s", "ns", pod, f"u-{pod}", "passed", 2, 2, 0.1, is_decided=False)
+
+
+def test_each_attempt_whose_other_entry_rejects_is_a_record_of_its_own() -> None:
+    kept = KeptDecisions()
+    for at in range(3):
+        kept.add(undecided("a", at))
+        kept.add_second_entry(record("a", at, 0))
+    [last] = kept.records
+    assert (last.time_ns, last.attempts, last.passed, len(last.rules)) == (2 * SECOND_NS, 3, 0, 1)
+
+
+def test_nodes_pass_where_the_other_entry_fails() -> None:
+    kept = filled(record("a", 1))
+    failed = DecisionRecord(SECOND_NS, "s", "ns", "a", "u-a", "error", 0, 0, 0.1, error="too slow")
+    kept.add_second_entry(failed)
+    [one] = kept.records
+    assert (one.passed, one.result, one.error, one.leaves_no_node) == (1, "refused", "too slow", False)
+
+
+def test_a_call_about_which_nothing_decides_is_kept_for_its_effect_or_its_points_only() -> None:
+    kept = filled(undecided("a", 1), undecided("b", 2), undecided("c", 3))
+    assert names(kept) == []
+    kept.add_effect("u-b", Effect("p", ("unschedulable",)))
+    kept.add_points(record("c", 3.1), (BestNode("n", 1),))
+    assert [(one.name, one.candidates, len(one.effects), len(one.best)) for one in kept.records] == [
+        ("c", 2, 0, 1),
+        ("b", 2, 1, 0),
+    ]
+
+
+def test_each_attempt_that_is_only_scored_is_a_record_of_its_own() -> None:
+    kept = KeptDecisions()
+    for at in range(3):
+        kept.add_points(record("a", at), (BestNode(f"n{at}", 1),))
+    [last] = kept.records
+    assert (last.time_ns, last.best) == (2 * SECOND_NS, (BestNode("n2", 1),))
+
+
 def test_best_nodes_and_node_of_a_pod_that_is_not_kept_otherwise_go_with_it() -> None:
     kept = filled(record("a", 1), record("b", 1.1))
-    kept.set_best("u-b", (BestNode("n", 3),))
+    kept.add_points(record("b", 1.2), (BestNode("n", 3),))
     kept.set_node("u-b", "n")
     assert names(kept) == ["a"]
     kept.add_effect("u-b", Effect("p", ("restricted",)))
@@ -127,12 +168,12 @@ def test_they_are_within_their_limit_and_sizes_are_as_counted(steps: list[tuple[
             case "effect":
                 kept.add_effect(f"u-{pod}", Effect(f"p{length % 3}", ("restricted",)))
             case "best":
-                kept.set_best(f"u-{pod}", (BestNode("n", 1),))
+                kept.add_points(record(f"{pod}", at, reason="x" * length), (BestNode("n", 1),))
             case _:
                 kept.retain_policies(frozenset({f"p{length % 3}"}))
         assert kept.size <= kept.limit
         rings = list(kept._rings)
         assert kept.size == sum(ring.size for ring in rings)
         assert all(ring.size == sum(one.size for one in ring.records.values()) for ring in rings)
-        assert all(one.leaves_no_node or one.node for one in kept._waiting.records.values())
+        assert all(one.leaves_no_node for one in kept._waiting.records.values())
     assert kept_decisions.BYTES == 8 << 20
