@@ -228,7 +228,10 @@ def test_everything_goes_but_the_resource_and_the_policies(
     }
     # of helm, and of others
     assert left == {
-        *(f"fairlead{name}" for name in ("", "-ca", "-settings", "-metrics", "-schedulers", "-uninstall")),
+        *(
+            f"fairlead{name}"
+            for name in ("", "-ca", "-settings", "-metrics", "-schedulers", "-uninstall", "-decisions")
+        ),
         *(f"fairlead.{NAMESPACE}.{name}{at}" for name in ("operator", "uninstall") for at in ("", "-in-kube-system")),
         *(f"fairlead.{NAMESPACE}.{one}" for one in ("explain", "kube-scheduler", "volume-scheduler")),
         f"fairlead.{NAMESPACE}.authentication-reader",

@@ -12,7 +12,7 @@ import pytest
 from testbed.operator_image import CHECKOUT, LABEL, Image
 
 _OVER_ITS_BASE_MAX = 200 << 20
-_OF_THE_PRODUCT_MAX = 10 << 20
+_OF_THE_PRODUCT_MAX = 12 << 20
 _UNCHECKED = b"\x01\0\0\0"
 _PACKAGES = "opt/fairlead/lib/python3.*/site-packages/"
 

@@ -25,7 +25,8 @@ from fairlead.webhook.serving.mirror_feed import MirrorFeed
 from support.chart.published_affinity import affinity_added, affinity_of, compiled, state_of
 from support.control.leader import LeaderSetup
 from support.kube.crd import POLICIES
-from testbed.api import Api, Object, wait_for
+from support.kube.taints import wait_until_untainted
+from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, Kubectl
 
 pytestmark = pytest.mark.since("1.36")
@@ -68,8 +69,7 @@ def explained(ground: LeaderSetup, capsys: pytest.CaptureFixture[str]) -> Any:
     for pool in ("a", "b"):
         api.create("/api/v1/nodes", {"metadata": {"name": f"of-{pool}", "labels": {"pool": pool, **labels}}})
         api.patch(f"/api/v1/nodes/of-{pool}/status", {"status": {"allocatable": {"cpu": "4", "pods": "9"}}})
-    for pool in ("a", "b"):  # a node is created with the taint not-ready, which the controller takes away
-        wait_for("no taint", partial(_has_no_taint, api, f"of-{pool}"))
+    wait_until_untainted(api, "of-a", "of-b")
     api.create("/api/v1/namespaces/default/pods", pod_of(**labels))
     code = main(["explain", "some", "-n", "default", "--kubeconfig", str(ground.cluster.kubeconfig), "-o", "json"])
     found = json.loads(capsys.readouterr().out)
@@ -77,10 +77,6 @@ def explained(ground: LeaderSetup, capsys: pytest.CaptureFixture[str]) -> Any:
     for path in ("/api/v1/namespaces/default/pods/some", "/api/v1/nodes/of-a", "/api/v1/nodes/of-b"):
         api.delete(path)
     return found
-
-
-def _has_no_taint(api: Api, node: str) -> bool | None:
-    return not api.get(f"/api/v1/nodes/{node}")["spec"].get("taints") or None
 
 
 def _is_told(ground: LeaderSetup, name: str, reason: str) -> bool | None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from fairlead.cli.main import main
 from support.kube.crd import POLICIES, policies_served
 from support.kube.service_account import kubeconfig_of
+from support.kube.taints import wait_until_untainted
 from testbed.api import Object, wait_for
 from testbed.fixtures import Cluster, MakeNodes
 from testbed.node_template import equal
@@ -52,10 +52,6 @@ def _shadow(file: Path, *more: str) -> int:
     return main(["shadow", *more, "--kubeconfig", str(file)])
 
 
-def _has_no_taint(cluster: Cluster, node: str) -> bool:
-    return not cluster.api.get(f"/api/v1/nodes/{node}")["spec"].get("taints")
-
-
 def test_its_exit_code_follows_the_counts(served: Cluster, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = served.kubeconfig
     assert _shadow(file, policy) == 1
@@ -86,8 +82,7 @@ def test_present_pods_are_those_of_its_scheduler(
     served: Cluster, kwok_nodes: MakeNodes, namespace: str, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kwok_nodes(2, equal(labels={"zone": "b"}))
-    for one in served.api.items("/api/v1/nodes"):  # one is created with the taint not-ready, which a controller removes
-        wait_for("no taint", partial(_has_no_taint, served, one["metadata"]["name"]))
+    wait_until_untainted(served.api, *(one["metadata"]["name"] for one in served.api.items("/api/v1/nodes")))
     _count(served)
     path = f"/api/v1/namespaces/{namespace}"
     wait_for("its service account", lambda: served.api.exists(f"{path}/serviceaccounts/default"))
@@ -100,6 +95,7 @@ def test_present_pods_are_those_of_its_scheduler(
     assert (pod["name"], found["unchanged"]) == ("mine", 0)
     lost = {rule["reason"] for one in pod["lost"] for rule in one["rules"]}
     assert lost == {"other zone"}
+    served.api.delete(f"{path}/pods")
 
 
 def test_who_may_not_read_policies_learns_it_and_ends_with_2(
