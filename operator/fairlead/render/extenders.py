@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 
+RuleWithMode = FilterSpec | ScoreSpec | Protection | Annotation
+
 _HOLDS_S: Final = 30, 60, 120
 """Times that binds wait for groups: a few, because another time rolls the scheduler."""
 _ANSWER_S: Final = 5
@@ -91,24 +93,27 @@ class Wiring:
 def wire(policies: "Iterable[SchedulerExtenderPolicy]") -> Wiring:
     """Return the wiring for the policies of one scheduler, whether they compile or not: that of rules that decide.
 
-    Pass both generations of a policy whose last good one serves. An unreadable policy counts as `Wiring(fails=True)`,
-    unless its failurePolicy says otherwise.
+    Pass both generations of a policy whose last good one serves. A policy without rules may be about pods that must
+    wait; one whose rules are all in shadow adds nothing. An unreadable policy counts as `Wiring(fails=True)`, unless
+    its modes say that nothing of it decides.
     """
     wiring = Wiring()
     for spec in (one.spec for one in policies if one.spec.mode == "Enforce"):
-        fails = spec.failure_policy == "Fail"
+        rejects = spec.failure_policy == "Fail"
         binding, requires = spec.binding or Binding(), _deciding(spec.domain_filters)
-        protections = _deciding(spec.preemption.protect)
+        protections = spec.preemption.protect
+        rules: tuple[RuleWithMode, ...] = (*spec.filters, *spec.scores, *protections, *binding.annotations)
+        grants = bool(binding.device_share or binding.gang)
         wiring |= Wiring(
-            fails=fails,
-            ignores=not fails and (_deciding(spec.filters) or protections),
+            fails=rejects and (not rules or grants or _deciding(rules)),
+            ignores=not rejects and (_deciding(spec.filters) or _deciding(protections)),
             scores=_deciding(spec.scores),
-            binds=requires or _deciding(binding.annotations) or bool(binding.device_share or binding.gang),
+            binds=requires or grants or _deciding(binding.annotations),
             hold_s=max((one.hold_for.seconds for one in binding.gang), default=0),
             asks_all=requires,
         )
     return wiring
 
 
-def _deciding(rules: "Iterable[FilterSpec | ScoreSpec | Protection | Annotation]") -> bool:
+def _deciding(rules: "Iterable[RuleWithMode]") -> bool:
     return any(one.mode != "Shadow" for one in rules)

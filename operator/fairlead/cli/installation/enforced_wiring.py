@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from fairlead.api.errors import InvalidObjectError
+from fairlead.api.mode import decides_nothing
 from fairlead.api.names import scheduler_of
 from fairlead.api.parse import parse_policy
 from fairlead.api.rules import Annotation, FilterSpec, Protection, ScoreSpec
@@ -39,7 +40,8 @@ def wiring_added(policies: Iterable[Obj], name: str, model: type[SchedulerExtend
         policy = parse_policy(of[name], model)
     except InvalidObjectError:
         return None
-    before, after = (rest | _wired(policy, spec) for spec in (_in_force(policy.spec), _enforced(policy.spec)))
+    enforced = policy.model_copy(update={"spec": _enforced(policy.spec)})
+    before, after = rest | wire([policy]), rest | wire([enforced])
     if (before.entries, before.asks_all) == (after.entries, after.asks_all):
         return ()
     return [meaning for part, meaning in _PARTS.items() if getattr(before, part) != getattr(after, part)]
@@ -49,17 +51,8 @@ def _wiring(obj: Obj, model: type[SchedulerExtenderPolicy]) -> Wiring:
     try:
         policy = parse_policy(obj, model)
     except InvalidObjectError:
-        return Wiring(fails=True)
-    return _wired(policy, _in_force(policy.spec))
-
-
-def _wired(policy: SchedulerExtenderPolicy, spec: Spec) -> Wiring:
-    return wire([policy.model_copy(update={"spec": spec})])
-
-
-def _in_force(spec: Spec) -> Spec:
-    """Return a spec with the rules that decide."""
-    return _with_rules(spec, lambda rules: tuple([one for one in rules if one.mode != "Shadow"]))
+        return Wiring(fails=not decides_nothing(obj))
+    return wire([policy])
 
 
 def _enforced(spec: Spec) -> Spec:

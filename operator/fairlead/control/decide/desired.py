@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.api.errors import InvalidObjectError
-from fairlead.api.mode import mode_of
+from fairlead.api.mode import decides_nothing, mode_of
 from fairlead.api.names import GROUP, scheduler_of
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
@@ -69,7 +69,7 @@ class PolicyIndex:
             try:
                 parsed.append(parse_policy(one, self.model))
             except InvalidObjectError:
-                unreadable = unreadable or mode_of(one) not in ("Shadow", "Disabled")
+                unreadable = unreadable or not decides_nothing(one)
         serving = Wiring(fails=True) if unreadable else Wiring()
         for policy in _serving(answers):
             if policy.scheduler == scheduler and living:

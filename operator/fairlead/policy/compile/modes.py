@@ -138,6 +138,11 @@ def rules_in_shadow(policy: CompiledPolicy) -> frozenset[tuple[RuleKind, str]]:
     return frozenset(rules)
 
 
+def all_in_shadow(policy: CompiledPolicy) -> bool:
+    """Return whether a policy has rules, and each of them is in shadow, so that nothing of it decides."""
+    return policy.shadow is not None and not (policy.filters or policy.scores or policy.protections or policy.binds)
+
+
 def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, CompiledShare]]:
     """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
     ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)

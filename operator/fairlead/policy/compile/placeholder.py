@@ -1,7 +1,8 @@
 """Placeholder for a policy of which no generation has compiled.
 
-It rejects every node, or none, by the failure policy. It applies to the pods that the namespaces and selectors match,
-with conditions taken as true; if these cannot be read either, to all pods of the scheduler.
+It rejects every node, or none, by the failure policy; none if all rules that are written are in shadow. It applies to
+the pods that the namespaces and selectors match, with conditions taken as true; if these cannot be read either, to all
+pods of the scheduler.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.api.mode import mode_of
+from fairlead.api.mode import are_all_in_shadow, mode_of
 from fairlead.api.names import DEFAULT_SCHEDULER_NAME
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, FilterRule, Selector
@@ -22,7 +23,7 @@ def placeholder_policy(obj: Mapping[str, Any], *, yet: bool = True) -> CompiledP
     """Return what serves in place of a policy that does not compile or, if not `yet`, was not compiled so far."""
     metadata, spec = _map(obj.get("metadata")), _map(obj.get("spec"))
     name = str(metadata.get("name", ""))
-    refuses = spec.get("failurePolicy", "Fail") != "Ignore"
+    refuses = spec.get("failurePolicy", "Fail") != "Ignore" and not are_all_in_shadow(obj)
     reject = Reject(f"policy {name} does not compile" if yet else f"policy {name} is not compiled yet")
     rule: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reject.reason,))
     priority = spec.get("priority", 0)

@@ -1,7 +1,8 @@
 """Nodes that pods of a policy may use, as far as facts of nodes and of the pods' namespaces tell.
 
 A node that a filter rejects for every pod that the policy matches needs no measured value: it is rejected anyway.
-Filters of the scheduler's other policies count if these match all pods of the namespace.
+Filters of the scheduler's other policies count if they are in force, and these match all pods of the namespace. The
+policy's own also count in shadow if all its rules are: else its rules in force decide about the other nodes too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from fairlead.cel.values.schema import POD
 from fairlead.cel.values.structs import empty
 from fairlead.policy.compile.expression_rules import verdict_of
 from fairlead.policy.compile.model import CompiledMatch, CompiledPolicy, FilterRule
+from fairlead.policy.compile.modes import all_in_shadow, undivided
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Reject
@@ -69,10 +71,11 @@ class UsableNodes:
         self, policy: CompiledPolicy, others: Iterable[CompiledPolicy] = (), namespaces: Sequence[PodNamespace] = _ANY
     ) -> None:
         """Take the filters that decide by the node and the namespace; `others` are those of the same scheduler."""
-        together = (policy, *(one for one in others if one.enforced and one.name != policy.name))
+        own = undivided(policy) if all_in_shadow(policy) else policy
+        together = (own, *(one for one in others if one.enforced and one.name != policy.name))
         self._asked: list[tuple[PodView, Sequence[FilterRule]]] = []
         for where in namespaces:
-            rules = [rule for one in together if one is policy or _matches_all(one, where) for rule in _of(one, where)]
+            rules = [rule for one in together if one is own or _matches_all(one, where) for rule in _of(one, where)]
             self._asked.append((where.pod, rules))
         self._known: dict[str, tuple[NodeView, bool]] = {}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.modes import rules_in_shadow
+from fairlead.policy.compile.modes import all_in_shadow, rules_in_shadow
 from fairlead.policy.compile.policy_conflicts import Conflict, conflicts, layout_conflicts
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState
@@ -91,7 +91,7 @@ def _policy(
         ),
         scheduler=policy.scheduler_name,
         mode=policy.mode,
-        fails=policy.enforced and policy.rejects_on_failure,
+        fails=policy.enforced and policy.rejects_on_failure and not all_in_shadow(policy),
         ignores=policy.enforced and not policy.rejects_on_failure and bool(filters),
         scores=policy.enforced and bool(policy.scores),
         binds=policy.enforced and policy.binds,

@@ -205,6 +205,26 @@ ROLLS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str] | None]] 
         [],
         ["it calls bind"],
     ),
+    "the only rule of a policy": (
+        {"filters": [CLASS | SHADOW]},
+        [],
+        ["its pods wait while no replica of the operator answers"],
+    ),
+    "the only rule of a policy, beside another policy": (
+        {"filters": [CLASS | SHADOW]},
+        [stored("other", filters=[CLASS])],
+        [],
+    ),
+    "beside one with nothing but rules in shadow": (
+        {"filters": [CLASS | SHADOW]},
+        [stored("other", filters=[NAMED | SHADOW])],
+        ["its pods wait while no replica of the operator answers"],
+    ),
+    "beside what is off and cannot be read": (
+        {"filters": [CLASS], **SHADOW},
+        [stored("other", filters=3, mode="Disabled")],
+        ["its pods wait while no replica of the operator answers"],
+    ),
     "the first that ignores": (
         {"filters": [CLASS | SHADOW], "failurePolicy": "Ignore"},
         [],

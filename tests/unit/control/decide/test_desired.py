@@ -98,6 +98,32 @@ def _enforced(rules: Any) -> Any:
     return {name: one if isinstance(one, str) else {**one, "mode": "Enforce"} for name, one in rules.items()}
 
 
+ONLY_IN_SHADOW: dict[str, Any] = {"filters": {"f": {"expression": "false", "mode": "Shadow"}}}
+LOOSE: dict[str, Any] = {"filters": {"f": "true"}, "failurePolicy": "Ignore"}
+
+
+@pytest.mark.parametrize("unreadable", [False, True])
+def test_a_policy_with_nothing_but_rules_in_shadow_leaves_the_scheduler_of_others_as_it_is(unreadable: bool) -> None:
+    before = desired(obj(**LOOSE))
+    more = obj("other", **ONLY_IN_SHADOW | ({"priority": "high"} if unreadable else {}))
+    after = desired(obj(**LOOSE), more)
+    assert len(after.policies) == 1 + (not unreadable)
+    assert wire(after.policies) | after.serving == wire(before.policies) | before.serving
+    assert config_hash(after) == config_hash(before)
+
+
+@pytest.mark.parametrize(("others", "rolls"), [([LOOSE], True), ([IN_FORCE], False), ([IN_FORCE, LOOSE], False)])
+def test_taking_all_rules_into_shadow_and_back_rolls_only_if_nobody_else_waits(
+    others: list[dict[str, Any]], rolls: bool
+) -> None:
+    rest = [obj(f"other-{at}", **one) for at, one in enumerate(others)]
+    edits = [obj(**IN_FORCE), obj(generation=2, **ONLY_IN_SHADOW), obj(generation=3, **IN_FORCE)]
+    first, between, last = (config_hash(desired(*rest, one)) for one in edits)
+    assert (first == last, first != between) == (True, rolls)
+    serves = PolicyState(uid="u-p", generation="1", reason="Compiled", scheduler="fairlead", fails=True)
+    assert config_hash(desired(*rest, edits[1], p=serves)) == first, "it still serves the rules in force"
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_policy_in_shadow_leaves_the_scheduler_of_others_as_it_is(other: str) -> None:
     before = desired(obj(**IN_FORCE))

@@ -33,6 +33,15 @@ MEANT: dict[str, tuple[Any, bool]] = {
     "off, which YAML reads as false": ({"mode": False}, False),
     "Shadow": ({"mode": "Shadow"}, False),
     "a mode that there is not": ({"mode": "Observe"}, True),
+    "its only rule is in shadow": ({"filters": [BAD["filters"][0] | {"mode": "Shadow"}]}, False),
+    "rules in shadow, and one that decides": (
+        {"filters": [BAD["filters"][0] | {"mode": "Shadow"}], "scores": [{"name": "s", "expression": "1"}]},
+        True,
+    ),
+    "rules in shadow, and a group": (
+        {"filters": [BAD["filters"][0] | {"mode": "Shadow"}], "binding": {"gang": [{"name": "g"}]}},
+        True,
+    ),
     "failurePolicy Ignore": ({"failurePolicy": "Ignore"}, False),
     "a failurePolicy that there is not": ({"failurePolicy": "Perhaps"}, True),
 }

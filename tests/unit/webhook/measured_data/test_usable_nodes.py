@@ -12,6 +12,31 @@ RED = "node.metadata.labels[?'tenant'].orValue('') == 'red'"
 QUERY: dict[str, Any] = {"load": {"prometheus": {"query": "load"}}}
 
 
+SHADOW: dict[str, Any] = {"mode": "Shadow"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "usable"),
+    [
+        pytest.param({"filters": {"f": RED}}, ["red"], id="in force"),
+        pytest.param({"filters": {"f": RED}} | SHADOW, ["red"], id="in shadow with its policy"),
+        pytest.param({"filters": {"f": {"expression": RED} | SHADOW}}, ["red"], id="in shadow as all its rules are"),
+        pytest.param(
+            {"filters": {"f": {"expression": RED} | SHADOW}, "scores": {"s": "data.load"}},
+            ["blue", "red"],
+            id="in shadow beside a rule that decides on other nodes",
+        ),
+    ],
+)
+def test_filters_in_shadow_count_as_under_enforce_unless_rules_decide_without_them(
+    spec: dict[str, Any], usable: list[str]
+) -> None:
+    found = UsableNodes(policy(data=QUERY, **spec))
+    nodes = [node("red", labels={"tenant": "red"}), node("blue")]
+    assert sorted(one.name for one in nodes if found(one, NOW)) == usable
+    assert found.are_all == (len(usable) == 2)
+
+
 @pytest.mark.parametrize(
     ("filters", "usable"),
     [
@@ -66,6 +91,13 @@ NAMESPACES = {name: ns(name, {"tenant": name}) for name in ("red", "blue", "gree
         pytest.param(RED_ONLY, {"filters": {"f": TENANT}}, ["red"], id="another policy rejects them"),
         pytest.param({}, {"filters": {"f": RED}}, ["red"], id="another policy rejects them for all pods"),
         pytest.param(RED_ONLY, {"filters": {"f": TENANT}, "mode": "Disabled"}, ["blue", "red"], id="not enforced"),
+        pytest.param(RED_ONLY, {"filters": {"f": TENANT}, "mode": "Shadow"}, ["blue", "red"], id="another in shadow"),
+        pytest.param(
+            RED_ONLY,
+            {"filters": {"f": {"expression": TENANT, "mode": "Shadow"}}},
+            ["blue", "red"],
+            id="another's rule in shadow",
+        ),
         pytest.param(
             RED_ONLY, {"filters": {"f": TENANT}, "match": {"namespaces": ["blue"]}}, ["blue", "red"], id="not its pods"
         ),

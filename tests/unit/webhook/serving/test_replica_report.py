@@ -20,6 +20,7 @@ from policies.good import device_share
 from support.policy import obj, policy
 
 FILTER = {"f": "node.metadata.name == 'a'"}
+IN_SHADOW = {"f": {"expression": "true", "mode": "Shadow"}}
 WIRED = ("fails", "ignores", "scores", "binds", "asks_all")
 RACKS = {"filters": [{"name": "r", "topology": {"levels": ["rack"], "require": "rack"}}]}
 GANG = {"binding": {"gang": [{"name": "g", "group": "pod.metadata.name", "size": "2", "holdFor": "45s"}]}}
@@ -47,6 +48,13 @@ def known(*policies: CompiledPolicy, states: dict[str, PolicyStatus] | None = No
         (RACKS | {"mode": "Disabled"}, set()),
         (GANG | {"mode": "Disabled"}, set()),
         ({"filters": FILTER, "scores": {"s": "1.0"}, "mode": "Disabled"}, set()),
+        ({}, {"fails"}),
+        ({"match": {"conditions": {"c": "true"}}}, {"fails"}),
+        ({"filters": IN_SHADOW, "scores": {"s": {"expression": "1.0", "mode": "Shadow"}}}, set()),
+        ({"annotations": {"fairlead.dev/a": {"expression": "'x'", "mode": "Shadow"}}}, set()),
+        ({"filters": IN_SHADOW, "failurePolicy": "Ignore"}, set()),
+        ({"filters": IN_SHADOW, "scores": {"s": "1.0"}}, {"fails", "scores"}),
+        ({"filters": IN_SHADOW} | GANG, {"fails", "binds"}),
     ],
 )
 def test_what_of_the_wiring_it_needs(spec: dict[str, Any], wired: set[str]) -> None:
@@ -88,6 +96,12 @@ def test_one_that_does_not_compile() -> None:
         mode="Enforce",
         fails=True,
     )
+
+
+def test_one_that_does_not_compile_and_has_nothing_but_rules_in_shadow() -> None:
+    stands = placeholder_policy(obj("p", filters={"f": {"expression": "nonsense", "mode": "Shadow"}}))
+    said = report(known(stands)).policies["p"]
+    assert {name for name in WIRED if getattr(said, name)} == set()
 
 
 def test_one_whose_last_good_generation_serves() -> None:
