@@ -27,7 +27,8 @@ class ShadowVersion:
 
     def concerns(self, scheduler: str) -> bool:
         """Report whether a policy of a scheduler has something in shadow."""
-        return any(one.scheduler_name == scheduler and one.name in self.rules for one in self.judgeable.policies)
+        every = (*self.judgeable.policies, *(one.policy for one in self.skipped))
+        return any(one.scheduler_name == scheduler and one.name in self.rules for one in every)
 
 
 @dataclass(frozen=True, slots=True)
