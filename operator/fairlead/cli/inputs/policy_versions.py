@@ -46,6 +46,19 @@ class PolicySetVersion:
     """None if nothing of them is in shadow."""
 
 
+def shadow_alone(version: PolicySetVersion, policy: str) -> ShadowVersion | None:
+    """Return a version as if only what one policy has in shadow were enforced; None if it has nothing in shadow."""
+    every = version.shadow
+    if every is None or policy not in every.rules:
+        return None
+    found = [one for one in version.judgeable.policies if one.name != policy]
+    found += [one for one in every.judgeable.policies if one.name == policy]
+    skipped = [one for one in version.skipped if one.policy.name != policy]
+    skipped += [one for one in every.skipped if one.policy.name == policy]
+    unevaluated = [one for one in every.unevaluated if one.policy.name == policy]
+    return ShadowVersion(policy_set(found), {policy: every.rules[policy]}, skipped, unevaluated)
+
+
 @dataclass(frozen=True, slots=True)
 class KnownInputs:
     """Inputs of rules, as far as they are known."""
