@@ -95,10 +95,16 @@ def version_of_option(
     deciding = [one for one in (*skipped, *unknown) if one.policy.mode != "Shadow"]
     published = published_by(policies.policies, live, knows_namespaces="namespace" not in known.unread)
     judged = policy_set(found) if skipped or unknown else policies
-    return PolicySetVersion(policies, judged, deciding, published, _shadow(policies, unknown, known))
+    return PolicySetVersion(policies, judged, deciding, published, shadow_version(policies, known, unknown))
 
 
-def _shadow(policies: PolicySet, unknown: Sequence[SkippedRule], known: KnownInputs) -> ShadowVersion | None:
+def shadow_version(
+    policies: PolicySet, known: KnownInputs, unknown: Sequence[SkippedRule] = ()
+) -> ShadowVersion | None:
+    """Return a version as if all that is in shadow were enforced; None if nothing is.
+
+    `unknown` are policies of which the generation that serves is not known.
+    """
     rules = shadow_rules(policies.policies)
     if not rules and not any(one.policy.mode == "Shadow" for one in unknown):
         return None
