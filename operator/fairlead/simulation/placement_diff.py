@@ -41,6 +41,18 @@ class PlacementChange:
         rejections = (one for moved in (*self.lost, *self.gained) for one in moved.by)
         return [*dict.fromkeys([*(f"{one.policy}/{one.rule}" for one in rejections), *self.by_scores, *self.groups])]
 
+    @property
+    def unknown(self) -> list[str]:
+        """Rules that are not evaluated on one side only, so that it is not known what else they change."""
+        was, now = ([one.name for one in side.unevaluated] for side in (self.before, self.after))
+        return [*dict.fromkeys(name for name in (*was, *now) if (name in was) != (name in now))]
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the placement changes in any case."""
+        orders = bool(self.before.preferred and self.after.preferred)
+        return orders or bool(self.lost or self.gained or self.groups) or not self.unknown
+
 
 class JudgedPod(NamedTuple):
     """Result of a pod, with the simulation that judged it."""

@@ -214,7 +214,8 @@ def _affinity(folder: Path) -> Any:
     ]
     conditions = [{"name": f"c{at}", "expression": guard} for at, guard in enumerate(guards)]
     urgent = {"conditions": [{"name": "urgent", "expression": "pod.spec.priority > 5"}]}
-    pool = [{"name": "pool", "expression": f"{labels}['pool'] == 'x'"}]
+    pool = [{"name": name, "expression": f"{labels}['pool'] == 'x'"} for name in ("pool", "later")]
+    pool[1]["mode"] = "Shadow"
     policies = {
         "all": policy(match={"conditions": conditions}, filters=filters),
         "urgent": policy(match=urgent, filters=filters),

@@ -18,11 +18,12 @@ def add_to(commands: "Commands") -> None:
     parser = commands.add_parser(
         "affinity",
         help="show the node affinity that policies imply, which autoscalers understand",
-        description="Show the node affinity that the filters of policies imply. It selects every node that passes, and "
-        "as few others as labels can say; what it leaves out is shown. Rules may depend on labels and annotations of "
-        "the pod, on its namespace and the labels of that, and on extended resources. With -f, also show what each pod "
-        "would be created with, to be written into its file. Labels of namespaces are those of the Namespaces in these "
-        "files. No cluster is asked. Exit code: 0, 1 if a policy has errors, 2 if an input cannot be read.",
+        description="Show the node affinity that the filters of policies imply, without those in shadow. It selects "
+        "every node that passes, and as few others as labels can say; what it leaves out is shown. Rules may depend on "
+        "labels and annotations of the pod, on its namespace and the labels of that, and on extended resources. With "
+        "-f, also show what each pod would be created with, to be written into its file. Labels of namespaces are "
+        "those of the Namespaces in these files. No cluster is asked. Exit code: 0, 1 if a policy has errors, 2 if an "
+        "input cannot be read.",
         epilog="Example: `fairlead affinity pool.yaml -f train.yaml`.",
     )
     parser.add_argument("policies", nargs="+", metavar=FILES, help="policies in YAML or JSON; - is standard input")

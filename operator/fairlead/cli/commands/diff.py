@@ -21,8 +21,8 @@ def add_to(commands: "Commands") -> None:
         help="show which pods a change of policies affects",
         description="Compare two versions of policies: which pods lose nodes, gain nodes or prefer other nodes, and "
         "because of which rule. Each pod is simulated as by `fairlead simulate`. Nothing is changed anywhere. Exit "
-        "code: 0 if no pod is affected, also if there is none to compare, 1 if a pod is affected or a policy has "
-        "errors, 2 if an input cannot be read.",
+        "code: 0 if no pod is affected, also if there is none to compare, 1 if a pod is or may be affected or a policy "
+        "has errors, 2 if an input cannot be read.",
         epilog="Examples: what an edit would change in this cluster: `fairlead diff --from live --to gpu.yaml`; two "
         "versions in a repository: `fairlead diff --from main/policies --to policies --snapshot now.json`.",
     )

@@ -27,7 +27,8 @@ class ShadowVersion:
 
     def concerns(self, scheduler: str) -> bool:
         """Report whether a policy of a scheduler has something in shadow."""
-        return any(one.scheduler_name == scheduler and one.name in self.rules for one in self.judgeable.policies)
+        every = (*self.judgeable.policies, *(one.policy for one in self.skipped))
+        return any(one.scheduler_name == scheduler and one.name in self.rules for one in every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,19 @@ class PolicySetVersion:
     """Node affinity that they publish, by scheduler."""
     shadow: ShadowVersion | None = None
     """None if nothing of them is in shadow."""
+
+
+def shadow_alone(version: PolicySetVersion, policy: str) -> ShadowVersion | None:
+    """Return a version as if only what one policy has in shadow were enforced; None if it has nothing in shadow."""
+    every = version.shadow
+    if every is None or policy not in every.rules:
+        return None
+    found = [one for one in version.judgeable.policies if one.name != policy]
+    found += [one for one in every.judgeable.policies if one.name == policy]
+    skipped = [one for one in version.skipped if one.policy.name != policy]
+    skipped += [one for one in every.skipped if one.policy.name == policy]
+    unevaluated = [one for one in every.unevaluated if one.policy.name == policy]
+    return ShadowVersion(policy_set(found), {policy: every.rules[policy]}, skipped, unevaluated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +95,16 @@ def version_of_option(
     deciding = [one for one in (*skipped, *unknown) if one.policy.mode != "Shadow"]
     published = published_by(policies.policies, live, knows_namespaces="namespace" not in known.unread)
     judged = policy_set(found) if skipped or unknown else policies
-    return PolicySetVersion(policies, judged, deciding, published, _shadow(policies, unknown, known))
+    return PolicySetVersion(policies, judged, deciding, published, shadow_version(policies, known, unknown))
 
 
-def _shadow(policies: PolicySet, unknown: Sequence[SkippedRule], known: KnownInputs) -> ShadowVersion | None:
+def shadow_version(
+    policies: PolicySet, known: KnownInputs, unknown: Sequence[SkippedRule] = ()
+) -> ShadowVersion | None:
+    """Return a version as if all that is in shadow were enforced; None if nothing is.
+
+    `unknown` are policies of which the generation that serves is not known.
+    """
     rules = shadow_rules(policies.policies)
     if not rules and not any(one.policy.mode == "Shadow" for one in unknown):
         return None

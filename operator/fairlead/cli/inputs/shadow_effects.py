@@ -69,6 +69,25 @@ class PodShadow:
         return [effect for effect, is_there in found.items() if is_there]
 
     @property
+    def unknown(self) -> list[ShadowEffect]:
+        """Return the effects that it may have, too, by rules that are not evaluated."""
+        then, known = self.enforced, self.effects
+        of_shadow = [one for one in then.unevaluated if one.name in self._unevaluated]
+        has_new = any(one.filters for one in of_shadow)
+        if not self.decided.left or not then.left:
+            return []
+        orders = any(one.policy.scores for one in then.matched) or any(
+            one.why or one.policy.scores for one in then.unevaluated
+        )
+        may_order = bool(of_shadow or self.lost) or any(one.kind == "Score" for one in self.rules)
+        found: dict[ShadowEffect, bool] = {
+            "restricted": has_new,
+            "unschedulable": has_new or (then.is_open and bool(self.lost)),
+            "reordered": bool(then.unevaluated) and orders and may_order,
+        }
+        return [effect for effect, may_be in found.items() if may_be and effect not in known]
+
+    @property
     def lost(self) -> list[str]:
         """Return the possible nodes that the pod would lose."""
         left = {one.name for one in self.enforced.left}
@@ -84,6 +103,12 @@ class PodShadow:
         known = {*self.rules}
         return [one for one in rules if RuleInShadow(one.policy, one.rule, kind) in known]
 
+    @property
+    def _unevaluated(self) -> frozenset[str]:
+        """Names of the rules that are not evaluated, and are in shadow."""
+        names = {one.name for one in self.enforced.unevaluated}
+        return frozenset(names - {one.name for one in self.decided.unevaluated})
+
     def _rejections(self, node: NodeResult) -> Iterator[ShadowRejection]:
         known = {*self.rules}
         doubtful = {one.policy.name for one in self.decided.matched if one.undecided and one.policy.filters}
@@ -95,7 +120,8 @@ class PodShadow:
 
 def pod_shadow(rules: RulesInShadow, decided: PodResult, enforced: PodResult) -> PodShadow | None:
     """Return what rules in shadow would change for a pod; None if no policy with such rules matches it."""
-    matched = [name for name in enforced.policies if name in rules]
+    may_match = (one.policy.name for one in enforced.unevaluated)
+    matched = [name for name in dict.fromkeys([*enforced.policies, *may_match]) if name in rules]
     if not matched or decided.unanswered:
         return None
     found = [RuleInShadow(name, rule, kind) for name in matched for kind, rule in sorted(rules[name], key=_position)]
@@ -128,6 +154,8 @@ class ShadowSummary:
     restricted: int = 0
     """Those that would lose nodes, some or all."""
     reordered: int = 0
+    unknown: int = 0
+    """Those for which not all is known, as a rule was not evaluated."""
 
     def add(self, shadow: PodShadow | None) -> None:
         """Count a pod."""
@@ -139,6 +167,7 @@ class ShadowSummary:
         self.unschedulable += "unschedulable" in effects
         self.restricted += "restricted" in effects
         self.reordered += "reordered" in effects
+        self.unknown += bool(shadow.unknown)
 
 
 def _position(rule: tuple[RuleKind, str]) -> tuple[int, str]:

@@ -27,7 +27,14 @@ from fairlead.cli.inputs.data_file import MeasuredInput, file_values, read_data_
 from fairlead.cli.inputs.learned_file import read_learned
 from fairlead.cli.inputs.live_policies import LivePolicy, compiled_of
 from fairlead.cli.inputs.live_values import add_live_values, nodes_of_snapshot
-from fairlead.cli.inputs.policy_versions import KnownInputs, PolicySetVersion, policies_of_option, version_of_option
+from fairlead.cli.inputs.policy_versions import (
+    KnownInputs,
+    PolicySetVersion,
+    ShadowVersion,
+    policies_of_option,
+    shadow_alone,
+    version_of_option,
+)
 from fairlead.cli.inputs.shadow_simulation import ShadowSimulation
 from fairlead.cli.inputs.simulated_time import time_of
 from fairlead.cli.inputs.simulation_inputs import (
@@ -91,9 +98,16 @@ class SimulatedCluster:
 
     def shadow(self, version: int = 0) -> ShadowSimulation | None:
         """Return the simulation of a version as if all in shadow were enforced; None if nothing of it is in shadow."""
-        of, published = self.versions[version].shadow, self.versions[version].published
+        return self._shadow(self.versions[version].shadow, version)
+
+    def shadow_alone(self, policy: str) -> ShadowSimulation | None:
+        """Return the simulation as if only what one policy has in shadow were enforced; None if that is nothing."""
+        return self._shadow(shadow_alone(self.versions[0], policy), 0)
+
+    def _shadow(self, of: ShadowVersion | None, version: int) -> ShadowSimulation | None:
         if of is None:
             return None
+        published = self.versions[version].published
         return ShadowSimulation(of, lambda: self._simulation(of.judgeable, of.skipped, published))
 
     def _simulation(

@@ -15,7 +15,7 @@ from fairlead.policy.affinity.published_policies import (
     affinity_of_scheduler,
     publication_of,
 )
-from fairlead.policy.compile.modes import as_enforced
+from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.snapshot import Snapshot, spelt
 
@@ -26,6 +26,8 @@ class NamedPublication(NamedTuple):
     policy: str
     scheduler: str
     publication: PolicyPublication
+    in_shadow: Sequence[str] = ()
+    """Filters in shadow, of which nothing is published."""
 
 
 class PodAffinity(NamedTuple):
@@ -48,10 +50,10 @@ class AffinityReport(NamedTuple):
 
 
 def affinity_report(policies: PolicySet, snapshot: Snapshot | None, pods: Sequence[Pod]) -> AffinityReport:
-    """Return what policies imply, in shadow or not, and what pods would be created with."""
+    """Return what the rules in force of policies imply, and what pods would be created with."""
     vocabulary = Vocabulary()
     publications = [
-        NamedPublication(one.name, one.scheduler_name, publication_of(as_enforced(one), vocabulary))
+        NamedPublication(one.name, one.scheduler_name, publication_of(one, vocabulary), _in_shadow(one))
         for one in policies.policies
     ]
     of_schedulers = {
@@ -72,6 +74,7 @@ def affinity_data(report: AffinityReport) -> dict[str, Any]:
             for one in report.publications
             for part in one.publication.left_out
         ],
+        "inShadow": [{"policy": one.policy, "rule": rule} for one in report.publications for rule in one.in_shadow],
         "unknownMatches": [
             {"policy": one.policy, "condition": part.rule, "reason": part.reason}
             for one in report.publications
@@ -82,6 +85,10 @@ def affinity_data(report: AffinityReport) -> dict[str, Any]:
             for one in report.pods
         ],
     }
+
+
+def _in_shadow(policy: CompiledPolicy) -> Sequence[str]:
+    return [rule.name for rule in policy.shadow.filters] if policy.shadow is not None and policy.evaluated else ()
 
 
 def _pod(

@@ -1,6 +1,6 @@
 """Text of `fairlead affinity`. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fairlead.cli.console.output import clean
 from fairlead.cli.reports.affinity_report import AffinityReport, NamedPublication, PodAffinity
@@ -25,8 +25,7 @@ def _policy(named: NamedPublication) -> Iterator[str]:
     if (part := publication.unknown_match) is not None:
         yield f"{head}: nothing, because labels cannot say which pods it matches"
         yield f"  {part.rule}: {part.reason}"
-        return
-    if found is None:
+    elif found is None:
         yield f"{head}: nothing"
     else:
         yield f"{head}: {'the nodes that pass, and others' if publication.left_out else 'exactly the nodes that pass'}"
@@ -35,6 +34,12 @@ def _policy(named: NamedPublication) -> Iterator[str]:
         yield from (f"  - {term_text(term)}" for term in found["terms"])
     for left in publication.left_out:
         yield f"  left out of {left.rule}: {left.reason}"
+    if named.in_shadow:
+        yield f"  left out, as long as {_are(named.in_shadow)} in shadow: {', '.join(named.in_shadow)}"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "it is" if len(names) == 1 else "they are"
 
 
 def _pod(pod: PodAffinity) -> Iterator[str]:

@@ -55,6 +55,7 @@ class PodDiff(msgspec.Struct, rename="camel"):
     group: _Groups
     rules: list[str]
     """Rules that cause the change, as policy/rule."""
+    unknown: list[str]
     published_affinity: PublishedShown | None
     """That of the pod after the change."""
 
@@ -71,6 +72,7 @@ def pod_diff(change: PlacementChange) -> PodDiff:
         _Sides(change.before.preferred, change.after.preferred),
         _Groups(_side(change.before.group), _side(change.after.group)),
         change.rules,
+        change.unknown,
         published_for_programs(change.after),
     )
 
@@ -123,6 +125,9 @@ def _row(change: PlacementChange) -> DiffRow:
         by = f" by {', '.join(change.by_scores)}" if change.by_scores else ""
         said.append(f"prefers {some(after)} instead of {some(before)}{by}")
     said += _group(change)
+    if change.unknown:
+        what = "what else changes" if change.is_known else "what changes"
+        said.append(f"it is not known {what}: not evaluated: {some(change.unknown)}")
     return DiffRow(bool(was and not left), tuple(said))
 
 
@@ -152,6 +157,17 @@ def _summary(changes: Sequence[PlacementChange], pods: int) -> str:
         return "Nothing is compared: none of these pods has a scheduler that the policies name."
     if not changes:
         return f"Nothing changes for {'the pod' if pods == 1 else f'any of {pods:,} pods'}."
-    stranded = sum(1 for one in changes if one.before.left and not one.after.left)
-    said = f"{len(changes):,} of {pluralize(pods, 'pod')} {'changes' if len(changes) == 1 else 'change'}"
-    return said + (f", {stranded:,} of them {'has' if stranded == 1 else 'have'} no node left." if stranded else ".")
+    known = sum(1 for one in changes if one.is_known)
+    parts = []
+    if known:
+        stranded = sum(1 for one in changes if one.before.left and not one.after.left)
+        last = f", {stranded:,} of them {'has' if stranded == 1 else 'have'} no node left" if stranded else ""
+        parts.append(f"{known:,} of {pluralize(pods, 'pod')} {_change(known)}{last}")
+    if unsure := len(changes) - known:
+        parts.append(f"it is not known whether {unsure:,} of {pluralize(pods, 'pod')} {_change(unsure)}")
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _change(count: int) -> str:
+    return "changes" if count == 1 else "change"

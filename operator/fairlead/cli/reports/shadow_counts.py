@@ -20,6 +20,7 @@ _KINDS: Final = (
 )
 _GANGS: Final = ("binding", "gang")
 _TOPOLOGY: Final = "topology"
+_SIMULATE: Final = "`fairlead simulate --as-enforced` shows what it would do to the pods of now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class PolicyInShadow:
     """Groups and filters `topology` in shadow: what they say depends on what they hold or have written."""
     counts: CountedShadow | None
     """None if the status has none."""
+    is_compared: bool = True
+    """False if nothing of what is in shadow can be compared."""
     rolls: Sequence[str] | None = ()
     """What its scheduler would do in addition if they were enforced, so that its pods are rolled; None: not known."""
 
@@ -86,6 +89,8 @@ class PolicyInShadow:
             yield "its mode is Disabled: none of its rules is evaluated"
         elif not self.has_shadow:
             yield "nothing of it is in shadow"
+        elif not self.is_compared:
+            yield f"nothing of it is ever compared, as it depends on what it holds or writes: {_SIMULATE}"
         elif self.counts is None:
             yield "its status has no counts: the operator is older, not running, or has not written them yet"
         elif not self.is_current:
@@ -110,6 +115,7 @@ def policy_in_shadow(obj: Obj) -> PolicyInShadow:
 
     rules = [(kind, str(one.get(key, ""))) for kind, path, key in _KINDS for one in in_shadow(path)]
     held = [str(one.get("name", "")) for one in in_shadow(("filters",)) if _TOPOLOGY in one]
+    is_compared = len(rules) > len(held)
     held += [str(one.get("name", "")) for one in _listed(spec, _GANGS)] if whole else []
     return PolicyInShadow(
         str(metadata.get("name", "")),
@@ -119,6 +125,7 @@ def policy_in_shadow(obj: Obj) -> PolicyInShadow:
         () if off else rules,
         () if off else held,
         _counts(_map(obj.get("status")).get("shadow")),
+        is_compared,
     )
 
 

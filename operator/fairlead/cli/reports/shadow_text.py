@@ -25,7 +25,7 @@ def node_texts(rejections: Iterable[ShadowRejection]) -> Iterator[str]:
 
 def shadow_lines(shadow: PodShadow, in_shadow: InShadow) -> Iterator[str]:
     """Yield what rules in shadow would change for a pod."""
-    left, lost, effects = shadow.decided.left, shadow.lost, shadow.effects
+    left, lost, effects, unknown = shadow.decided.left, shadow.lost, shadow.effects, shadow.unknown
     if "unschedulable" in effects:
         yield f"If enforced, what is in shadow would leave none of {pluralize(len(left), 'possible node')}."
     elif "restricted" in effects:
@@ -33,7 +33,11 @@ def shadow_lines(shadow: PodShadow, in_shadow: InShadow) -> Iterator[str]:
         yield f"If enforced, what is in shadow would take away {of}: {some(lost)}."
     if "reordered" in effects:
         yield f"If enforced, what is in shadow would prefer {some(shadow.enforced.preferred)}."
-    if not effects:
+    if unknown:
+        rules = some([one.name for one in shadow.enforced.unevaluated])
+        what = "what else it would change" if effects else "what it would change for this pod, if enforced"
+        yield f"It is not known {what}: not evaluated: {rules}."
+    elif not effects:
         yield "If enforced, what is in shadow would change nothing for this pod."
     said: dict[ShadowRejection, list[str]] = {}
     lost_first = sorted(in_shadow, key=lambda name: name not in lost)
@@ -54,6 +58,7 @@ def shadow_data(shadow: PodShadow | None) -> dict[str, Any] | None:
     return {
         "rules": [one._asdict() for one in shadow.rules],
         "effects": shadow.effects,
+        "unknown": shadow.unknown,
         "lost": shadow.lost,
         "preferred": [*shadow.enforced.preferred],
     }
@@ -73,9 +78,14 @@ def summary_line(summary: ShadowSummary, hint: str = "") -> str:
         )
         if count
     ]
-    if not effects:
-        return f"In shadow: {rules}. If enforced, that would change nothing for {pluralize(summary.pods, 'pod')}."
-    return f"In shadow: {rules}. If enforced, {', '.join(effects)}{f': {hint}' if hint else ''}."
+    unknown = pluralize(summary.unknown, "pod")
+    if effects:
+        more = f", and not all is known for {unknown}" if summary.unknown else ""
+        return f"In shadow: {rules}. If enforced, {', '.join(effects)}{more}{f': {hint}' if hint else ''}."
+    if unchanged := summary.pods - summary.unknown:
+        more = f", and it is not known what it would change for {unknown}" if summary.unknown else ""
+        return f"In shadow: {rules}. If enforced, that would change nothing for {pluralize(unchanged, 'pod')}{more}."
+    return f"In shadow: {rules}. It is not known what that would change for {unknown}, if enforced."
 
 
 def summary_data(summary: ShadowSummary) -> dict[str, Any] | None:
@@ -88,4 +98,5 @@ def summary_data(summary: ShadowSummary) -> dict[str, Any] | None:
         "unschedulable": summary.unschedulable,
         "restricted": summary.restricted,
         "reordered": summary.reordered,
+        "unknown": summary.unknown,
     }

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.ui.node_rows import NodeTable
-from fairlead.cli.ui.policy_effects import ShadowEffects, coverage, pod_counts
+from fairlead.cli.ui.policy_effects import JUDGED_MAX, ShadowEffects, coverage, pod_counts
 from fairlead.cli.ui.policy_rows import ShownPolicy
 from fairlead.cli.ui.shown_pods import ShownPods
 
@@ -71,10 +71,16 @@ def _shadow(policies: Sequence[ShownPolicy]) -> Iterator[Fact]:
 
 def shadow_sentence(effects: ShadowEffects) -> str:
     """Return in one sentence what enforcing the rules in shadow would do to the pods that are shown."""
+    if effects.is_left_out:
+        return f"has rules in shadow that are not judged here: only {JUDGED_MAX} policies are, each by itself"
     if not effects.compared:
         return "would, if enforced, apply to none of these pods"
+    unknown = f"; for {pluralize(effects.unknown, 'pod')} not all is known" if effects.unknown else ""
     if not effects.restricted and not effects.reordered:
-        return f"would, if enforced, change nothing for {pluralize(effects.compared, 'pod')}"
+        if effects.unknown == effects.compared:
+            pods = pluralize(effects.compared, "pod")
+            return f"has rules in shadow that are not evaluated: what they would change for {pods} is not known"
+        return f"would, if enforced, change nothing for {pluralize(effects.compared - effects.unknown, 'pod')}{unknown}"
     parts = []
     if effects.restricted:
         left = effects.unschedulable
@@ -82,7 +88,7 @@ def shadow_sentence(effects: ShadowEffects) -> str:
         parts.append(f"take nodes from {effects.restricted:,} of {pluralize(effects.compared, 'pod')}, {rest}")
     if effects.reordered:
         parts.append(f"make {pluralize(effects.reordered, 'pod')} prefer other nodes")
-    return f"would, if enforced, {'; and '.join(parts)}"
+    return f"would, if enforced, {'; and '.join(parts)}{unknown}"
 
 
 def _behind(shown: ShownPods, policies: Sequence[ShownPolicy], nodes: NodeTable) -> Iterator[Fact]:

@@ -7,6 +7,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from fairlead.cli.console.output import clean, pluralize
+from fairlead.cli.ui.first_glance import shadow_sentence
 from fairlead.cli.ui.policy_effects import coverage, pod_counts
 
 STATIC: Final = {"page.css": "text/css", "page.js": "text/javascript"}
@@ -26,6 +27,7 @@ def page_templates() -> Environment:
     )
     environment.filters["lines"] = visible_lines
     environment.globals |= {"pluralize": pluralize, "coverage": coverage, "pod_counts": pod_counts}
+    environment.globals["shadow_sentence"] = shadow_sentence
     return environment
 
 

@@ -1,14 +1,16 @@
 """Effects of rules in shadow on the pods that are shown, and words for those on live calls. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from fairlead.cli.console.output import pluralize
+from fairlead.cli.inputs.shadow_effects import PodShadow
 from fairlead.cli.reports.shadow_counts import CountedShadow
 from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, with_rules_in_shadow
-from fairlead.simulation.results import PodResult
 
+JUDGED_MAX: Final = 8
+"""Greatest number of policies that are judged: for each, all pods are judged once more."""
 _NODES_SHOWN: Final = 3
 
 
@@ -59,6 +61,10 @@ class ShadowEffects:
     policy: str
     compared: int
     effects: Sequence[EffectOnPod]
+    unknown: int = 0
+    """Number of pods for which not all is known, as a rule is not evaluated."""
+    is_left_out: bool = False
+    """True if it is not judged, as too many policies have rules in shadow."""
 
     @property
     def restricted(self) -> int:
@@ -107,36 +113,53 @@ def _row(group: Sequence[EffectOnPod]) -> EffectRow:
 
 def effects_on(shown: ShownPods) -> list[ShadowEffects]:
     """Return the effects of each policy that has rules in shadow, each policy by itself."""
-    return [_effects(policy.name, shown) for policy in with_rules_in_shadow(shown.policies)]
+    names = [policy.name for policy in with_rules_in_shadow(shown.policies)]
+    found = [_effects(name, shown, is_only=len(names) == 1) for name in names[:JUDGED_MAX]]
+    return [*found, *(ShadowEffects(name, 0, (), is_left_out=True) for name in names[JUDGED_MAX:])]
 
 
-def _effects(policy: str, shown: ShownPods) -> ShadowEffects:
-    has_scores = any(each.shadow.scores for each in shown.policies if each.name == policy and each.shadow is not None)
-    compared, effects = 0, []
+def _effects(policy: str, shown: ShownPods, *, is_only: bool) -> ShadowEffects:
+    simulation = None if is_only else shown.cluster.shadow_alone(policy)
+    compared = unknown = 0
+    effects = []
+    same: dict[Hashable, tuple[PodShadow, _Change]] = {}
     for pod in shown.pods:
-        then = pod.as_enforced
-        if then is None or all(each.policy.name != policy for each in then.matched):
+        shadow = pod.context.shadow
+        if shadow is None or all(one.policy != policy for one in shadow.rules):
+            continue
+        if simulation is not None:
+            shadow = simulation.judge(pod.pod, pod.judged)
+        if shadow is None:
             continue
         compared += 1
-        effect = _effect(pod, then, policy, has_scores=has_scores)
-        if effect.lost or effect.is_reordered:
-            effects.append(effect)
-    return ShadowEffects(policy, compared, effects)
+        known = same.get(key := _key(shadow))
+        change = known[1] if known is not None else same.setdefault(key, (shadow, _change(shadow)))[1]
+        unknown += change.is_unknown
+        if change.lost or change.is_reordered:
+            before = len(shadow.decided.left)
+            after = before - len(change.lost)
+            effects.append(EffectOnPod(pod, change.lost, before, after, change.rules, change.is_reordered))
+    return ShadowEffects(policy, compared, effects, unknown)
 
 
-def _effect(pod: ShownPod, then: PodResult, policy: str, *, has_scores: bool) -> EffectOnPod:
-    now = pod.judged
-    lost, taken_by = [], dict[str, None]()
-    if now.verdicts is not then.verdicts:
-        for was, will in zip(now.nodes, then.nodes, strict=True):
-            if was.score is not None and will.rejections:  # by nothing that decides: it is possible now
-                by = [each.rule for each in will.rejections if each.policy == policy]
-                if by:
-                    lost.append(was.name)
-                    taken_by |= dict.fromkeys(f"{policy}/{rule}" for rule in by)
-    before = len(now.left)
-    is_reordered = has_scores and bool(now.preferred) and frozenset(now.preferred).isdisjoint(then.preferred)
-    return EffectOnPod(pod, lost, before, before - len(lost), [*taken_by], is_reordered and bool(then.preferred))
+class _Change(NamedTuple):
+    lost: Sequence[str]
+    rules: Sequence[str]
+    is_reordered: bool
+    is_unknown: bool
+
+
+def _change(shadow: PodShadow) -> _Change:
+    lost = shadow.lost
+    rejections = shadow.rejections() if lost else {}
+    rules = dict.fromkeys(f"{one.policy}/{one.rule}" for name in lost for one in rejections.get(name, ()))
+    return _Change(lost, [*rules], "reordered" in shadow.effects, bool(shadow.unknown))
+
+
+def _key(shadow: PodShadow) -> Hashable:
+    """Return what pods with the same change have in common; the verdicts are few objects, which pods share."""
+    sides = (shadow.decided, shadow.enforced)
+    return tuple((id(one.verdicts), *one.policies, "", *(rule.name for rule in one.unevaluated)) for one in sides)
 
 
 COUNTS: Final = (

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from fairlead.cli.inputs.policy_versions import KnownInputs, shadow_version
 from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.cli.reports.explain_data import ExplainContext
@@ -154,9 +155,14 @@ def with_policies(cluster: SimulatedCluster, policies: Iterable[CompiledPolicy])
     unread: list[ObjectKind] = [*cluster.live.unread]
     if cluster.live.unread_learned:
         unread.append("learned")
-    kept, skipped = judgeable(every.policies, unread, cluster.data.readings, cluster.live.given_learned)
+    known = KnownInputs(unread, cluster.data.readings, cluster.live.given_learned)
+    kept, skipped = judgeable(every.policies, known.unread, known.readings, known.learned)
     new = replace(
-        version, policies=every, judgeable=policy_set(kept) if skipped else every, skipped=skipped, shadow=None
+        version,
+        policies=every,
+        judgeable=policy_set(kept) if skipped else every,
+        skipped=skipped,
+        shadow=shadow_version(every, known),
     )
     return replace(cluster, versions=[new], concerned=every.policies)
 

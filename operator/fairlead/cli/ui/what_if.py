@@ -9,8 +9,11 @@ from fairlead.cli.inputs.caveats import notes_on_skipped
 from fairlead.cli.inputs.checker import Checker
 from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod, published_by
 from fairlead.cli.inputs.findings import Severity
+from fairlead.cli.inputs.shadow_effects import ShadowSummary
+from fairlead.cli.inputs.shadow_simulation import ShadowSimulation
 from fairlead.cli.reports.diff_text import diff_lines
 from fairlead.cli.reports.lint_text import finding_lines
+from fairlead.cli.reports.shadow_text import summary_line
 from fairlead.cli.ui.shown_pods import ShownPods, with_policies, with_rules_in_shadow
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.simulation.placement_diff import JudgedPod, PlacementChange, diff_placement
@@ -73,12 +76,16 @@ def compare(shown: ShownPods, edited: Sequence[CompiledPolicy]) -> list[Line]:
     published = published_by(every, cluster.live_policies, knows_namespaces="namespace" not in cluster.live.unread)
     [version] = after.versions
     after = replace(after, versions=[replace(version, published=published)])
-    found = [*_changes(shown, CreatedPods(cluster.snapshot, published), after.simulation())]
+    in_shadow = ShadowSummary()
+    created = CreatedPods(cluster.snapshot, published)
+    found = [*_changes(shown, created, after.simulation(), after.shadow(), in_shadow)]
     lines = [Line("Plain", f"{name} is a new policy") for name in sorted(names - before)]
     lines += [
         Line("Plain", f"{policy.name}: its rules in shadow decide nothing") for policy in with_rules_in_shadow(edited)
     ]
-    notes = [*dict.fromkeys(notes_on_skipped(version.skipped))]
+    of_shadow = after.versions[0].shadow
+    unevaluated = () if of_shadow is None else notes_on_skipped(of_shadow.unevaluated, "in shadow, ")
+    notes = [*dict.fromkeys([*unevaluated, *notes_on_skipped(version.skipped)])]
     if shown.left_out:
         notes.append(f"{pluralize(shown.left_out, 'more pod')} not compared here: `fairlead diff` compares all")
     strangers = sorted(
@@ -86,7 +93,7 @@ def compare(shown: ShownPods, edited: Sequence[CompiledPolicy]) -> list[Line]:
     )
     notes += [f"pods of {name}, which no policy names yet, are not compared here" for name in strangers]
     changes = [change for change in found if change is not None]
-    text = [*diff_lines(changes, len(found), notes, colour=False)]
+    text = [*diff_lines(changes, len(found), notes, in_shadow=summary_line(in_shadow), colour=False)]
     if len(text) > LINES_MAX:
         rest = len(text) - LINES_MAX
         text[LINES_MAX // 2 : len(text) - LINES_MAX // 2] = [
@@ -95,15 +102,27 @@ def compare(shown: ShownPods, edited: Sequence[CompiledPolicy]) -> list[Line]:
     return [*lines, *map(_line, text)]
 
 
-def _changes(shown: ShownPods, created: CreatedPods, after: Simulation) -> Iterator[PlacementChange | None]:
-    """Yield for each pod how its placement differs, as if it were created now; None if it does not."""
+def _changes(
+    shown: ShownPods,
+    created: CreatedPods,
+    after: Simulation,
+    shadow: ShadowSimulation | None,
+    in_shadow: ShadowSummary,
+) -> Iterator[PlacementChange | None]:
+    """Yield for each pod how its placement differs, as if it were created now; None if it does not.
+
+    What rules in shadow would change is counted in the summary.
+    """
     before, cluster = shown.simulation, shown.cluster
     created_before = CreatedPods(cluster.snapshot, cluster.versions[0].published)
     for each in shown.pods:
         was, will = created_before.as_created(each.pod), created.as_created(each.pod)
         is_judged = was is each.pod and shown.explained.simulation_of(each.pod.scheduler) is before
         judged = replace(each.judged, unanswered=False) if is_judged else judge_pod(before, was)
-        yield diff_placement(JudgedPod(before, was.raw, judged), JudgedPod(after, will.raw, judge_pod(after, will)))
+        then = judge_pod(after, will)
+        if shadow is not None:
+            in_shadow.add(shadow.judge(will, then))
+        yield diff_placement(JudgedPod(before, was.raw, judged), JudgedPod(after, will.raw, then))
 
 
 def _line(text: str) -> Line:

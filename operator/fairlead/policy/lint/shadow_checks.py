@@ -8,6 +8,7 @@ from fairlead.api.mode import RuleMode
 from fairlead.api.rules import Binding
 from fairlead.api.v1alpha1 import Spec
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import compared
 from fairlead.policy.lint.codes import LintCode, LintWarning
 
 _SIMULATE: Final = "`fairlead simulate --as-enforced` shows what it would do to the pods of now"
@@ -17,17 +18,20 @@ def check_shadow(compiled: CompiledPolicy, spec: Spec) -> Iterator[LintWarning]:
     """Yield the notes about what a policy has in shadow, and a warning for each mode without an effect."""
     look = f"`fairlead shadow {compiled.name}` shows what enforcing it would change"
     if compiled.mode == "Shadow":
-        unpublished = ", and nothing is published" if spec.publish == "NodeAffinity" else ""
-        message = f"the rules are evaluated for real calls and decide nothing{unpublished}"
-        yield LintWarning(LintCode.SHADOW, ("spec", "mode"), message, look)
+        if compiled.shadow is None or compared(compiled) is not None:
+            unpublished = ", and nothing is published" if spec.publish == "NodeAffinity" else ""
+            message = f"the rules are evaluated for real calls and decide nothing{unpublished}"
+            yield LintWarning(LintCode.SHADOW, ("spec", "mode"), message, look)
         for path, mode in _modes(spec):
             if mode == "Enforce":
                 message = "the policy is in shadow, and so is this rule: of both modes, the weaker one holds"
                 hint = "write mode: Enforce for the policy, and mode: Shadow for the rules that are to stay in shadow"
                 yield LintWarning(LintCode.HAS_NO_EFFECT, (*path, "mode"), message, hint)
     elif compiled.enforced:
+        requiring = {rule.name for rule in compiled.shadow.domain_rules} if compiled.shadow is not None else set()
+        uncompared = {("spec", "filters", at) for at, rule in enumerate(spec.filters) if rule.name in requiring}
         for path, mode in _modes(spec):
-            if mode == "Shadow":
+            if mode == "Shadow" and path not in uncompared:
                 message = "the rule is evaluated for real calls and decides nothing"
                 yield LintWarning(LintCode.SHADOW, (*path, "mode"), message, look)
     if compiled.evaluated and compiled.shadow is not None:

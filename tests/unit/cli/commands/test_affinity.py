@@ -44,13 +44,36 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, *capsys.readouterr()
 
 
-@pytest.mark.parametrize("in_shadow", [{"mode": "Shadow"}, {}])
-def test_what_is_in_shadow_implies_the_same(in_shadow: Object, capsys: pytest.CaptureFixture[str]) -> None:
-    enforced = run(capsys, written("pool.yaml", of_pool()))
-    made = of_pool(**in_shadow)
-    if not in_shadow:
-        made["spec"]["filters"][0]["mode"] = "Shadow"
-    assert run(capsys, written("pool.yaml", made)) == enforced
+_DISK: Final = {"name": "disk", "expression": f"'ssd' in {_L}"}
+_IN_SHADOW: Final[dict[str, tuple[Object, str, list[str]]]] = {
+    "a policy": (of_pool(mode="Shadow"), "nothing\n  left out, as long as it is in shadow: pool\n", ["pool"]),
+    "a filter": (
+        policy(filters=[{"name": "pool", "expression": "'pool' in node.metadata.labels", "mode": "Shadow"}, _DISK]),
+        "exactly the nodes that pass\n  - ssd is there\n  left out, as long as it is in shadow: pool\n",
+        ["pool"],
+    ),
+    "filters": (
+        policy(filters=[_DISK, {"name": "never", "expression": "false"}], mode="Shadow"),
+        "nothing\n  left out, as long as they are in shadow: disk, never\n",
+        ["disk", "never"],
+    ),
+    "a policy that is off": (
+        policy(filters=[_DISK | {"mode": "Shadow"}], mode="Disabled"),
+        "nothing\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "said", "rules"), _IN_SHADOW.values(), ids=_IN_SHADOW)
+def test_what_is_in_shadow_publishes_nothing(
+    made: Object, said: str, rules: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, written("p.yaml", made)) == (0, f"some (scheduler fairlead): {said}", "")
+    report = json.loads(run(capsys, written("p.yaml", made), "-o", "json")[1])
+    assert report["inShadow"] == [{"policy": "some", "rule": rule} for rule in rules]
+    published = [one["name"] for of_scheduler in report["published"] for one in of_scheduler["policies"]]
+    assert published == (["some"] if "ssd is there" in said else [])
 
 
 def test_policies_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:

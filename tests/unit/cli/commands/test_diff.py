@@ -134,6 +134,7 @@ def test_programs_read_the_pods_that_change(run: Run) -> None:
             "preferred": {"from": ["n1"], "to": ["n3"]},
             "group": {"from": None, "to": None},
             "rules": ["gpu/class"],
+            "unknown": [],
             "publishedAffinity": None,
         }
     ]

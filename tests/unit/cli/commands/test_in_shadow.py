@@ -36,9 +36,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     Path("c.json").write_text(json.dumps(listed(*NODES, *PODS)))
 
-    def run(policies: str, command: str, *more: str) -> tuple[int, str, str]:
+    def run(policies: str, command: str, *more: str, before: str = "") -> tuple[int, str, str]:
         Path("p.yaml").write_text(policies)
-        options = ["--from", "p.yaml", "--to", "p.yaml"] if command == "diff" else ["--policies", "p.yaml"]
+        Path("before.yaml").write_text(before or policies)
+        options = ["--from", "before.yaml", "--to", "p.yaml"] if command == "diff" else ["--policies", "p.yaml"]
         code = main([command, *more, *options, "--snapshot", "c.json", "--now", "2027-01-15T08:00:00Z"])
         out, err = capsys.readouterr()
         return code, out, err
@@ -137,6 +138,7 @@ def test_each_node_has_what_would_reject_it(run: Run) -> None:
     assert found["shadow"] == {
         "rules": [{"policy": "gpu", "rule": "room", "kind": "Filter"}],
         "effects": ["restricted"],
+        "unknown": [],
         "lost": ["n2"],
         "preferred": ["n1"],
     }
@@ -217,6 +219,79 @@ def test_what_is_not_known_is_said_of_rules_in_shadow_without_a_failure(run: Run
     assert "2 of 3 nodes are possible\n" in out
     assert "Note: in shadow, not evaluated: gpu/cool: it reads data.load, which is not known" in out
     assert run(policies, "explain", "a", "-n", "ml", "--as-enforced")[0] == 1
+
+
+LOAD = "{name: load, prometheus: {query: load}}"
+COOL = "{name: cool, mode: Shadow, expression: 'data.load < 0.5'}"
+IDLE = "{name: idle, mode: Shadow, expression: '-data.load'}"
+HOT = "{name: hot, expression: 'data.load > 0.5'}"
+UNKNOWN: dict[str, tuple[str, list[str], list[str], str, str]] = {
+    "a filter": (
+        written(data=LOAD, filters=COOL),
+        [],
+        ["restricted", "unschedulable"],
+        "It is not known what it would change for this pod, if enforced: not evaluated: gpu/cool.",
+        "It is not known what that would change for 2 pods, if enforced.",
+    ),
+    "a score": (
+        written(data=LOAD, scores=IDLE),
+        [],
+        ["reordered"],
+        "It is not known what it would change for this pod, if enforced: not evaluated: gpu/idle.",
+        "It is not known what that would change for 2 pods, if enforced.",
+    ),
+    "more than what is known": (
+        written(data=LOAD, filters=f"{CLASS}, {COOL}, {room(7.0)}", scores=IDLE),
+        ["restricted"],
+        ["unschedulable", "reordered"],
+        "It is not known what else it would change: not evaluated: gpu/cool, gpu/idle.",
+        "If enforced, 2 pods would lose nodes, and not all is known for 2 pods",
+    ),
+    "not more than all nodes": (
+        written(data=LOAD, filters=f"{CLASS}, {COOL}, {room(9.0)}", scores=IDLE),
+        ["restricted", "unschedulable"],
+        [],
+        "would leave none of 2 possible nodes.",
+        "If enforced, 2 pods would be left without a node",
+    ),
+    "what decides is not evaluated, and what is in shadow changes nothing": (
+        written(data=LOAD, filters=f"{HOT}, {room(1.0)}"),
+        [],
+        [],
+        "If enforced, what is in shadow would change nothing for this pod.",
+        "If enforced, that would change nothing for 2 pods.",
+    ),
+    "what decides is not evaluated, and may leave only what would be lost": (
+        written(data=LOAD, filters=f"{HOT}, {room(7.0)}"),
+        ["restricted"],
+        ["unschedulable"],
+        "It is not known what else it would change: not evaluated: gpu/hot.",
+        "If enforced, 2 pods would lose nodes, and not all is known for 2 pods",
+    ),
+}
+
+
+@pytest.mark.parametrize(("policies", "effects", "unknown", "explained", "counted"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_evaluated_in_shadow_is_not_known(
+    run: Run, policies: str, effects: list[str], unknown: list[str], explained: str, counted: str
+) -> None:
+    found = json.loads(run(policies, "explain", "a", "-n", "ml", "-o", "json")[1])["shadow"]
+    assert (found["effects"], found["unknown"]) == (effects, unknown)
+    assert explained in run(policies, "explain", "a", "-n", "ml")[1]
+    for command in ("simulate", "diff"):
+        assert counted in run(policies, command)[1]
+        assert json.loads(run(policies, command, "-o", "json")[1])["shadow"]["unknown"] == 2 * bool(unknown)
+
+
+def test_a_rule_that_goes_to_shadow_unevaluated_may_change_each_pod(run: Run) -> None:
+    after = written(data=LOAD, filters=f"{CLASS}, {COOL}")
+    before = after.replace("mode: Shadow, ", "")
+    code, out, _ = run(after, "diff", before=before)
+    assert code == 1
+    assert out.startswith("ml/a\n    it is not known what changes: not evaluated: gpu/cool\n")
+    assert "\nIt is not known whether 2 of 2 pods change.\n" in out
+    found = json.loads(run(after, "diff", "-o", "json", before=before)[1])
+    assert [one["unknown"] for one in found["pods"]] == [["gpu/cool"], ["gpu/cool"]]
 
 
 def test_a_protection_in_shadow_would_keep_a_node(run: Run) -> None:

@@ -69,6 +69,12 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
+RACK: dict[str, Any] = {"name": "job", "topology": {"levels": ["rack"], "require": "rack"}}
+GANG: dict[str, Any] = {"gang": [{"name": "job", "group": "'a'", "size": "2", "holdFor": "1m"}]}
+NEVER = (
+    "Not yet: nothing of it is ever compared, as it depends on what it holds or writes: "
+    "`fairlead simulate --as-enforced` shows what it would do to the pods of now.\n"
+)
 ENDS: dict[str, tuple[object, tuple[str, ...], int, str]] = {
     "enough was compared": ([shadowed()], (), 0, "No pod would have been left without a node."),
     "just enough": ([shadowed()], ("--min-pods", "812"), 0, "No pod would have been left without a node."),
@@ -109,6 +115,15 @@ ENDS: dict[str, tuple[object, tuple[str, ...], int, str]] = {
         (),
         1,
         "Not yet: its status has no counts: the operator is older",
+    ),
+    "only a group": ([stored(binding=GANG, **SHADOW)], (), 1, NEVER),
+    "only a domain": ([stored(filters=[CLASS, RACK | SHADOW])], (), 1, NEVER),
+    "a group and a domain of its name": ([stored(filters=[RACK], binding=GANG, **SHADOW)], (), 1, NEVER),
+    "a group, and a filter of its name": (
+        [stored(filters=[CLASS | {"name": "job"}], binding=GANG, **SHADOW)],
+        (),
+        1,
+        "Not yet: its status has no counts",
     ),
     "nothing in shadow": ([stored(filters=[CLASS])], (), 1, "Not yet: nothing of it is in shadow."),
     "counts of what was in shadow": ([stored(counts=COUNTS, filters=[CLASS])], (), 1, "nothing of it is in shadow."),

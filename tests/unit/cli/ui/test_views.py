@@ -10,6 +10,7 @@ import pytest
 from fairlead.cli.inputs.replica_decisions import ReplicaDecisions
 from fairlead.cli.ui.decision_table import OF_FILES, decision_table, decisions_of
 from fairlead.cli.ui.matrix import COLUMNS_MAX, GLYPHS, Matrix
+from fairlead.cli.ui.page_templates import page_templates
 from fairlead.cli.ui.page_view import page_view
 from fairlead.cli.ui.shown_pods import ShownPods, one_of_each_first
 from support.cli.page import Object, node, page_of, pod, policy, read, write
@@ -180,6 +181,77 @@ def test_each_policy_in_shadow_is_judged_by_itself(tmp_path: Path) -> None:
     effects = {row.name: row.effects for row in view.policies}
     numbers = {name: (one.restricted, one.unschedulable) for name, one in effects.items() if one is not None}
     assert numbers == {"first": (1, 0), "second": (1, 0)}
+
+
+def _scored(name: str, best: str, *, weight: int = 1, shadow: bool = True) -> Object:
+    scores = [f"node.metadata.name == '{best}' ? 100.0 : 0.0"]
+    made = policy(name, scores=scores, mode="Shadow" if shadow else "Enforce")
+    made["spec"]["scores"][0]["weight"] = weight
+    return made
+
+
+_BEST_A: Final = _scored("now", "a", shadow=False)
+ALONE: dict[str, tuple[list[Object], dict[str, str]]] = {
+    "a score that agrees, beside one that does not": (
+        [_BEST_A, _scored("other", "b", weight=10), _scored("same", "a")],
+        {
+            "other": "would, if enforced, make 1 pod prefer other nodes",
+            "same": "would, if enforced, change nothing for 1 pod",
+        },
+    ),
+    "a score, beside a filter that leaves no other": (
+        [
+            _BEST_A,
+            _scored("other", "b", weight=10),
+            policy("only", ("node.metadata.name == 'a'", "only a"), mode="Shadow"),
+        ],
+        {
+            "other": "would, if enforced, make 1 pod prefer other nodes",
+            "only": "would, if enforced, take nodes from 1 of 1 pod, and leave each of them at least one",
+        },
+    ),
+    "a filter that takes the best node": (
+        [_BEST_A, policy("not-a", ("node.metadata.name != 'a'", "not a"), mode="Shadow")],
+        {
+            "not-a": "would, if enforced, take nodes from 1 of 1 pod, and leave each of them at least one; "
+            "and make 1 pod prefer other nodes"
+        },
+    ),
+    "what is not evaluated": (
+        [
+            policy(
+                "load",
+                ("data.load < 0.5", "busy"),
+                mode="Shadow",
+                data=[{"name": "load", "prometheus": {"query": "load"}}],
+            ),
+            _scored("other", "b"),
+        ],
+        {
+            "load": "has rules in shadow that are not evaluated: what they would change for 1 pod is not known",
+            "other": "would, if enforced, change nothing for 1 pod",
+        },
+    ),
+    "too many": (
+        [policy(f"p{at}", ("node.metadata.name != 'a'", "not a"), mode="Shadow") for at in range(9)],
+        {
+            f"p{at}": "would, if enforced, take nodes from 1 of 1 pod, and leave each of them at least one"
+            for at in range(8)
+        }
+        | {"p8": "has rules in shadow that are not judged here: only 8 policies are, each by itself"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("policies", "said"), ALONE.values(), ids=ALONE)
+def test_the_first_glance_says_what_each_policy_alone_would_do(
+    policies: list[Object], said: dict[str, str], tmp_path: Path
+) -> None:
+    view, _ = page_of(tmp_path, [*NODES, pod("p")], policies)
+    assert {fact.subject: fact.text for fact in view.glance.facts if fact.kind == "Shadow"} == said
+    html = page_templates().get_template("page.html").render(view=view)
+    assert ("not all known" in html) == ("load" in said)
+    assert ("not judged here" in html) == ("p8" in said)
 
 
 def test_a_score_in_shadow_makes_pods_prefer_other_nodes(tmp_path: Path) -> None:

@@ -63,9 +63,21 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "a domain": (
         {"filters": [GOOD_FILTER, RACK | SHADOW]},
-        [("note", "Shadow", "filters.1.mode"), ("note", "NotCompared", "filters.1.topology")],
+        [("note", "NotCompared", "filters.1.topology")],
     ),
-    "a group": ({"binding": GANG, **SHADOW}, [("note", "Shadow", "mode"), ("note", "NotCompared", "binding.gang")]),
+    "a domain beside a rule that is compared": (
+        {"filters": [GOOD_FILTER, RACK], **SHADOW},
+        [("note", "Shadow", "mode"), ("note", "NotCompared", "filters.1.topology")],
+    ),
+    "a group": ({"binding": GANG, **SHADOW}, [("note", "NotCompared", "binding.gang")]),
+    "a group and a domain": (
+        {"binding": GANG, "filters": [RACK], **SHADOW},
+        [("note", "NotCompared", "filters.0.topology"), ("note", "NotCompared", "binding.gang")],
+    ),
+    "a group beside a rule that is compared": (
+        {"binding": GANG, "scores": [SCORE], **SHADOW},
+        [("note", "Shadow", "mode"), ("note", "NotCompared", "binding.gang")],
+    ),
     "a group of an enforced policy": (
         {"binding": GANG, "filters": [GOOD_FILTER | SHADOW]},
         [("note", "Shadow", "filters.0.mode")],
