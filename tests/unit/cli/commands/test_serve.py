@@ -54,6 +54,8 @@ USAGE: dict[str, tuple[dict[str, str], str]] = {
     "no body": ({"max_body": "0"}, "--max-body 0 is not between"),
     "nobody": ({"allow": "x"}, "--allow 'x' is not NAME=SCHEDULER"),
     "no verb": ({"allow": "x=y:bind,delete"}, "'delete' is not one of bind, filter"),
+    "decisions for the network": ({"decisions": "0.0.0.0:8081"}, "--decisions 0.0.0.0:8081: must be 127.0.0.1:PORT"),
+    "decisions for all": ({"decisions": ":8081"}, "--decisions :8081: must be 127.0.0.1:PORT"),
     "no level": ({}, "LOG_LEVEL is 'LOUD'; it must be one of TRACE"),
 }
 
