@@ -8,7 +8,7 @@ import yaml
 from fairlead.pki.identities import scheduler_identity
 from fairlead.render.object_names import ObjectNames
 from fairlead.render.operator_settings import parse_settings, parse_values
-from support.chart.chart import CASES, NAMESPACE, ChartError, template
+from support.chart.chart import CASES, CHART, NAMESPACE, ChartError, helm, template
 from support.chart.objects import labels_of, options_of, service_of, the_one
 from testbed.api import Object
 
@@ -117,6 +117,8 @@ def _name(values: Object) -> str:
         ('global.imageRegistry="https://a"', "imageRegistry"),
         ('ports.admission=70000', "admission"),
         ('ports.admission=8443', "ports: 8443, 8443 and 8080 must differ"),
+        ('ports.probes=8081', "ports.probes: 8081 is the port of decisions"),
+        ('decisions.log="Some"', "decisions/log"),
         ('dnsPolicy="None"', "dnsPolicy"),
         ('admission.timeoutSeconds=31', "timeoutSeconds"),
         ('podDisruptionBudget={"minAvailable":1,"maxUnavailable":"50%"}', "exclude each other"),
@@ -148,6 +150,26 @@ def test_values_that_cannot_be_meant_are_refused(given: str, said: str) -> None:
     with pytest.raises(ChartError) as refused:
         template(given)
     assert said in str(refused.value)
+
+
+def test_ports_are_compared_as_numbers_however_they_are_given() -> None:
+    given = ("template", "fairlead", str(CHART), "--set=ports.probes=18080,metrics.secure=true,ports.metrics=18444")
+    assert "--probes=:18080" in helm(*given)
+    with pytest.raises(ChartError, match="8443, 9443 and 8443 must differ"):
+        helm("template", "fairlead", str(CHART), "--set=ports.probes=8443")
+
+
+def test_decisions_are_served_where_the_pod_has_an_address_of_its_own() -> None:
+    for given, is_served in (
+        ("decisions.enabled=true", True),
+        ("decisions.enabled=false", False),
+        ("hostNetwork=true", False),
+    ):
+        made = template(given)
+        [deployment] = [one for one in made if one["kind"] == "Deployment"]
+        arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+        assert ("--decisions=127.0.0.1:8081" in arguments) == is_served
+        assert any(one["metadata"]["name"] == "fairlead-decisions" for one in made) == is_served
 
 
 def test_names_of_schedulers_that_no_certificate_can_have_are_refused() -> None:
