@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from fairlead.cli.console.options import Commands
     from fairlead.cli.inputs.cluster_access import ClusterAccess
+    from fairlead.cli.inputs.shadow_counts import PolicyInShadow
     from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
-    from fairlead.cli.reports.shadow_counts import PolicyInShadow
     from fairlead.policy.evaluate.matching import PolicySet
     from fairlead.simulation.placement_diff import PlacementChange
     from fairlead.simulation.snapshot import Snapshot
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from fairlead.cli.inputs.cluster_access import ClusterAccess
-    from fairlead.cli.reports.shadow_counts import counts_data
+    from fairlead.cli.inputs.shadow_counts import counts_data
     from fairlead.cli.reports.shadow_counts_text import counts_lines, counts_list
 
     if options.min_pods < 0:
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _read(access: "ClusterAccess") -> "tuple[Sequence[PolicyInShadow], SimulatedCluster | None]":
-    from fairlead.cli.reports.shadow_counts import policy_in_shadow
+    from fairlead.cli.inputs.shadow_counts import policy_in_shadow
     from fairlead.control.reconcile.object_client import ObjectClient
     from fairlead.kube.errors import NotFoundError
     from fairlead.kube.resources import POLICIES

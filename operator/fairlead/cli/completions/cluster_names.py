@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead.cli.inputs.explain_arguments import POD_KINDS
 from fairlead.cli.inputs.operator_survey import select_measured
-from fairlead.cli.reports.shadow_counts import policy_in_shadow
+from fairlead.cli.inputs.shadow_counts import policy_in_shadow
 from fairlead.kube.access.login import log_in
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import NODES, PODS, POLICIES, ObjectRef, Page, Resource, decode_object

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fairlead.cli.console.output import clean, columns, paint, pluralize
-from fairlead.cli.reports.shadow_counts import COUNTED, CountedShadow, PolicyInShadow
+from fairlead.cli.inputs.shadow_counts import COUNTED, CountedShadow, PolicyInShadow
 from fairlead.time_units import SECOND_NS, age_text
 
 _RED: Final = "\x1b[1;31m"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fairlead.cli.console.output import pluralize
+from fairlead.cli.inputs.shadow_counts import CountedShadow
 from fairlead.cli.inputs.shadow_effects import PodShadow
-from fairlead.cli.reports.shadow_counts import CountedShadow
 from fairlead.cli.ui.shown_pods import ShownPod, ShownPods, WorkloadKey, with_rules_in_shadow
 
 JUDGED_MAX: Final = 8

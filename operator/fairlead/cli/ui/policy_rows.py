@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.api.names import SHORT_NAME
 from fairlead.cli.inputs.live_policies import LivePolicy
-from fairlead.cli.reports.shadow_counts import CountedShadow, policy_in_shadow
+from fairlead.cli.inputs.shadow_counts import CountedShadow, policy_in_shadow
 from fairlead.cli.ui.policy_effects import ShadowEffects, effects_on
 from fairlead.cli.ui.shown_pods import ShownPod, ShownPods
 from fairlead.policy.compile.model import CompiledPolicy

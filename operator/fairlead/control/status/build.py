@@ -87,7 +87,16 @@ def build_status(inputs: StatusInputs, now: datetime) -> dict[str, Any]:
         "conditions": conditions(known, before.get("conditions", ()), time),
         "scheduler": {"name": scheduler_of(policy), **_of_plan(inputs)},
         "rules": [*_rules(found)],
-        "warnings": [*warnings_of(inputs, found, shadow)],
+        "warnings": [
+            *warnings_of(
+                policy,
+                inputs.result,
+                found,
+                lint=inputs.warnings,
+                unreviewed_by=inputs.unreviewed_by,
+                shadow=shadow,
+            )
+        ],
     }
     if (serving := serving_generation(known)) is not None:
         made["servingGeneration"] = serving

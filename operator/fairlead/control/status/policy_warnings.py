@@ -1,7 +1,7 @@
 """Warnings in the status of a policy: what works but is probably not intended; pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from fairlead.control.decide.desired_affinity import PUBLISHES
 from fairlead.control.reconcile.result import ReconcileResult
@@ -10,9 +10,6 @@ from fairlead.control.status.reasons import NOT_REVIEWED
 from fairlead.control.status.shadow_status import shadow_warning
 from fairlead.render.native_groups import FLAG
 from fairlead.replica_state import PolicyState, WaitingGroups
-
-if TYPE_CHECKING:
-    from fairlead.control.status.build import StatusInputs
 
 Obj = Mapping[str, Any]
 COUNTED: Final = frozenset(
@@ -31,10 +28,21 @@ COUNTED: Final = frozenset(
 _TEXT_MAX: Final = 1024
 
 
-def warnings_of(inputs: "StatusInputs", states: Sequence[PolicyState], shadow: Obj | None) -> Iterator[dict[str, Any]]:
-    """Yield the warnings of a policy, of which `shadow` is what its rules in shadow would have changed."""
+def warnings_of(
+    policy: Obj,
+    result: ReconcileResult,
+    states: Sequence[PolicyState],
+    *,
+    lint: Iterable[tuple[str, str, str]],
+    unreviewed_by: int | None,
+    shadow: Obj | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the warnings of a policy: of lint, of its replicas, and of what its rules in shadow would have changed.
+
+    `unreviewed_by` is the port of the admission check if that did not review this generation.
+    """
     by_reason: dict[str, list[str]] = {}
-    for reason, sentence, accepted in inputs.warnings:
+    for reason, sentence, accepted in lint:
         if accepted:
             continue
         by_reason.setdefault(reason, []).append(sentence)
@@ -43,20 +51,20 @@ def warnings_of(inputs: "StatusInputs", states: Sequence[PolicyState], shadow: O
         by_reason["Conflict"] = [*conflicts]
     for reason, sentences in sorted(by_reason.items()):
         yield {"reason": reason, "count": len(sentences), "message": "; ".join(sentences)[:_TEXT_MAX]}
-    if inputs.unreviewed_by is not None:
+    if unreviewed_by is not None:
         yield {
             "reason": NOT_REVIEWED,
             "count": 1,
-            "message": f"generation {inputs.policy['metadata']['generation']} was stored without a review, because the "
-            f"API server does not reach the admission check: let it reach port {inputs.unreviewed_by} of the "
+            "message": f"generation {policy['metadata']['generation']} was stored without a review, because the "
+            f"API server does not reach the admission check: let it reach port {unreviewed_by} of the "
             "operator's pods, or set the chart's ports.admission to a port that it reaches, or its hostNetwork: true; "
             "then apply the policy again",
         }
-    decision = inputs.result.decision
+    decision = result.decision
     if decision is not None and decision.asked_nodes is not None and any(one.asks_all for one in states):
         reason, message = decision.asked_nodes
         yield {"reason": reason, "count": 1, "message": message}
-    if _has_gang(inputs.policy) and (which := _which_places_native_groups(inputs.result)):
+    if _has_gang(policy) and (which := _which_places_native_groups(result)):
         yield {
             "reason": "NativeGroups",
             "count": 1,
@@ -88,7 +96,7 @@ def warnings_of(inputs: "StatusInputs", states: Sequence[PolicyState], shadow: O
             "message": "calls in which it rejected every node of the sample although another node would have passed: "
             "raise the scheduler's nodeSample, or write the rule as nodeAffinity",
         }
-    if inputs.policy["spec"].get("publish") == PUBLISHES:
+    if policy["spec"].get("publish") == PUBLISHES:
         yield from publication_warnings(states)
     yield from shadow_warning(shadow)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.cli.inputs.shadow_counts import counts_data, policy_in_shadow
 from fairlead.cli.main import main
-from fairlead.cli.reports.shadow_counts import counts_data, policy_in_shadow
 from fairlead.cli.reports.shadow_counts_text import counts_lines
 from support.cli.status_api import api_server, items
 from support.kube.crd import POLICIES
