@@ -189,7 +189,7 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     gaps: PublicationGaps | None = None
     """Pods and nodes that its publication does not reach; None if there are none."""
     shadow: ShadowCounts | None = None
-    """What its rules in shadow would have changed; None if none of them is evaluated in shadow."""
+    """Counts of what its rules in shadow would have changed; None if none of them is evaluated in shadow."""
     data: tuple[DataEntryState, ...] = ()
     """Its measured entries."""
     reviewed: int = 0

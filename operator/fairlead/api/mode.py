@@ -10,6 +10,8 @@ Mode = Literal["Enforce", "Shadow", "Disabled"]
 """Its rules decide; they are evaluated for real calls and decide nothing; or they are not evaluated."""
 RuleMode = Literal["Enforce", "Shadow"]
 """Mode of one rule; of it and the mode of its policy, the weaker one holds."""
+RULE_LISTS: Final = (("filters",), ("scores",), ("preemption", "protect"), ("binding", "annotations"))
+"""Paths in a spec of the lists of rules that have a mode of their own."""
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 """All modes, the strongest first."""
 

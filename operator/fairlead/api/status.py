@@ -267,7 +267,7 @@ class Status(StatusPart):
     published: PublicationStatus | None = None
     """Node affinity that pods get as they are created."""
     shadow: ShadowStatus | None = None
-    """What its rules in shadow would have changed. Absent if no rule is in shadow."""
+    """Counts of what its rules in shadow would have changed. Absent if no rule is in shadow."""
     warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()
     """Warnings: things that work but are probably not intended."""
     accepted_warnings: Annotated[Listed[StatusWarning], Field(max_length=32)] = ()

@@ -86,7 +86,7 @@ async def survey(client: Client, namespace: str = "") -> Survey:
             return []
 
     homes = await operator_namespaces(objects)
-    home = namespace or (NAMESPACE if NAMESPACE in homes or not homes else homes[0])
+    home = namespace or home_of(homes)
     operator, own_deployments, settings, pods, deployments, config_maps, leases = await asyncio.gather(
         read("pods of the operator", ObjectRef(PODS.resource, home), REPLICAS),
         read("deployments", ObjectRef(resource("Deployment"), home), REPLICAS),
@@ -120,6 +120,11 @@ async def operator_namespaces(objects: ObjectClient) -> list[str]:
             if found := await objects.all(at, labelSelector=REPLICAS):
                 return sorted({one["metadata"]["namespace"] for one in found})
     return []
+
+
+def home_of(homes: Sequence[str]) -> str:
+    """Return the namespace of the operator that is looked at, of those that have one."""
+    return NAMESPACE if NAMESPACE in homes or not homes else homes[0]
 
 
 def _listed(settings: Obj) -> list[str]:

@@ -12,13 +12,13 @@ from typing import Any, Final, Literal
 import msgspec
 
 from fairlead.cli.console.exits import CommandError
-from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.cli.inputs.operator_survey import home_of, operator_namespaces
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ForbiddenError, RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.http.port_forward import port_forward
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.pki.identities import NAMESPACE, REPLICAS
+from fairlead.pki.identities import REPLICAS
 
 _WITHIN_S: Final = 10.0
 _OPTION: Final = "--decisions="
@@ -76,18 +76,16 @@ class ReplicaDecisions:
 
     replica: str
     since: str = ""
-    """When it began to keep them: a restart forgets."""
+    """Time at which it began to keep them: a restart forgets."""
     decisions: Sequence[Mapping[str, Any]] = ()
     unread: str = ""
-    forbidden: bool = False
 
 
 async def read_decisions(client: Client, home: str) -> list[ReplicaDecisions]:
     """Return the decisions of each replica that runs. Raises CommandError if there is none, ClusterError otherwise."""
     objects = ObjectClient(client)
     if not home:
-        homes = await operator_namespaces(objects)
-        home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
+        home = home_of(await operator_namespaces(objects))
     try:
         pods = await objects.all(ObjectRef(PODS.resource, home), labelSelector=REPLICAS)
     except ForbiddenError as error:
@@ -107,7 +105,7 @@ async def _read(client: Client, pod: Mapping[str, Any]) -> ReplicaDecisions:
     try:
         status, body = await _fetch_within(client, metadata["namespace"], name, port)
     except ForbiddenError as error:
-        return ReplicaDecisions(name, unread=f"{error}; {ROLE}", forbidden=True)
+        return ReplicaDecisions(name, unread=f"{error}; {ROLE}")
     except (RequestError, OSError, http.client.HTTPException) as error:
         return ReplicaDecisions(name, unread=str(error) or type(error).__name__)
     if status != http.client.OK:

@@ -9,14 +9,14 @@ import msgspec
 
 from fairlead.api.data import DataEntry
 from fairlead.cli.inputs.data_file import MeasuredInput
-from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.cli.inputs.operator_survey import home_of, operator_namespaces
 from fairlead.cli.inputs.replica_pages import ReplicaPages, SilentError
 from fairlead.control.decide.rollout_observation import is_ready
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ClusterError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.pki.identities import NAMESPACE, REPLICAS
+from fairlead.pki.identities import REPLICAS
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.annotated_values import moment
 from fairlead.policy.nodes.measured_table import FUTURE, NO_NUMBER, SEVERAL, STALE
@@ -87,8 +87,7 @@ def _unscaled(value: float, factor: float) -> float:
 async def ask_replica(client: Client, paths: Sequence[str]) -> tuple[str, Pages]:
     """Return the name of the first replica that answers, and its pages."""
     objects = ObjectClient(client)
-    homes = await operator_namespaces(objects)
-    home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
+    home = home_of(await operator_namespaces(objects))
     pods = await objects.all(ObjectRef(PODS.resource, home), labelSelector=REPLICAS)
     ready = sorted(filter(is_ready, pods), key=lambda pod: str(pod["metadata"]["name"]))
     if not ready:

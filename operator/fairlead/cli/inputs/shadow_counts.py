@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.mode import Mode, mode_of
+from fairlead.api.mode import RULE_LISTS, Mode, mode_of
 from fairlead.api.names import scheduler_of
 from fairlead.cli.console.output import pluralize
 
@@ -13,11 +13,9 @@ COUNTED: Final = ("pods", "unschedulable", "restricted", "reordered", "evictions
 """Numbers of pods: of those of which a call was compared, and of those with each effect."""
 _SUMS: Final = ("calls", "skipped", "unknown", *COUNTED, "tooSlow")
 _KINDS: Final = (
-    ("Filter", ("filters",), "name"),
-    ("Score", ("scores",), "name"),
-    ("Protection", ("preemption", "protect"), "name"),
-    ("Annotation", ("binding", "annotations"), "key"),
+    *zip(("Filter", "Score", "Protection", "Annotation"), RULE_LISTS, ("name", "name", "name", "key"), strict=True),
 )
+"""Kinds of rules, each with the path of its list and the field that names a rule."""
 _GANGS: Final = ("binding", "gang")
 _TOPOLOGY: Final = "topology"
 _SIMULATE: Final = "`fairlead simulate --as-enforced` shows what it would do to the pods of now"
@@ -66,7 +64,7 @@ class PolicyInShadow:
     is_compared: bool = True
     """False if nothing of what is in shadow can be compared."""
     rolls: Sequence[str] | None = ()
-    """What its scheduler would do in addition if they were enforced, so that its pods are rolled; None: not known."""
+    """Calls that its scheduler would make in addition if they were enforced, which rolls its pods; None: not known."""
 
     @property
     def has_shadow(self) -> bool:

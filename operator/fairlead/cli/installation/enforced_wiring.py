@@ -21,7 +21,7 @@ _PARTS: Final[Mapping[str, str]] = {
     "hold_s": "it waits longer for answers to bind",
     "asks_all": "it asks about all nodes instead of a sample",
 }
-"""What each part of a wiring means for the scheduler."""
+"""Meaning of each part of a wiring for the scheduler."""
 
 
 def wiring_added(policies: Iterable[Obj], name: str, model: type[SchedulerExtenderPolicy]) -> Sequence[str] | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.api.names import CLUSTERS_OWN_SCHEDULER
 from fairlead.cli.inputs.live_policies import LivePolicy
-from fairlead.cli.inputs.operator_survey import operator_namespaces
+from fairlead.cli.inputs.operator_survey import home_of, operator_namespaces
 from fairlead.cli.installation.scheduler_names import GATED, meant_by, trace_of
 from fairlead.control.decide.rollout_observation import is_ready, observe_rollout
 from fairlead.control.reconcile.foreign_owner import is_lease_held
@@ -20,7 +20,7 @@ from fairlead.control.reconcile.object_client import ObjectClient, resource
 from fairlead.kube.errors import RequestError
 from fairlead.kube.http.client import Client
 from fairlead.kube.resources import PODS, ObjectRef
-from fairlead.pki.identities import NAMESPACE, REPLICAS
+from fairlead.pki.identities import REPLICAS
 from fairlead.render.extenders import Wiring
 from fairlead.render.object_names import SCHEDULER_LABEL, ObjectNames
 from fairlead.simulation.snapshot import Raw
@@ -139,8 +139,7 @@ async def _read(
     last: PodScheduled | None,
 ) -> tuple[SchedulerState, OperatorState]:
     objects = ObjectClient(client)
-    homes = await operator_namespaces(objects)
-    home = NAMESPACE if NAMESPACE in homes or not homes else homes[0]
+    home = home_of(await operator_namespaces(objects))
     named = {one.scheduler for one in live}
     is_named = scheduler in named
     operator, state = await asyncio.gather(_operator(objects, home), _ours(objects, home, scheduler, is_named))

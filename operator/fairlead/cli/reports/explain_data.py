@@ -32,9 +32,9 @@ class ExplainContext:
     notes: Sequence[str]
     nodes: int
     shadow: PodShadow | None = None
-    """What rules in shadow would change for the pod; None if there are none for it."""
+    """Changes that rules in shadow would make for the pod; None if there are none for it."""
     in_shadow: InShadow = field(default_factory=dict)
-    """What they would reject."""
+    """Rejections that they would add."""
 
     @property
     def name(self) -> str:

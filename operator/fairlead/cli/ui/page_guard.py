@@ -1,6 +1,6 @@
 """Guard of the page: who may ask for it. Pure.
 
-The page shows what its user may read, so nobody else may have it: no website that the user visits, which a name that
+The page shows what its user may read, so no one else may have it: no website that the user visits, which a name that
 resolves to this machine would let in, and no other user of the machine.
 """
 

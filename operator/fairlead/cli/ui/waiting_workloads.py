@@ -33,7 +33,7 @@ class ClosestNode:
     changes: Sequence[tuple[str, str]]
     """Comparisons that must hold, each with what it compares now; between two ways, a row with nothing to compare."""
     unfit: Sequence[str]
-    """What the scheduler itself finds missing."""
+    """Reasons for which the scheduler itself rejects it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ SUMS: Final = (
     "evictions",
     "too_slow",
 )
-"""What is counted for all rules together."""
+"""Numbers that are counted for all rules together."""
 OF_RULES: Final = ("pods", "unschedulable")
-"""What is counted for each rule."""
+"""Numbers that are counted for each rule."""
 PROCESSES_MAX: Final = 10
 FOLDED_MAX: Final = 16
 """Folded processes that are remembered, so that a leader that was away does not count one of them again."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.mode import mode_of
+from fairlead.api.mode import RULE_LISTS, mode_of
 from fairlead.control.decide.shadow_counters import ALL, OF_RULES, SUMS, Counts, RuleKey, ShadowRecord, merged
 from fairlead.replica_state import PolicyState, ReplicaState, ReplicaStates
 
@@ -17,8 +17,6 @@ SIZE_MAX: Final = 8 << 10
 _PROCESS: Final = 12
 """Digits of the name of a process, which are enough to tell processes apart."""
 _NAMED: Final = 3
-_RULES: Final = (("filters",), ("scores",), ("preemption", "protect"), ("binding", "annotations"))
-"""Lists of rules that have a mode of their own."""
 _FIELDS: Final[Mapping[str, str]] = {what: "tooSlow" if what == "too_slow" else what for what in SUMS}
 
 
@@ -113,7 +111,7 @@ def _is_over(policy: Obj, before: ShadowRecord | None, states: Sequence[PolicySt
 def _says_shadow(policy: Obj) -> bool:
     return mode_of(policy) == "Shadow" or any(
         rule.get("mode") == "Shadow"
-        for path in _RULES
+        for path in RULE_LISTS
         if isinstance(rules := _find(policy.get("spec"), *path), list)
         for rule in rules
         if isinstance(rule, Mapping)

@@ -38,3 +38,14 @@ class LoopTurns:
 def turns_of_large_replies() -> LoopTurns:
     """Return the turns of what is read from large replies, which take less time than others."""
     return LoopTurns(perf_counter, Share(perf_counter, _LARGE_PART, _LARGE_BURST_S))
+
+
+def after_others(function: Callable[[], None]) -> None:
+    """Call a function in the turn of the event loop after the next one, which finds the calls that wait."""
+    loop = asyncio.get_running_loop()
+    loop.call_soon(loop.call_soon, function)
+
+
+def later(seconds: float, function: Callable[[], None]) -> asyncio.TimerHandle:
+    """Call a function in so many seconds."""
+    return asyncio.get_running_loop().call_later(seconds, function)

@@ -1,6 +1,5 @@
 """Dispatch of calls: the verb of a path, its caller and deadline, and the metrics of its outcome."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.lint.codes import LintCode
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.binding.binder import Binder
+from fairlead.webhook.data_sources.loop_turns import after_others, later
 from fairlead.webhook.extender import preempt, verbs
 from fairlead.webhook.extender.call import (
     DEADLINE_SHARE,
@@ -125,7 +125,7 @@ class Dispatcher:
         )
         self._labels: dict[frozenset[str], str] = {}
         self._rehearsals = (
-            Rehearsals(self.state, self.now, self.clock, counted.add, _after_others, _later)
+            Rehearsals(self.state, self.now, self.clock, counted.add, after_others, later)
             if self.prioritize_ahead
             else None
         )
@@ -258,16 +258,6 @@ class Dispatcher:
             }
             LOG.log(TRACE, "call.answered", extra=extra)
         return reply
-
-
-def _after_others(function: Callable[[], None]) -> None:
-    """Call a function in the turn of the event loop after the next one, which finds the calls that wait."""
-    loop = asyncio.get_running_loop()
-    loop.call_soon(loop.call_soon, function)
-
-
-def _later(seconds: float, function: Callable[[], None]) -> asyncio.TimerHandle:
-    return asyncio.get_running_loop().call_later(seconds, function)
 
 
 def _unavailable(text: bytes, outcome: Outcome) -> VerbReply:

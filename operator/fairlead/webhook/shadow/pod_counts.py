@@ -35,7 +35,7 @@ class PolicyCounts:
     by_rule: dict[RuleId, list[int]] = field(default_factory=dict)
     """...and by rule: with any effect, and unschedulable."""
     _seen: OrderedDict[int, int] = field(default_factory=OrderedDict)
-    """What was counted of a pod as bits, by a hash of its UID."""
+    """Effects that were counted of a pod, as bits, by a hash of its UID."""
 
     def count_effects(self, uid: str, effects: Iterable[PodEffect]) -> list[PodEffect]:
         """Count effects on a pod; return those that are new for it."""

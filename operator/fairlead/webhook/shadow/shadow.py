@@ -16,6 +16,7 @@ from fairlead.policy.compile.modes import compared
 from fairlead.replica_state import PolicyState, ReplicaState
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.capability import Capability
+from fairlead.webhook.data_sources.loop_turns import after_others, later
 from fairlead.webhook.extender.call import DEADLINE_SHARE
 from fairlead.webhook.extender.decisions import Decision, Listeners
 from fairlead.webhook.extender.state import ServingState
@@ -76,7 +77,7 @@ class Shadow(Capability):
             note_effects,
         )
         self.comparisons: Final = LiveComparisons(
-            state, now, perf_counter_ns, self._budget_ns, self._counts, _after_others, _later, is_listed
+            state, now, perf_counter_ns, self._budget_ns, self._counts, after_others, later, is_listed
         )
         self._counted: ShadowRules | None = None
         """Rules whose errors were counted last."""
@@ -144,13 +145,3 @@ class Shadow(Capability):
 
     def _budget_ns(self, decision: Decision) -> int:
         return int(DEADLINE_SHARE * (decision.caller.timeout_s or self._timeout_s) * SECOND_NS)
-
-
-def _after_others(function: Callable[[], None]) -> None:
-    """Call a function in the turn of the event loop after the next one, which finds the calls that wait."""
-    loop = asyncio.get_running_loop()
-    loop.call_soon(loop.call_soon, function)
-
-
-def _later(seconds: float, function: Callable[[], None]) -> asyncio.TimerHandle:
-    return asyncio.get_running_loop().call_later(seconds, function)

@@ -334,6 +334,6 @@ def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_said() -> N
 
 
 def test_without_the_right_to_read_decisions_the_view_says_so() -> None:
-    replicas = [ReplicaDecisions(name, unread="bind the Role", forbidden=True) for name in ("one", "two")]
+    replicas = [ReplicaDecisions(name, unread="bind the Role") for name in ("one", "two")]
     table = decision_table(decisions_of(replicas))
     assert (table.rows, table.unread) == ([], "bind the Role")
