@@ -89,8 +89,10 @@ def test_pods_get_what_the_policies_that_serve_publish(
     ground = at_work("publishedAffinity: {enabled: true}")
     serve(ground, "p", filters=[POOL])
     serve(ground, "q", filters=[TEAM, FREE])
-    wait_for("its affinity", lambda: affinity_of(created(ground, team="red")))
+    wait_for("the conditions", lambda: ground.condition("p", "Published") == ("True", "Exact") or None)
+    wait_for("the other's", lambda: ground.condition("q", "Published") == ("True", "Wider") or None)
     published = adds.api.get(f"{PUBLISHED_AFFINITIES.path}/s")["spec"]
+    wait_for("pods to get it", lambda: published["hash"] in created(ground)["metadata"]["annotations"].values() or None)
     for labels in ({"team": "red"}, {"team": ""}, {}):
         made = created(ground, **labels)
         plain = {**made, "spec": {key: value for key, value in made["spec"].items() if key != "affinity"}}
@@ -98,8 +100,6 @@ def test_pods_get_what_the_policies_that_serve_publish(
         expected = as_created(plain, {}, published)
         assert affinity_of(made) == affinity_of(expected)
         assert made["metadata"]["annotations"] == expected["metadata"]["annotations"]
-    wait_for("the conditions", lambda: ground.condition("p", "Published") == ("True", "Exact") or None)
-    wait_for("the other's", lambda: ground.condition("q", "Published") == ("True", "Wider") or None)
     status = adds.api.get(f"{POLICIES}/q")["status"]["published"]
     assert [one["rule"] for one in status["leftOut"]] == ["room"]
     found = explained(ground, capsys)
