@@ -6,6 +6,7 @@ next one. The kernel clears those pages, which takes a third of the time of such
 
 import ctypes
 import gc
+import linecache
 from asyncio import sslproto
 from contextlib import suppress
 from typing import Final
@@ -64,8 +65,10 @@ def tidy_up(most: int) -> None:
     """Collect the objects since the last freeze, and freeze them once they are more than `most`: calls wait meanwhile.
 
     If they are more than twice as many, they are frozen only. Frozen objects in reference cycles, such as connections
-    that are still open, are not freed before `tidy_up_all`; so this is called often.
+    that are still open, are not freed before `tidy_up_all`; so this is called often. Source lines that tracebacks were
+    written with are forgotten: while the API server is away, they become several MiB.
     """
+    linecache.clearcache()
     number = len(gc.get_objects())
     if number <= 2 * most:
         gc.collect()

@@ -1,6 +1,7 @@
 """What is hidden from the collector, and what is not."""
 
 import gc
+import linecache
 import weakref
 from asyncio import sslproto
 
@@ -45,6 +46,15 @@ def test_what_is_gone_already_is_freed_before_the_rest_is_frozen() -> None:
         assert seen() is None
         assert len(gc.get_objects()) < 900
         assert len(kept) == 1_000
+    finally:
+        gc.unfreeze()
+
+
+def test_source_lines_of_tracebacks_are_forgotten() -> None:
+    try:
+        assert linecache.getlines(__file__)
+        tidy_up(0)
+        assert __file__ not in linecache.cache
     finally:
         gc.unfreeze()
 
