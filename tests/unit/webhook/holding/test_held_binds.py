@@ -13,8 +13,9 @@ from fairlead.grants.group_domain import RequiredDomain
 from fairlead.groups.group import Group, Membership, group_hash
 from fairlead.groups.member_calls import AttemptEnded, ReleaseCall, WakeCause
 from fairlead.groups.members import GroupIndex
+from fairlead.groups.turn_order import PREFERRED_S
 from fairlead.webhook.binding.bind_steps import BindResult, BindSteps, Bound, Budget, Committed, NotBound, PodBind
-from fairlead.webhook.holding.held_binds import COMMIT_NS, POSTED_AT_ONCE, HeldBinds, HoldingListener
+from fairlead.webhook.holding.held_binds import COMMIT_NS, LOOK_S, POSTED_AT_ONCE, HeldBinds, HoldingListener
 from scripted.loop import in_loop
 from support.policy import SECOND
 
@@ -248,6 +249,29 @@ async def test_a_call_that_is_cancelled_leaves_the_count() -> None:
     await asyncio.gather(first, return_exceptions=True)
     assert len(scene.held) == 0
     assert [one.result.value for one in scene.attempts] == ["abandoned"]
+
+
+@in_loop
+async def test_the_timer_goes_off_earlier_when_something_else_is_due_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, loop = Scene(), asyncio.get_running_loop()
+    delays, later = list[float](), loop.call_later
+
+    def call_later(delay: float, *call: Any) -> asyncio.TimerHandle:
+        if delay > LOOK_S:
+            delays.append(delay)
+        return later(delay, *call)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    first = scene.call(0)
+    await turns_pass(lambda: scene.steps.commits == ["u-0"])
+    of_other = Membership(Group("fairlead", "ml", "blue"), 1, 30, "policy", "gang")
+    scene.index.put_known("v-0", of_other)
+    other = PodBind("v-0", "ml/v-0", "n", NO_DEVICES, cast("Any", Poster()))
+    assert whys([await scene.held.bind(other, of_other, ADDRESS, perf_counter_ns() + HOUR_NS)]) != [""]
+    assert min(delays) > PREFERRED_S + 1
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert 0 < delays[-1] <= PREFERRED_S  # the other one has the turn that is free now, for so long
 
 
 @in_loop
