@@ -1,4 +1,4 @@
-"""Rules that learn, of the policies that are enforced."""
+"""Rules that learn, of the policies that are enforced or in shadow."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fairlead.learned.pairs import Meaning
 from fairlead.learned.published import LearningRule
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import in_mode
+from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.strategies.reads import DemandsRead, OutcomesRead
@@ -72,3 +74,9 @@ def followed_rules(policies: Iterable[CompiledPolicy]) -> list[FollowedRule]:
         for policy in policies
         for name, outcomes in policy.learning
     ]
+
+
+def matching_policies(rules: Iterable[AnyRule]) -> PolicySet:
+    """Return the policies of these rules, to match pods: those in shadow match as if enforced, since they learn too."""
+    policies = {one.policy.name: one.policy for one in rules}
+    return policy_set(in_mode(one, "Enforce") for one in policies.values())

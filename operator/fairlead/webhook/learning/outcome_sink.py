@@ -13,7 +13,7 @@ from fairlead.kube.watch.store import Key, ObjectMetadata
 from fairlead.learned.learner import PairLearner
 from fairlead.learned.outcomes import ObservedPod, PodOutcome, decode_pod, outcomes_of
 from fairlead.learned.pair import Observation, node_key, time_of
-from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.nodes.learned_facts import pod_type
 from fairlead.policy.nodes.learned_tables import TableOfRule
 from fairlead.policy.nodes.node_table import Nodes
@@ -21,7 +21,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender import requests
 from fairlead.webhook.learning.due_outcomes import DueOutcome, DueOutcomes
-from fairlead.webhook.learning.followed_rules import FollowedRule
+from fairlead.webhook.learning.followed_rules import FollowedRule, matching_policies
 
 _TOLD_MAX: Final = 16
 """Ids of one pod: what its state does not show any more is not told again, but for a few."""
@@ -81,7 +81,7 @@ class OutcomeSink:
         self._on_outcome = on_outcome
         self._learners: Mapping[TableOfRule, PairLearner] = {}
         self._rules: Mapping[TableOfRule, FollowedRule] = {}
-        self._policies: PolicySet = policy_set(())
+        self._policies: PolicySet = PolicySet()
         self._known: dict[Key, _Known] = {}
         self._due = DueOutcomes()
         self._kinds: dict[Kinds, Kinds] = {}
@@ -96,7 +96,7 @@ class OutcomeSink:
         """Learn for these rules from now on; return whether all pods have to be looked at again."""
         before = [one.watched for one in self._rules.values()]
         self._rules, self._learners = {one.table: one for one in rules}, learners
-        self._policies = policy_set({one.policy.name: one.policy for one in rules}.values())
+        self._policies = matching_policies(rules)
         if before == [one.watched for one in self._rules.values()]:
             return False
         self._known.clear()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.learned.learner import DemandLearner
 from fairlead.mirror.mirror import Mirror
 from fairlead.mirror.pod_watcher import PodWatcher
-from fairlead.policy.evaluate.matching import PolicySet, policy_set
+from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
-from fairlead.webhook.learning.followed_rules import FollowedRequests
+from fairlead.webhook.learning.followed_rules import FollowedRequests, matching_policies
 from fairlead.webhook.learning.state_feed import StateSink
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ class RequestWatch(PodWatcher):
         """`now` is in nanoseconds; `on_pod` is called with each pod that a rule learns from."""
         self._mirror, self._now, self._states, self._on_pod = mirror, now, states, on_pod
         self._rules: Mapping[TableOfRule, FollowedRequests] = {}
-        self._policies: PolicySet = policy_set(())
+        self._policies: PolicySet = PolicySet()
         self._seen: dict[str, None] = {}
         self.learners: dict[TableOfRule, DemandLearner] = {}
 
     def set_rules(self, rules: Iterable[FollowedRequests]) -> None:
         """Learn for these rules from now on, and for no others."""
         self._rules = {one.table: one for one in rules}
-        self._policies = policy_set({one.policy.name: one.policy for one in self._rules.values()}.values())
+        self._policies = matching_policies(self._rules.values())
         self.learners = {table: self._learner(one) for table, one in self._rules.items()}
         self._seen.clear()
         if not self._rules:

@@ -12,6 +12,7 @@ from fairlead.learned.outcomes import FAILURE, SUCCESS
 from fairlead.learned.pair import node_key
 from fairlead.mirror import decode
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import in_mode
 from fairlead.webhook.learning.followed_rules import FollowedRule, followed_rules
 from fairlead.webhook.learning.outcome_sink import OutcomeSink, watched_pod
 from support.mirror import FedMirror, Object, node, pod, written
@@ -221,6 +222,16 @@ def test_an_edit_of_a_weight_keeps_what_is_known() -> None:
     assert not watch.follow(learns(priorPercent=50))
     watch.pass_time(SETTLE)
     assert watch.told == [("p", SUCCESS)]
+
+
+def test_a_policy_in_shadow_learns_and_goes_on_with_the_same_pods_once_it_is_enforced() -> None:
+    watch = Watch(in_mode(learns(), "Shadow"))
+    watch.put(ran(), ran("other"))
+    watch.put(failed("other", at=60, version=2))
+    assert watch.told == [("p", FAILURE)]
+    assert not watch.follow(learns())
+    watch.pass_time(SETTLE)
+    assert watch.told == [("p", FAILURE), ("p", SUCCESS)]
 
 
 @pytest.mark.parametrize(

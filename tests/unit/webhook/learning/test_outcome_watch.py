@@ -13,6 +13,7 @@ from fairlead.learned.pair import LearnedOutcomes
 from fairlead.metrics import Metrics
 from fairlead.mirror import decode
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import in_mode
 from fairlead.replica_state import PolicyState, ReplicaState
 from fairlead.webhook.learning.learning import Learning
 from support.faults import virtual
@@ -303,6 +304,18 @@ async def test_the_newest_requests_of_pods_are_learned_by_two_leaders_once_and_f
         (config_map,) = published(cluster)
         assert config_map == "fairlead-learned-p-works-0"
         assert one.metric("fairlead_learned_entries") == {'policy="p",rule="works"': 3}
+
+
+@story
+async def test_requests_are_learned_in_shadow(cluster: FakeCluster) -> None:
+    rule = packs(samples=3, minSamples=1, resources=["cpu"])
+    async with replicas(cluster) as (leader,):
+        await leader.learning.follow([in_mode(rule, "Shadow")])
+        leader.lead()
+        await asyncio.sleep(2)
+        waits(leader, "pod", "4", 1)
+        await asyncio.sleep(20)
+        assert request(leader, rule) == (1, 4.0)
 
 
 @story
