@@ -136,7 +136,8 @@ class PolicyReloader:
             LOG.log(level, "policy.state", extra={"policy": state.name, "state": str(state)})
             if not at % _LINES:
                 await asyncio.sleep(0)  # many policies may change at once, and calls come first
-        if self._followed == policies.generation:
+        serving = None if self.state is None else self.state.policies.generation
+        if self._followed == serving == policies.generation:  # else what was turned off meanwhile may be on again
             return
         enforced = [one for one in policies.policies if one.enforced]
         # Include policies that are off or deleted: their pods still have to be bound.

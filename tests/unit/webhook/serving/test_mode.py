@@ -250,6 +250,13 @@ def test_a_policy_beyond_the_limit_of_queries_is_put_back_as_its_newest_object_s
     assert passed(policies.serving.policies) == ["a"]
 
 
+class Always(Share):
+    """All of the loop, however busy the machine is."""
+
+    def pause(self, _began: float) -> float:
+        return 0.0
+
+
 class Ground(Capability):
     """A reloader whose pods and values are there once the gates are open."""
 
@@ -258,7 +265,7 @@ class Ground(Capability):
         self.held.set()
         self.measured.set()
         self.followed: list[list[str]] = []
-        self.current = PolicyReloader(store(), Mirror(lambda: 0), self.want, [self])
+        self.current = PolicyReloader(store(), Mirror(lambda: 0), self.want, [self], share=Always(perf_counter))
 
     async def want(self, *_: Iterable[str]) -> None:
         await self.held.wait()
@@ -343,4 +350,22 @@ async def test_it_takes_effect_while_another_policy_takes_long_to_compile() -> N
     await settled()
     assert ground.applied == []
     assert "long" not in ground.current.policies.states
+    running.cancel()
+
+
+@pytest.mark.parametrize("mode", ["Disabled", "Shadow"])
+@in_loop
+async def test_what_is_turned_off_and_on_again_before_it_was_compiled_is_applied(mode: str) -> None:
+    ground = Ground()
+    running = asyncio.create_task(ground.current.run())
+    ground.current.policies.put(obj(filters={"f": GOOD}))
+    await settled()
+    ground.current.policies.put(obj(generation=2, filters={"f": BAD}))
+    await settled()
+    ground.current.policies.put(obj(generation=3, filters={"f": BAD}, mode=mode))
+    ground.current._brake()
+    assert ground.applied == []
+    ground.current.policies.put(obj(generation=4, filters={"f": BAD}))
+    await settled()
+    assert ground.applied == ["p"]
     running.cancel()
