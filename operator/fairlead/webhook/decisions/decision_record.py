@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
 from fairlead.policy.evaluate.filter_result import Filtered
+from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.extender.decisions import Decision
 
@@ -116,7 +117,7 @@ def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
     pod, rules = considered.pod, _rules(decision)
     return DecisionRecord(
         time_ns,
-        next(iter(decision.caller.schedulers), ""),
+        _scheduler(decision),
         pod.namespace,
         pod.name,
         outcome.pod,
@@ -130,6 +131,16 @@ def record_of(decision: Decision, time_ns: int) -> DecisionRecord | None:
         is_decided=nodes is not None or bool(outcome.error),
         size=_BASE + _size_of(rules) if rules else _BASE,
     )
+
+
+def _scheduler(decision: Decision) -> str:
+    """Return the scheduler that calls; where several share a certificate the one of the pod, or else all of them."""
+    schedulers, considered = decision.caller.schedulers, decision.considered
+    if len(schedulers) > 1 and considered is not None and isinstance(considered.pod, PodView):
+        of_pod = str(considered.pod.pod.spec.schedulerName)
+        if of_pod in schedulers:
+            return of_pod
+    return ",".join(sorted(schedulers))
 
 
 def _rules(decision: Decision) -> list[RuleRejections]:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
@@ -27,10 +28,12 @@ T0: Final = 1_800_000_000 * SECOND_NS
 class Ground:
     """A dispatcher whose decisions are kept."""
 
-    def __init__(self, logged: LoggedDecisions = "None", **spec: Any) -> None:
+    def __init__(
+        self, logged: LoggedDecisions = "None", schedulers: Sequence[str] = ("fairlead",), **spec: Any
+    ) -> None:
         nodes = [node(name, labels={"secret": "value"} if name == "b" else {}) for name in "abcd"]
         spec = spec or {"filters": FILTERS, "scores": SCORES}
-        self.asking = Asking([policy(**spec)], nodes)
+        self.asking = Asking([policy(**spec)], nodes, schedulers=schedulers)
         self.time, self.metrics = T0, Metrics()
         self.log = DecisionLog(Mirror(lambda: self.time), lambda: self.time, "r-0", logged)
         self.log.register(self.metrics)
@@ -102,6 +105,13 @@ async def test_what_is_a_decision(path: str, sent: bytes, kept: int) -> None:
     ground = Ground()
     ground.ask(path, sent)
     assert len(ground.lines) == 1 + kept
+
+
+@in_loop
+async def test_of_schedulers_that_share_a_certificate_the_pods_is_named() -> None:
+    ground = Ground(schedulers=("gpu", "fairlead", "batch", "a", "b"))
+    ground.ask("/filter", body(["b"]))
+    assert [line["scheduler"] for line in ground.lines[1:]] == ["fairlead"]
 
 
 @in_loop
