@@ -37,11 +37,16 @@ def publication_condition(
         return ConditionValue("False", "MatchNotPublishable", f"{what}: {publication.unknown_match}")
     left_out = _left_out(publication)
     if publication.policy is None:
-        why = left_out or "it has no filters"
-        return ConditionValue("False", "NothingToPublish", f"labels of nodes cannot say what its filters ask: {why}")
+        why = f"labels of nodes cannot say what its filters ask: {left_out}" if left_out else _without_filters(states)
+        return ConditionValue("False", "NothingToPublish", why)
     if publication.left_out:
         return ConditionValue("True", "Wider", f"it also selects nodes that do not pass: {left_out}")
     return ConditionValue("True", "Exact", "it selects exactly the nodes that pass its filters")
+
+
+def _without_filters(states: Sequence[PolicyState]) -> str:
+    modes = {rule.mode for one in states for rule in one.rules if rule.kind == "Filter"}
+    return "all its filters are in shadow" if modes == {"Shadow"} else "it has no filters"
 
 
 def publication_status(states: Sequence[PolicyState]) -> Mapping[str, Any] | None:

@@ -10,7 +10,7 @@ from fairlead.control.status.publication_condition import (
     publication_status,
     publication_warnings,
 )
-from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState
+from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState, RuleState
 
 POLICY: dict[str, Any] = {
     "name": "p",
@@ -63,6 +63,14 @@ def test_the_condition(
     assert found is not None
     assert (found.value, found.reason) == expected[:2]
     assert expected[2] in found.message
+
+
+def test_filters_in_shadow_are_not_taken_for_none() -> None:
+    rules = tuple([RuleState(kind=kind, name=kind, mode="Shadow") for kind in ("Filter", "Score")])
+    one = PolicyState(uid="u", generation="3", serving="3", reason="", publication=PublicationState(), rules=rules)
+    found = publication_condition(PUBLISHES, "Enforce", [one], "")
+    assert found is not None
+    assert (found.reason, found.message) == ("NothingToPublish", "all its filters are in shadow")
 
 
 def test_what_is_published_in_words() -> None:
