@@ -23,17 +23,20 @@ def unbound_by(
 ) -> Sequence[UnboundBy]:
     """Return the annotations in shadow for which a pod would not have been bound to a node, as it was without the pod.
 
-    Errors are counted also for those that let it be bound.
+    Errors are counted also for those that let it be bound. A key belongs to the first policy that has it: what an
+    enforced policy writes before one in shadow would not be computed for that one.
     """
     view = rules.nodes.view_of(node)
     if view is None:
         return []
     nodes = RequestNodes(rules.nodes)
     nodes.put(view.without({pod.uid}, [request]) if any(one.uid == pod.uid for one in view.pods) else view)
+    writing = [one.policy for one in rules.annotating.matching(pod, scheduler, now) if one.undecided is None]
     found = list[UnboundBy]()
     for each in rules.rules.policies.matching(pod, scheduler, now):
+        owned = {rule.key for one in writing if one.order < each.policy.order for rule in one.annotations}
         for (kind, key), alone in rules.policies[each.policy.name].alone.items():
-            if kind == "Annotation":
+            if kind == "Annotation" and key not in owned:
                 as_enforced = [Matched(alone, each.undecided, each.condition)]
                 made = annotations(pod, as_enforced, nodes, node, now=now, tally=rules.tally)
                 if made.refusal is not None:

@@ -90,6 +90,8 @@ class ShadowRules:
     """Evaluator of the rules in shadow."""
     scores: ShadowEvaluator
     """Evaluator of the enforced scores about the same pods, beside that of the calls."""
+    annotating: PolicySet
+    """Enforced policies that write annotations to the same pods."""
     tally: RuleErrorTally
 
     @property
@@ -111,6 +113,9 @@ def shadow_rules(policies: PolicySet, nodes: Nodes) -> ShadowRules | None:
         for one in policies.policies
         if one.enforced and one.scores and one.scheduler_name in by_scheduler
     ]
+    annotating = [
+        one for one in policies.policies if one.enforced and one.annotations and one.scheduler_name in by_scheduler
+    ]
     # What changes between a call and its comparison has to be in the journal, also before the first comparison.
     nodes.note_reads(reads_of(one.data) | one.reads for one in (*found, *scoring))
     tally, classes = RuleErrorTally(), Classes(limit=BYTES, entries=ENTRIES)
@@ -119,5 +124,6 @@ def shadow_rules(policies: PolicySet, nodes: Nodes) -> ShadowRules | None:
         by_scheduler,
         ShadowEvaluator(PolicySet(tuple(found), policies.generation), nodes, tally=tally, classes=classes),
         ShadowEvaluator(PolicySet(tuple(scoring), policies.generation), nodes, tally=RuleErrorTally(), classes=classes),
+        PolicySet(tuple(annotating), policies.generation),
         tally,
     )

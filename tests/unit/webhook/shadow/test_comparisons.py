@@ -323,6 +323,33 @@ async def test_a_pod_that_would_not_have_been_bound() -> None:
     assert replica.values("rule_errors") == {("p", "fairlead.dev/a"): 1}
 
 
+@pytest.mark.parametrize(
+    ("key", "priority", "match", "unbound"),
+    [
+        pytest.param("a", 1, {}, False, id="its value is written"),
+        pytest.param("a", -1, {}, True, id="one that comes later writes nothing"),
+        pytest.param("a", 1, {"namespaces": ["other"]}, True, id="one that does not match writes nothing"),
+        pytest.param("b", 1, {}, True, id="another key"),
+    ],
+)
+@in_loop
+async def test_an_annotation_that_an_enforced_policy_writes_first_binds_the_pod(
+    key: str, priority: int, match: Any, unbound: bool
+) -> None:
+    annotations = {"fairlead.dev/a": {"expression": "node.metadata.labels['x']", "onError": "Reject"}}
+    enforced = policy("e", priority=priority, match=match, annotations={f"fairlead.dev/{key}": "'v'"})
+    replica = Replica([enforced, policy(mode="Shadow", annotations=annotations)])
+    await replica.serve()
+    replica.filter()
+    replica.loop.idle()
+    entry: Any = SimpleNamespace(pod=SimpleNamespace(uid="u-x"), request=SimpleNamespace(amounts={}), node="a")
+    replica.mirror.watchers.put_placed(("ml", "x"), entry)
+    replica.loop.idle()
+    found = replica.counts()
+    assert found is not None
+    assert (found.pods, found.unschedulable) == (1, int(unbound))
+
+
 @in_loop
 async def test_a_pod_that_was_forgotten_counts_again() -> None:
     replica = Replica([policy(mode="Shadow", filters=NONE)])
