@@ -49,9 +49,16 @@ class ListedCallers:
         if not schedulers:
             return None
         state = self._reloader.state
-        hold_s = state.policies.hold_s if state is not None else {}
-        bind_s = longest_bind_s(schedulers, hold_s) if hold_s else None
-        return Caller(schedulers=schedulers, wants_all_reasons=True, bind_timeout_s=bind_s)
+        if state is None:
+            return Caller(schedulers=schedulers, wants_all_reasons=True)
+        hold_s, ignoring = state.policies.hold_s, state.policies.with_ignore_entry
+        return Caller(
+            schedulers=schedulers,
+            # If the scheduler has no such entry, the policies that it is for decide nothing, and no call is compared.
+            ignore_entry=not ignoring.isdisjoint(schedulers),
+            wants_all_reasons=True,
+            bind_timeout_s=longest_bind_s(schedulers, hold_s) if hold_s else None,
+        )
 
 
 class _Wakes:

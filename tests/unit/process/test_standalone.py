@@ -17,7 +17,7 @@ from fairlead.kube.resources import NODES
 from fairlead.kube.watch import reflector, verify
 from fairlead.pki.issuing import issue_leaf
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.process.settings import Address, Settings
+from fairlead.process.settings import Address, AllowedCallers, Settings
 from fairlead.process.standalone import ListedCallers, StandaloneReplica
 from fairlead.process.tasks import listen
 from fairlead.webhook.extender import state as world
@@ -79,6 +79,37 @@ def test_how_long_a_caller_waits_for_binds_follows_from_the_policies_that_serve(
     gang = {"name": "g", "group": "pod.metadata.name", "size": "2", "holdFor": "45s"}
     reloader.state = SimpleNamespace(policies=policy_set([policy(schedulerName="gpu", binding={"gang": [gang]})]))
     assert waits() == [65, None]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"filters": {"f": "true"}}, [False, False, False]),
+        ({"filters": {"f": "true"}, "failurePolicy": "Ignore"}, [True, True, False]),
+        (
+            {"preemption": {"protect": [{"name": "n", "expression": "true"}]}, "failurePolicy": "Ignore"},
+            [True, True, False],
+        ),
+        ({"scores": {"s": "1.0"}, "failurePolicy": "Ignore"}, [False, False, False]),
+        ({"filters": {"f": "true"}, "failurePolicy": "Ignore", "mode": "Shadow"}, [False, False, False]),
+    ],
+)
+def test_a_caller_also_calls_the_entry_ignore_while_policies_serve_that_need_it(
+    spec: dict[str, Any], expected: list[bool]
+) -> None:
+    state = SimpleNamespace(policies=policy_set([policy(schedulerName="gpu", **spec)]))
+    reloader: Any = SimpleNamespace(schedulers=frozenset({"gpu"}), state=state)
+    filtering: AllowedCallers = {name: frozenset({"filter"}) for name in ("gpu", "web")}
+    listed = {"any": None, "gpu": {"gpu": filtering["gpu"]}, "web": {"web": filtering["web"]}}
+    known = ListedCallers(listed, reloader)
+
+    def ignore_entries() -> list[bool]:
+        found = [known.caller(name, "filter") for name in listed]
+        return [one is not None and one.ignore_entry for one in found]
+
+    assert ignore_entries() == expected
+    reloader.state = None
+    assert ignore_entries() == [False] * 3
 
 
 @in_loop

@@ -94,6 +94,11 @@ class PolicySet:
         return longest_holds(self.policies)
 
     @cached_property
+    def with_ignore_entry(self) -> frozenset[str]:
+        """Return the schedulers whose entry Ignore has something to decide."""
+        return with_ignore_entry(self.policies)
+
+    @cached_property
     def gang_conflicts(self) -> Sequence[GangConflict]:
         """Return which policies may give one pod a group."""
         return gang_conflicts(self.policies)
@@ -154,6 +159,12 @@ def watch(policy: str, clock: Clock, deadline_ns: int, spent: dict[str, int]) ->
             raise TooSlowError(spent)
 
     return late
+
+
+def with_ignore_entry(policies: Iterable[CompiledPolicy]) -> frozenset[str]:
+    """Return the schedulers of enforced policies about which the entry Ignore is called."""
+    ignored = (one for one in policies if one.enforced and not one.rejects_on_failure)
+    return frozenset(one.scheduler_name for one in ignored if one.filters or one.protections)
 
 
 def policy_set(policies: Iterable[CompiledPolicy]) -> PolicySet:

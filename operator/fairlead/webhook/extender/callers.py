@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.errors import InvalidObjectError
 from fairlead.pki.identities import OPERATOR, scheduler_identity
 from fairlead.policy.compile.model import CompiledPolicy, longest_holds
+from fairlead.policy.evaluate.matching import with_ignore_entry
 from fairlead.render.extenders import bind_timeout_s
 from fairlead.render.object_names import OPERATOR_SECRET, ObjectNames
 from fairlead.render.operator_settings import OperatorSettings
@@ -37,8 +38,7 @@ def callers(
 ) -> tuple[Caller, ...]:
     """Return a caller per scheduler name; a name that must be listed and is not may not call."""
     policies = [one for one in policies if one.enforced]
-    filtering = {(one.scheduler_name, one.rejects_on_failure) for one in policies if _filters(one)}
-    hold_s, found = longest_holds(policies), []
+    ignoring, hold_s, found = with_ignore_entry(policies), longest_holds(policies), []
     for name in sorted({*names}):
         try:
             one = settings.scheduler(name)
@@ -49,7 +49,7 @@ def callers(
             Caller(
                 schedulers=frozenset({name}),
                 excluded_namespaces=frozenset({SYSTEM, namespace}) if managed else frozenset(),
-                ignore_entry=(name, False) in filtering,
+                ignore_entry=name in ignoring,
                 wants_all_reasons=not managed,
                 timeout_s=one.timeout.seconds,
                 bind_timeout_s=longest_bind_s({name}, hold_s),
@@ -66,10 +66,6 @@ def longest_bind_s(schedulers: Iterable[str], hold_s: Mapping[str, int]) -> int 
     """
     longest = max((hold_s.get(one, 0) for one in schedulers), default=0)
     return bind_timeout_s(longest) if longest else None
-
-
-def _filters(policy: CompiledPolicy) -> bool:
-    return bool(policy.filters or policy.protections)
 
 
 def allowed(schedulers: Iterable[Caller]) -> Mapping[str, Caller]:
