@@ -43,9 +43,10 @@ class PlacementChange:
 
     @property
     def unknown(self) -> list[str]:
-        """Rules that are not evaluated on one side only, so that it is not known what else they change."""
-        was, now = ([one.name for one in side.unevaluated] for side in (self.before, self.after))
-        return [*dict.fromkeys(name for name in (*was, *now) if (name in was) != (name in now))]
+        """Rules that are not evaluated and not the same on both sides: it is not known what else they change."""
+        was, now = ({one.name: one for one in side.unevaluated} for side in (self.before, self.after))
+        same = {name for name in was.keys() & now.keys() if was[name].says_as(now[name])}
+        return [name for name in {**was, **now} if name not in same]
 
     @property
     def is_known(self) -> bool:
@@ -77,10 +78,12 @@ def diff_placement(first: JudgedPod, second: JudgedPod) -> PlacementChange | Non
         if now.is_candidate and not was.is_candidate
     ]
     groups = [*_groups(before.group, after.group)]
-    if not lost and not gained and not groups and before.preferred == after.preferred:
-        return None
     by_scores = [] if before.preferred == after.preferred else [*_scores(first, second)]
-    return PlacementChange(before, after, lost, gained, by_scores, groups)
+    change = PlacementChange(before, after, lost, gained, by_scores, groups)
+    if lost or gained or groups or before.preferred != after.preferred:
+        return change
+    # a rule that is not evaluated takes nodes or orders them, and here there may be none
+    return change if (before.left or after.left) and change.unknown else None
 
 
 def _groups(before: GroupExplained | None, after: GroupExplained | None) -> Iterator[str]:

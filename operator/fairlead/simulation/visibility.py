@@ -1,10 +1,11 @@
 """Policies for a cluster that may be read only in part: rules whose inputs are missing are left out and named."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from fairlead.api.data import DataEntry
+from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.annotated_values import read_entries
 from fairlead.policy.nodes.polls import Poll, poll_of
@@ -18,6 +19,9 @@ _WHAT: Final[dict[ObjectKind, str]] = {
     "learned": "what it has learned, which is in ConfigMaps of the operator's namespace: give it with --learned FILE",
     "generation": "a generation that is not known",
 }
+_OF_SCORES: Final = {"mode": None}
+_OF_FILTERS: Final = {"mode": None, "reason": None, "resolvable": None}
+"""What does not decide where a pod can go. A rule is in shadow or not by the version that it is part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,10 @@ class SkippedRule:
             return True
         return any(not self.rule or one.name == self.rule for one in self.policy.filters)
 
+    def says_as(self, other: "SkippedRule") -> bool:
+        """Return whether a rule of another version would say the same of every node, whatever it reads."""
+        return _deciding(self) == _deciding(other)
+
     def describe(self) -> str:
         """Return what is not evaluated and why, with the options that give the values of entries."""
         if self.why:
@@ -59,6 +67,35 @@ class SkippedRule:
         return (
             f"{where}: it reads {what}, which {verb} not known: give {_them(self.entries)} with {' or '.join(options)}"
         )
+
+
+def _deciding(skipped: SkippedRule) -> object:
+    """Return what decides what a rule, or a whole policy, says of nodes, as it is written."""
+    policy, spec = skipped.policy, skipped.policy.written
+    if spec is None:
+        return policy.mode, skipped.why
+    if not skipped.rule:
+        return spec.model_copy(update={"mode": policy.mode})
+    own: list[object] = [
+        *(one.model_copy(update=_OF_FILTERS) for one in spec.filters if one.name == skipped.rule),
+        *(one.model_copy(update=_OF_SCORES) for one in spec.scores if one.name == skipped.rule),
+    ]
+    for rule in policy.filters:
+        if rule.name == skipped.rule:
+            own += _read(policy, rule.filter.reads, [rule.expression])
+    for score in policy.scores:
+        if score.name == skipped.rule:
+            own += _read(policy, score.score.reads, [score.expression, *score.texts])
+    of_binding = any(one.name == skipped.rule for one in policy.domain_rules)
+    return own, (spec.binding, spec.variables) if of_binding else None
+
+
+def _read(policy: CompiledPolicy, reads: Reads, expressions: Iterable[CompiledExpression | None]) -> Iterator[object]:
+    """Yield what a rule reads of the rest of its policy."""
+    yield read_entries(policy.data, reads)
+    yield {name: one.expression.text for rule in expressions if rule for name, one in rule.variables.items()}
+    if reads.devices or reads.topology:
+        yield None if policy.written is None else policy.written.binding
 
 
 def judgeable(

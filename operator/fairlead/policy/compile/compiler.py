@@ -183,6 +183,7 @@ class _Compiler:
             publishes=spec.publish == "NodeAffinity",
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports.listed),
+            written=spec,
         )
         return divided(whole)
 

@@ -8,6 +8,7 @@ from fairlead.api.data import DataEntry
 from fairlead.api.mode import Mode
 from fairlead.api.rules import MatchSpec
 from fairlead.api.status import Evaluation
+from fairlead.api.v1alpha1 import Spec
 from fairlead.cel.analysis.expression_reads import OF_PODS
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.strategies.contract import CompiledShare, Filter, Normalize, Reject, Score, Verdict
@@ -156,8 +157,6 @@ def is_kept_of_placed(path: Path) -> bool:
 
 Selector = Callable[[Mapping[str, str]], bool]
 """Reports whether an object with these labels is selected."""
-
-
 _EVERYTHING: Final = MatchSpec()
 
 
@@ -211,6 +210,8 @@ class CompiledPolicy:
     """Facts about every rule, in shadow or not, in the order in which they are written."""
     shadow: "CompiledPolicy | None" = None
     """Its rules in shadow, as a policy that is enforced; None if there are none."""
+    written: Spec | None = field(default=None, compare=False, repr=False)
+    """The same as it is written, to compare versions of it; None if it was not compiled."""
     reads: Reads = field(init=False)
 
     def __post_init__(self) -> None:

@@ -146,6 +146,59 @@ def test_programs_read_the_pods_that_change(run: Run) -> None:
     assert json.loads(run(BEFORE, "-o", "json")[1])["pods"] == []
 
 
+UNEVALUATED = (
+    HEAD.replace("some", "gpu")
+    + """spec:
+  data:
+  - {name: load, prometheus: {query: load}}
+  - {name: other, prometheus: {query: other}}
+  variables:
+  - {name: least, expression: "0.5"}
+  - {name: unused, expression: "0.5"}
+  filters:
+  - {name: class, expression: "node.metadata.labels[?'gpu'].orValue('') == 't4'", reason: wrong class}
+  - {name: cool, expression: "data.load < variables.least", reason: hot}
+  scores:
+  - {name: idle, weight: 2, telemetry: {value: load, prefer: Lowest}}
+"""
+)
+COOL, IDLE = ["gpu/cool"], ["gpu/idle"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unknown"),
+    {
+        "nothing": ("", "", []),
+        "an expression": ("data.load < var", "data.load <= var", COOL),
+        "a variable that it uses": ('least, expression: "0.5"', 'least, expression: "0.7"', COOL),
+        "a variable that it does not use": ('unused, expression: "0.5"', 'unused, expression: "0.7"', []),
+        "an entry that they read": ("query: load", "query: load1", [*COOL, *IDLE]),
+        "an entry that they do not read": ("query: other", "query: other1", []),
+        "what an error means": ("reason: hot", "reason: hot, onError: Pass", COOL),
+        "the reason of a rejection": ("reason: hot", "reason: warm", []),
+        "a weight": ("weight: 2", "weight: 3", IDLE),
+        "a parameter": ("Lowest", "Highest", IDLE),
+        "the name": ("name: idle", "name: calm", [*IDLE, "gpu/calm"]),
+    }.values(),
+)
+def test_an_edited_rule_that_is_not_evaluated_may_change_each_pod(
+    run: Run, old: str, new: str, unknown: list[str]
+) -> None:
+    after = UNEVALUATED.replace(old, new)
+    code, out, _ = run(after, "-o", "json", before=UNEVALUATED)
+    assert [one["unknown"] for one in json.loads(out)["pods"]] == ([unknown] if unknown else [])
+    assert code == bool(unknown)
+    said = run(after, before=UNEVALUATED)[1].splitlines()
+    assert ("It is not known whether 1 of 1 pod changes." in said) == bool(unknown)
+    assert ("Nothing changes for the pod." in said) == (not unknown)
+
+
+def test_a_rule_that_is_not_evaluated_changes_nothing_for_a_pod_without_a_node(run: Run) -> None:
+    nowhere = UNEVALUATED.replace("'t4'", "'v100'")
+    code, out, _ = run(nowhere.replace("<", "<="), before=nowhere)
+    assert (code, _said(out)[0]) == (0, "Nothing changes for the pod.")
+
+
 def test_a_mistake_in_either_is_one_line(run: Run) -> None:
     broken = BEFORE.replace("free['cpu'] * 10.0", "fre['cpu']")
     for code, out, err in (run(broken), run(BEFORE, before=broken)):
