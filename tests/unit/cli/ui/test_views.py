@@ -316,7 +316,9 @@ def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_said() -> N
     old = {"time": "2027-01-01T00:00:00Z", "pod": {"namespace": "ml", "name": "old"}, "candidates": 3, "rules": [rule]}
     new = {"time": "2027-01-02T00:00:00Z", "pod": {"namespace": "ml", "name": "new"}, "node": "a", "effects": [effect]}
     replicas = [
-        ReplicaDecisions("one", "2027-01-01T00:00:00Z", [old | {"waits": True, "attempts": 2}, {"time": 7}]),
+        ReplicaDecisions(
+            "one", "2027-01-01T00:00:00Z", [old | {"waits": True, "attempts": 2}, {"time": 7}], unreadable=2
+        ),
         ReplicaDecisions("two", "2027-01-01T00:00:00Z", [new | {"candidates": 1, "passed": 1, "error": None}]),
         ReplicaDecisions("three", unread="it is silent"),
     ]
@@ -327,6 +329,7 @@ def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_said() -> N
     ]
     assert table.notes == [
         "three could not be read: it is silent",
+        "one: 2 records cannot be read by this version",
         "one remembers since 2027-01-01T00:00:00Z",
         "two remembers since 2027-01-01T00:00:00Z",
         "1 record cannot be read by this version",
