@@ -167,7 +167,7 @@ COUNTS: Final = (
     ("restricted", "would lose nodes"),
     ("unschedulable", "would lose the last one"),
     ("reordered", "would prefer other nodes"),
-    ("evictions", "would evict others"),
+    ("evictions", "would be offered fewer nodes for preemption"),
 )
 """Numbers of pods in the status of a policy, each with words for it."""
 

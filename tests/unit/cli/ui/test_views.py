@@ -305,6 +305,22 @@ def test_live_sums_are_part_of_the_first_glance(tmp_path: Path) -> None:
     assert "on live calls: 9 of 10 calls compared; pods: 7 compared, 3 would lose nodes" in facts
 
 
+def test_counts_of_live_calls_have_the_meaning_of_the_status(tmp_path: Path) -> None:
+    """A score takes no node from a pod, and being slow is counted in times."""
+    found = read(write(tmp_path, [*NODES, pod("p")], [policy("whole", WHOLE, mode="Shadow")]))
+    score = {"kind": "Score", "name": "s", "pods": 4, "unschedulable": 0}
+    counts = {"calls": 10, "pods": 7, "evictions": 2, "tooSlow": 3, "rules": [score]}
+    view, _ = page_view(replace(found, stored={"whole": {"status": {"shadow": counts}}}))
+    page = page_templates().get_template("page.html").render(view=view)
+    for said in (
+        "3 times the rules took too long for a class of pods.",
+        "<b>2</b> would be offered fewer nodes for preemption",
+        '<th scope="col">pods for which it would change something</th>',
+        '<th scope="col">pods that it would leave without a node</th>',
+    ):
+        assert said in page
+
+
 def test_decisions_say_why_there_are_none(tmp_path: Path) -> None:
     view, _ = page_of(tmp_path, [*NODES, pod("p")], [policy("class", CLASS)])
     assert view.decisions.unread == OF_FILES
