@@ -98,6 +98,11 @@ def files(names: Sequence[str], bytes_max: int = BYTES_MAX, trees: Trees | None 
                 yield _read(one, bytes_max, trees)
 
 
+def reads_once(name: str) -> bool:
+    """Return whether a name is that of standard input or a pipe, which cannot be read again."""
+    return name == STDIN or Path(name).is_fifo()
+
+
 def _is_directory(name: str, trees: Trees) -> bool:
     return not trees.fault(name) and Path(name).is_dir()
 
