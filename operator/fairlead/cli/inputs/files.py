@@ -143,6 +143,8 @@ def _read(name: str, bytes_max: int, trees: Trees) -> File:
 
 
 def _read_stdin(bytes_max: int) -> File:
+    if sys.stdin is None:
+        return File(STDIN, unreadable="standard input is closed")
     try:
         data = sys.stdin.buffer.read(bytes_max + 1)
     except OSError as error:

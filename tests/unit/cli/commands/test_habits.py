@@ -318,3 +318,20 @@ def test_the_page_takes_no_file_that_can_be_read_only_once(
     assert main(["ui", "--no-browser", *given, f"--{option}", name]) == 2
     said = f"--{option} {name}: each opening of the page reads it again: write it to a file"
     assert capsys.readouterr().err == f"fairlead ui: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lint", "-"], "-:1:1: error: cannot be read: standard input is closed"),
+        (["test", "-"], "-:1:1: error: cannot be read: standard input is closed"),
+        (["simulate", "--policies", POLICY, "--snapshot", "-"], "-: cannot be read: standard input is closed"),
+    ],
+)
+def test_a_closed_standard_input_is_no_bug(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert said in printed.out + printed.err
