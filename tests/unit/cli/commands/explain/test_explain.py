@@ -398,3 +398,17 @@ def test_a_pod_with_a_field_of_another_type_is_named(
     assert (code, out) == (2, "")
     assert "pod ml/bad cannot be read: " in err
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [({"labels": {"a": True}}, "labels[...]"), ({"uid": 7}, "uid"), ({"creationTimestamp": 7}, "creationTimestamp")],
+)
+def test_a_node_with_a_field_of_another_type_is_named(run: Run, metadata: Object, field: str) -> None:
+    bad = node("n1")
+    bad["metadata"] |= {"uid": "u", **metadata}
+    Path("b.json").write_text(json.dumps(listed(bad, TRAIN)))
+    code, out, err = run("train", "-n", "ml", "--policies", "p.yaml", "--snapshot", "b.json")
+    assert (code, out) == (2, "")
+    assert "b.json: node n1 cannot be read: Expected " in err
+    assert f"- at `$.metadata.{field}`" in err
