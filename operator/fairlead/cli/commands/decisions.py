@@ -107,4 +107,4 @@ async def _read(options: argparse.Namespace) -> "list[ReplicaDecisions]":
 
     access = log_in(options.kubeconfig, options.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
-        return await read_decisions(client, options.operator_namespace)
+        return await read_decisions(client, options.operator_namespace, "--operator-namespace names another one")

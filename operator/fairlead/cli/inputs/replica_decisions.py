@@ -100,8 +100,11 @@ def unreadable_records(count: int) -> str:
     return f"{pluralize(count, 'record')} cannot be read by this version"
 
 
-async def read_decisions(client: Client, home: str) -> list[ReplicaDecisions]:
-    """Return the decisions of each replica that runs. Raises CommandError if there is none, ClusterError otherwise."""
+async def read_decisions(client: Client, home: str, cure: str = "") -> list[ReplicaDecisions]:
+    """Return the decisions of each replica that runs. Raises CommandError if there is none, ClusterError otherwise.
+
+    `cure` says how a caller is given another namespace than `home`; "" if it cannot be.
+    """
     objects = ObjectClient(client)
     if not home:
         home = home_of(await operator_namespaces(objects))
@@ -111,7 +114,7 @@ async def read_decisions(client: Client, home: str) -> list[ReplicaDecisions]:
         raise CommandError(f"{error}; {ROLE}") from None
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     if not running:
-        raise CommandError(f"no pod of the operator runs in {home}; --operator-namespace names another one")
+        raise CommandError(f"no pod of the operator runs in {home}{cure and f'; {cure}'}")
     running.sort(key=lambda pod: str(pod["metadata"]["name"]))
     return list(await asyncio.gather(*(_read(client, pod) for pod in running)))
 
