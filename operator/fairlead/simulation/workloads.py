@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotObject, spelt
+from fairlead.simulation.snapshot import Key, Raw, Snapshot, SnapshotObject, reading, spelt
 from fairlead.simulation.snapshot_error import SnapshotError
 
 REPLICAS_MAX: Final = 100_000
@@ -67,7 +67,8 @@ class WorkloadRef:
         """Return whether a pod is one of the workload, by its controller."""
         if key[0] != self.key[0]:
             return False
-        metadata = _pod.decode(raw).metadata
+        with reading("pod", key, SnapshotObject(raw, "")):
+            metadata = _pod.decode(raw).metadata
         controller = next((one for one in metadata.ownerReferences or () if one.controller), None)
         if controller is None:
             return False

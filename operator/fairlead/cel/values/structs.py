@@ -116,7 +116,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def decode_scalar(type_: type, value: object) -> object:
     """Decode a scalar that msgspec does not decode by itself."""
-    if type_ is Timestamp and isinstance(value, str):
+    if type_ is Timestamp:
+        if not isinstance(value, str):  # msgspec adds the field to the message of a TypeError
+            raise TypeError(f"Expected a time, got `{type(value).__name__}`")
         return Timestamp((msgspec.convert(value, datetime) - _EPOCH) // timedelta(microseconds=1) * 1000)
     raise NotImplementedError(f"{type_.__name__} from {type(value).__name__}")
 

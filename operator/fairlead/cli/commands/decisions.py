@@ -27,7 +27,7 @@ def add_to(commands: "Commands") -> None:
         "keeps the last attempt of each pod that waits, pods with an effect of rules in shadow, and a sample of the "
         "others; a restart forgets them. With pod/NAME, show the details. Reads through port-forwards to the "
         "operator's pods, for which the Role of the chart whose name ends in -decisions has the permissions. Exit "
-        "code: 0, 1 if a replica could not be read, 2 if none could.",
+        "code: 0, 1 if a replica or a record of one could not be read, 2 if no replica could.",
     )
     parser.add_argument(
         "pod", nargs="?", default="", metavar="pod/NAME", help="show the decisions about this pod, with details"
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
     from datetime import UTC, datetime, timedelta
 
+    from fairlead.cli.inputs.replica_decisions import unreadable_records
     from fairlead.cli.reports.decision_text import DecisionFilter, decisions_report, decisions_text
 
     now = datetime.now(UTC)
@@ -70,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
     for one in replicas:
         if one.unread:
             complain(_NAME, f"{one.replica} could not be read: {one.unread}")
+        if one.unreadable:
+            complain(_NAME, f"{one.replica}: {unreadable_records(one.unreadable)}")
     unread = [one for one in replicas if one.unread]
     if len(unread) == len(replicas):
         return exits.USAGE
@@ -78,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         out.writelines(f"{line}\n" for line in decisions_text(report, now, details=bool(chosen.pod)))
     else:
         out.write(serialize(report, options.output))
-    return exits.FAILED if unread else exits.DONE
+    return exits.FAILED if unread or any(one.unreadable for one in replicas) else exits.DONE
 
 
 def _since_s(text: str) -> float:
@@ -104,4 +107,4 @@ async def _read(options: argparse.Namespace) -> "list[ReplicaDecisions]":
 
     access = log_in(options.kubeconfig, options.context, use_proxy=True)
     async with Client(access, deadline_s=_WITHIN_S, tries=_TRIES) as client:
-        return await read_decisions(client, options.operator_namespace)
+        return await read_decisions(client, options.operator_namespace, "--operator-namespace names another one")

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.console import exits
+from fairlead.cli.console.exits import CommandError
 from fairlead.cli.console.options import add_cluster, add_learned, add_policies
 from fairlead.cli.console.output import output
 
@@ -43,7 +44,11 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from fairlead.cli.inputs.cluster_access import PolicyOption, cluster_access
+    from fairlead.cli.inputs.files import reads_once
 
+    for option in ("policies", "snapshot", "data", "learned"):
+        if once := next(filter(reads_once, getattr(options, option)), ""):
+            raise CommandError(f"--{option} {once}: each opening of the page reads it again: write it to a file")
     cluster_access(options, [PolicyOption("--policies", options.policies)])
     from fairlead.cli.inputs.strategy_folder import custom_strategies
     from fairlead.cli.ui.page_guard import new_token

@@ -98,6 +98,11 @@ def files(names: Sequence[str], bytes_max: int = BYTES_MAX, trees: Trees | None 
                 yield _read(one, bytes_max, trees)
 
 
+def reads_once(name: str) -> bool:
+    """Return whether a name is that of standard input or a pipe, which cannot be read again."""
+    return name == STDIN or Path(name).is_fifo()
+
+
 def _is_directory(name: str, trees: Trees) -> bool:
     return not trees.fault(name) and Path(name).is_dir()
 
@@ -138,6 +143,8 @@ def _read(name: str, bytes_max: int, trees: Trees) -> File:
 
 
 def _read_stdin(bytes_max: int) -> File:
+    if sys.stdin is None:
+        return File(STDIN, unreadable="standard input is closed")
     try:
         data = sys.stdin.buffer.read(bytes_max + 1)
     except OSError as error:

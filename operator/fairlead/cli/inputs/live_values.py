@@ -16,7 +16,7 @@ from fairlead.mirror.mirror import Mirror
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PollError, Reading, poll_of
-from fairlead.simulation.snapshot import Snapshot
+from fairlead.simulation.snapshot import Snapshot, reading
 from fairlead.webhook.data_sources.config_map_values import document_reading, read_document
 from fairlead.webhook.data_sources.node_metrics import NodeMetricsSource
 
@@ -27,8 +27,9 @@ _NO_OPERATOR: Final = "no operator is found, in whose namespace the ConfigMap wo
 def nodes_of_snapshot(snapshot: Snapshot, now: int) -> Nodes:
     """Return the nodes of a snapshot, without pods: names and capacities for what is measured."""
     mirror = Mirror(lambda: now)
-    for held in snapshot.nodes.values():
-        mirror.node_sink.put(decode.node(held.raw))
+    for key, held in snapshot.nodes.items():
+        with reading("node", key, held):
+            mirror.node_sink.put(decode.node(held.raw))
     return mirror.nodes
 
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from fairlead.cli.console.exits import CommandError
+from fairlead.cli.console.output import pluralize
 from fairlead.cli.inputs.operator_survey import home_of, operator_namespaces
 from fairlead.control.reconcile.object_client import ObjectClient
 from fairlead.kube.errors import ForbiddenError, RequestError
@@ -26,6 +27,17 @@ _PATH: Final = "/decisions"
 _BUSY_S: Final = 1.0
 _TRIES: Final = 3
 ROLE: Final = "the Role of the chart whose name ends in -decisions has the permissions; bind it to yourself"
+
+
+class _Pod(msgspec.Struct):
+    namespace: str
+    name: str
+    uid: str
+
+
+class _Policy(msgspec.Struct):
+    name: str
+    generation: str
 
 
 class _Rule(msgspec.Struct):
@@ -52,8 +64,8 @@ class _Line(msgspec.Struct):
 
     time: datetime
     scheduler: str
-    pod: dict[Literal["namespace", "name", "uid"], str]
-    policies: list[dict[Literal["name", "generation"], str]]
+    pod: _Pod
+    policies: list[_Policy]
     candidates: int
     passed: int
     rules: list[_Rule]
@@ -79,10 +91,20 @@ class ReplicaDecisions:
     """Time at which it began to keep them: a restart forgets."""
     decisions: Sequence[Mapping[str, Any]] = ()
     unread: str = ""
+    unreadable: int = 0
+    """Number of its records that are left out, as this version cannot read them."""
 
 
-async def read_decisions(client: Client, home: str) -> list[ReplicaDecisions]:
-    """Return the decisions of each replica that runs. Raises CommandError if there is none, ClusterError otherwise."""
+def unreadable_records(count: int) -> str:
+    """Return the note on records that are left out."""
+    return f"{pluralize(count, 'record')} cannot be read by this version"
+
+
+async def read_decisions(client: Client, home: str, cure: str = "") -> list[ReplicaDecisions]:
+    """Return the decisions of each replica that runs. Raises CommandError if there is none, ClusterError otherwise.
+
+    `cure` says how a caller is given another namespace than `home`; "" if it cannot be.
+    """
     objects = ObjectClient(client)
     if not home:
         home = home_of(await operator_namespaces(objects))
@@ -92,7 +114,7 @@ async def read_decisions(client: Client, home: str) -> list[ReplicaDecisions]:
         raise CommandError(f"{error}; {ROLE}") from None
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     if not running:
-        raise CommandError(f"no pod of the operator runs in {home}; --operator-namespace names another one")
+        raise CommandError(f"no pod of the operator runs in {home}{cure and f'; {cure}'}")
     running.sort(key=lambda pod: str(pod["metadata"]["name"]))
     return list(await asyncio.gather(*(_read(client, pod) for pod in running)))
 
@@ -131,11 +153,23 @@ async def _fetch(client: Client, namespace: str, name: str, port: int) -> tuple[
 def _parsed(name: str, body: bytes) -> ReplicaDecisions:
     try:
         head, *lines = body.splitlines()
-        for line in lines:
+        since = msgspec.json.decode(head)["since"]
+    except (ValueError, TypeError, KeyError) as error:
+        return _unreadable(name, error)
+    decisions, wrong = [], list[ValueError]()
+    for line in lines:
+        try:
             _check(line)
-        return ReplicaDecisions(name, msgspec.json.decode(head)["since"], [*map(msgspec.json.decode, lines)])
-    except (msgspec.DecodeError, ValueError, TypeError, KeyError) as error:
-        return ReplicaDecisions(name, unread=f"its answer cannot be read: {error}")
+            decisions.append(msgspec.json.decode(line))
+        except ValueError as error:
+            wrong.append(error)
+    if wrong and not decisions:
+        return _unreadable(name, wrong[0])
+    return ReplicaDecisions(name, since, decisions, unreadable=len(wrong))
+
+
+def _unreadable(name: str, error: Exception) -> ReplicaDecisions:
+    return ReplicaDecisions(name, unread=f"its answer cannot be read: {error}")
 
 
 def _get(connected: socket.socket) -> tuple[int, bytes]:

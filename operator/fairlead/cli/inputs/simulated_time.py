@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.cli.console.exits import CommandError
 from fairlead.cli.inputs.data_file import FileValues
-from fairlead.policy.nodes.annotated_values import moment
+from fairlead.policy.nodes.annotated_values import dated_moment, moment
 from fairlead.simulation.snapshot import Snapshot
 
 
@@ -14,7 +14,7 @@ def time_of(text: str | None, snapshot: Snapshot | None, values: Sequence[FileVa
     """Return the time of --now, else that of the files, else the present, and whether it is that of the files."""
     current = time.time_ns()
     if text is not None:
-        found = moment(text)
+        found = dated_moment(text)  # 2027 is meant as a year, not as seconds
         if found is None:
             example = timestamp_to_string(current // 10**9 * 10**9)
             raise CommandError(f"--now {text!r} is not a time; write it as {example}")

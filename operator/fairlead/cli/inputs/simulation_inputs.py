@@ -130,11 +130,10 @@ def pod_of(snapshot: Snapshot, namespace: str, name: str, where: str) -> Pod:
         raise CommandError(f"there is a pod {name} in {_listed(key[0] for key in within)}: select one with -n")
     if not within:
         raise CommandError(f"there is no pod {spelt((namespace, name))} in {where}{_meant(snapshot, namespace, name)}")
-    [(key, held)] = within.items()
-    look = _look.decode(held.raw)
+    [(pod, look)] = _looked_at(Snapshot(pods=within))
     if look.status.phase in ENDED:
-        raise CommandError(f"the pod {spelt(key)} has ended ({look.status.phase}) and is not placed any more")
-    return _looked(key, held, look)
+        raise CommandError(f"the pod {spelt(pod.key)} has ended ({look.status.phase}) and is not placed any more")
+    return pod
 
 
 def pod_in_file(name: str, namespace: str, pod: str) -> Pod:
@@ -207,7 +206,7 @@ def waiting_pods(snapshot: Snapshot, policies: PolicySet) -> list[Pod]:
 def pods_of_workload(snapshot: Snapshot, ref: WorkloadRef) -> list[Pod]:
     """Return the pods of a workload that have not ended, the newest first: older ones may have an older template."""
     found = [one for one in _live_pods(snapshot) if ref.owns(one.key, one.raw)]
-    return sorted(found, key=lambda one: _created.decode(one.raw).metadata.creationTimestamp or "", reverse=True)
+    return sorted(found, key=lambda one: str(_created.decode(one.raw).metadata.creationTimestamp or ""), reverse=True)
 
 
 def pending_pods(snapshot: Snapshot, namespace: str) -> list[Pod]:
@@ -230,7 +229,7 @@ class _Look(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Metadata(msgspec.Struct, frozen=True, gc=False):
-    creationTimestamp: str | None = None  # noqa: N815
+    creationTimestamp: object = None  # noqa: N815 - who judges a pod says what is wrong with it
 
 
 class _Created(msgspec.Struct, frozen=True, gc=False):

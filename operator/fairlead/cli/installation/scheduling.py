@@ -107,7 +107,10 @@ class _Pod(msgspec.Struct, frozen=True):
 
 def last_word(raw: Raw) -> PodScheduled | None:
     """Return the condition PodScheduled of a pod that is not placed; None if no scheduler has looked at it."""
-    conditions = msgspec.json.decode(raw, type=_Pod).status.conditions or ()
+    try:
+        conditions = msgspec.json.decode(raw, type=_Pod).status.conditions or ()
+    except msgspec.DecodeError:  # who judges it says so
+        return None
     found = next((one for one in conditions if one.type == "PodScheduled"), None)
     return None if found is None or found.status == "True" or found.reason == GATED else found
 

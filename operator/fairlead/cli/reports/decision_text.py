@@ -49,7 +49,15 @@ def decisions_report(replicas: Sequence[ReplicaDecisions], chosen: DecisionFilte
         if chosen.selects(decision)
     ]
     found.sort(key=lambda decision: str(decision["time"]), reverse=True)
-    read = [{"replica": one.replica, "since": one.since or None, "unread": one.unread or None} for one in replicas]
+    read = [
+        {
+            "replica": one.replica,
+            "since": one.since or None,
+            "unread": one.unread or None,
+            "unreadable": one.unreadable,
+        }
+        for one in replicas
+    ]
     return {"replicas": read, "decisions": found}
 
 

@@ -1,5 +1,6 @@
 """Pods that wait, grouped by the reason: text and data of `fairlead explain --pending`, and of a workload. Pure."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -82,7 +83,8 @@ def pending_lines(
         yield from group_rows(groups, colour=colour)
         yield ""
         pod = groups[0].pods[0].judged.pod
-        yield clean(f"In full: fairlead explain pod/{pod.name} -n {pod.namespace} {options}".rstrip())
+        name, within = shlex.quote(f"pod/{pod.name}"), shlex.quote(pod.namespace)
+        yield clean(f"In full: fairlead explain {name} -n {within} {options}".rstrip())
         if said := summary_line(in_shadow(groups), AS_ENFORCED):
             yield clean(said)
         yield f"Not simulated: {', '.join(NOT_SIMULATED)}."

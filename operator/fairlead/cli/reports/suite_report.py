@@ -55,6 +55,21 @@ class SuiteReport:
         return sum(case.result == result for suite in self.suites for case in suite.cases)
 
     @property
+    def faulty_files(self) -> dict[str, list[Finding]]:
+        """Errors that are not those of a case, by file."""
+        of_cases = {suite.file for suite in self.suites for case in suite.cases if case.result == "error"}
+        found: dict[str, list[Finding]] = {}
+        for one in self.findings:
+            if one.file not in of_cases:
+                found.setdefault(one.file, []).append(one)
+        return found
+
+    @property
+    def errors(self) -> int:
+        """Number of cases and files with errors."""
+        return self.count("error") + len(self.faulty_files)
+
+    @property
     def outcomes(self) -> tuple[int, int]:
         """Number of covered outcomes of rules, and of all outcomes."""
         counts = [count for rule in self.coverage for count in rule.outcomes.values()]
@@ -131,7 +146,7 @@ def suite_data(report: SuiteReport) -> dict[str, Any]:
             "suites": len(report.suites),
             "passed": report.count("passed"),
             "failed": report.count("failed"),
-            "errors": report.count("error"),
+            "errors": report.errors,
             "outcomes": all_,
             "outcomesSeen": seen,
         },
@@ -158,8 +173,8 @@ def _summary(report: SuiteReport) -> str:
     parts = [f"{report.count('passed')} passed"]
     if failed := report.count("failed"):
         parts.append(f"{failed} failed")
-    if errors := report.count("error") or len(report.findings):
-        parts.append(pluralize(errors, "error"))
+    if report.errors:
+        parts.append(pluralize(report.errors, "error"))
     seen, all_ = report.outcomes
     said = f"{pluralize(cases, 'case')} in {pluralize(len(report.suites), 'suite')}: {', '.join(parts)}"
     return f"{said}; {seen} of {pluralize(all_, 'outcome')} of rules covered" if all_ else said
@@ -188,14 +203,10 @@ def as_junit(report: SuiteReport) -> bytes:
 
 
 def _unread(report: SuiteReport) -> list[SuiteRun]:
-    """Return a failed case for each file of which nothing could run."""
-    by_file: dict[str, list[Finding]] = {}
-    for one in report.findings:
-        if one.file not in {suite.file for suite in report.suites}:
-            by_file.setdefault(one.file, []).append(one)
+    """Return a failed case for each file with errors that are not those of a case."""
     return [
         SuiteRun(file, file, [CaseRun("can be read", found[0].line, "error", 0.0, details=[*map(_said, found)])])
-        for file, found in by_file.items()
+        for file, found in report.faulty_files.items()
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cli.console.output import pluralize
-from fairlead.cli.inputs.replica_decisions import ReplicaDecisions
+from fairlead.cli.inputs.replica_decisions import ReplicaDecisions, unreadable_records
 
 ROWS_MAX: Final = 100
 OF_FILES: Final = "a snapshot has no decisions: replicas of the operator keep them"
@@ -31,6 +31,9 @@ def decisions_of(replicas: Sequence[ReplicaDecisions]) -> ReadDecisions:
     if len(unread) == len(replicas):
         return ReadDecisions(unread="; ".join(dict.fromkeys(replica.unread for replica in unread)))
     notes = [f"{replica.replica} could not be read: {replica.unread}" for replica in unread]
+    notes += [
+        f"{replica.replica}: {unreadable_records(replica.unreadable)}" for replica in replicas if replica.unreadable
+    ]
     notes += [f"{replica.replica} remembers since {replica.since}" for replica in replicas if replica.since]
     return ReadDecisions([each for replica in replicas for each in replica.decisions], notes=notes)
 
@@ -100,7 +103,7 @@ def decision_table(read: ReadDecisions) -> DecisionTable:
     records.sort(key=lambda record: record.time, reverse=True)
     notes = [
         *read.notes,
-        *([f"{pluralize(unreadable, 'record')} cannot be read by this version"] if unreadable else []),
+        *([unreadable_records(unreadable)] if unreadable else []),
     ]
     return DecisionTable(
         [_row(each) for each in records[:ROWS_MAX]], max(0, len(records) - ROWS_MAX), read.unread, notes

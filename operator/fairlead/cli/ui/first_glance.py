@@ -73,6 +73,8 @@ def shadow_sentence(effects: ShadowEffects) -> str:
     """Return in one sentence what enforcing the rules in shadow would do to the pods that are shown."""
     if effects.is_left_out:
         return f"has rules in shadow that are not judged here: only {JUDGED_MAX} policies are, each by itself"
+    if effects.is_unanswered:
+        return "has rules in shadow that are not judged while no replica of the operator answers"
     if not effects.compared:
         return "would, if enforced, apply to none of these pods"
     unknown = f"; for {pluralize(effects.unknown, 'pod')} not all is known" if effects.unknown else ""

@@ -65,6 +65,13 @@ class ShadowEffects:
     """Number of pods for which not all is known, as a rule is not evaluated."""
     is_left_out: bool = False
     """True if it is not judged, as too many policies have rules in shadow."""
+    is_unanswered: bool = False
+    """True if it is not judged, as no replica answers its scheduler."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether the other fields say something."""
+        return not self.is_left_out and not self.is_unanswered
 
     @property
     def restricted(self) -> int:
@@ -113,9 +120,13 @@ def _row(group: Sequence[EffectOnPod]) -> EffectRow:
 
 def effects_on(shown: ShownPods) -> list[ShadowEffects]:
     """Return the effects of each policy that has rules in shadow, each policy by itself."""
-    names = [policy.name for policy in with_rules_in_shadow(shown.policies)]
-    found = [_effects(name, shown, is_only=len(names) == 1) for name in names[:JUDGED_MAX]]
-    return [*found, *(ShadowEffects(name, 0, (), is_left_out=True) for name in names[JUDGED_MAX:])]
+    policies = with_rules_in_shadow(shown.policies)
+    silent = {name for name, state in shown.explained.schedulers.items() if state.is_unanswered}
+    names = [policy.name for policy in policies if policy.scheduler_name not in silent]
+    found = [_effects(name, shown, is_only=len(policies) == 1) for name in names[:JUDGED_MAX]]
+    found += [ShadowEffects(name, 0, (), is_left_out=True) for name in names[JUDGED_MAX:]]
+    unanswered = (policy.name for policy in policies if policy.scheduler_name in silent)
+    return [*found, *(ShadowEffects(name, 0, (), is_unanswered=True) for name in unanswered)]
 
 
 def _effects(policy: str, shown: ShownPods, *, is_only: bool) -> ShadowEffects:
@@ -167,7 +178,7 @@ COUNTS: Final = (
     ("restricted", "would lose nodes"),
     ("unschedulable", "would lose the last one"),
     ("reordered", "would prefer other nodes"),
-    ("evictions", "would evict others"),
+    ("evictions", "would be offered fewer nodes for preemption"),
 )
 """Numbers of pods in the status of a policy, each with words for it."""
 

@@ -161,7 +161,12 @@ def moment(text: str) -> int | None:
     if _UNIX.fullmatch(text):
         whole, _, fraction = text.partition(".")
         return int(whole) * SECOND_NS + int(fraction.ljust(9, "0") or 0)
-    if not _RFC_3339.fullmatch(text):
+    return dated_moment(text)
+
+
+def dated_moment(text: str) -> int | None:
+    """Return nanoseconds since the epoch, from RFC 3339; None if a text is not that."""
+    if len(text) > LENGTH_MAX or not _RFC_3339.fullmatch(text):
         return None
     try:
         parsed = datetime.fromisoformat(text.upper())

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -304,3 +305,33 @@ def test_explain_takes_one_file(here: Path, capsys: pytest.CaptureFixture[str]) 
     Path("later.yaml").write_text(LATER)
     assert _ended(["explain", "-f", "later.yaml", "-f", "later.yaml", *FILES]) == 2
     assert "give one file, explain is for one pod" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["policies", "snapshot", "data", "learned"])
+@pytest.mark.parametrize("name", ["-", "pipe"])
+def test_the_page_takes_no_file_that_can_be_read_only_once(
+    option: str, name: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It reads its files each time it is opened."""
+    os.mkfifo(here / "pipe")
+    given = [] if option in ("policies", "snapshot") else [*FILES]
+    assert main(["ui", "--no-browser", *given, f"--{option}", name]) == 2
+    said = f"--{option} {name}: each opening of the page reads it again: write it to a file"
+    assert capsys.readouterr().err == f"fairlead ui: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lint", "-"], "-:1:1: error: cannot be read: standard input is closed"),
+        (["test", "-"], "-:1:1: error: cannot be read: standard input is closed"),
+        (["simulate", "--policies", POLICY, "--snapshot", "-"], "-: cannot be read: standard input is closed"),
+    ],
+)
+def test_a_closed_standard_input_is_no_bug(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert said in printed.out + printed.err

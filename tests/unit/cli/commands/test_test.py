@@ -282,8 +282,20 @@ def test_where_one_suite_is_wrong_the_others_run(tmp_path: Path, capsys: pytest.
     (tmp_path / "bad.test.yaml").write_text("a: b\n")
     code, found = running.report(capsys, tmp_path)
     assert code == 2
-    assert found["summary"]["passed"] == 1
+    assert (found["summary"]["passed"], found["summary"]["errors"]) == (1, 1)
     assert {one["file"] for one in found["findings"]} == {str(tmp_path / "bad.test.yaml")}
+
+
+def test_errors_are_cases_and_files_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where another suite of the same file runs, and however many errors a file has."""
+    path = written(tmp_path, f"{SUITE}---\na: b\nc: d\n")
+    code, found = running.report(capsys, path)
+    assert (code, found["summary"]["passed"], found["summary"]["errors"]) == (2, 1, 1)
+    assert len(found["findings"]) > 1
+    assert run(path, "--junit", tmp_path / "report.xml") == 2
+    assert "1 case in 1 suite: 1 passed, 1 error; " in capsys.readouterr().out
+    root = ET.fromstring((tmp_path / "report.xml").read_text())  # noqa: S314 - ours
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("2", "0", "1")
 
 
 def test_where_there_is_no_suite_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,14 +1,16 @@
 """Decisions of a replica: what can be read of them, and what of another version cannot."""
 
 import json
+from typing import Any, Final
 
 import pytest
 
-from fairlead.cli.inputs.replica_decisions import _parsed
+from fairlead.cli.commands import decisions
+from fairlead.cli.inputs.replica_decisions import ReplicaDecisions, _parsed
 from fairlead.cli.main import main
 
 HEAD = {"replica": "r-0", "since": "2027-01-15T08:00:00.000Z"}
-LINE = {
+LINE: Final[dict[str, Any]] = {
     "time": "2027-01-15T08:00:00.000Z",
     "scheduler": "fairlead",
     "pod": {"namespace": "ml", "name": "x", "uid": "u"},
@@ -31,9 +33,26 @@ def _body(*lines: object) -> bytes:
     return b"".join(json.dumps(one).encode() + b"\n" for one in lines)
 
 
-def test_what_it_knows_and_what_a_newer_version_adds() -> None:
-    read = _parsed("r-0", _body(HEAD, LINE, LINE | {"more": 1}))
-    assert (read.unread, read.since, len(read.decisions)) == ("", HEAD["since"], 2)
+@pytest.mark.parametrize(
+    "newer",
+    [
+        {"more": 1},
+        {"pod": LINE["pod"] | {"more": [1]}},
+        {"policies": [{"name": "p", "generation": "1", "more": None}]},
+        {"rules": [{"policy": "p", "rule": "f", "reason": "r", "nodes": 1, "examples": ["a"], "more": {}}]},
+        {"best": [{"node": "a", "points": 1, "more": 1}]},
+        {"effects": [{"policy": "p", "effects": ["restricted"], "rules": [], "more": 1}]},
+    ],
+)
+def test_what_it_knows_and_what_a_newer_version_adds(newer: dict[str, object]) -> None:
+    read = _parsed("r-0", _body(HEAD, LINE, LINE | newer))
+    assert (read.unread, read.unreadable, read.since) == ("", 0, HEAD["since"])
+    assert [*read.decisions] == [LINE, LINE | newer]
+
+
+def test_records_of_another_form_are_counted_and_the_others_are_kept() -> None:
+    read = _parsed("r-0", _body(HEAD, LINE | {"passed": "none"}, LINE, "x"))
+    assert (read.unread, read.unreadable, read.since, [*read.decisions]) == ("", 2, HEAD["since"], [LINE])
 
 
 @pytest.mark.parametrize(
@@ -49,3 +68,16 @@ def test_a_wrong_duration_or_pod_is_said(capsys: pytest.CaptureFixture[str]) -> 
     for arguments, said in ((["--since", "abc"], "--since 'abc' is not a duration"), (["deploy/x"], "is no pod")):
         assert main(["decisions", *arguments]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_the_command_says_how_many_records_are_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read(_: object) -> list[ReplicaDecisions]:
+        return [_parsed("r-0", _body(HEAD, LINE, {}))]
+
+    monkeypatch.setattr(decisions, "_read", read)
+    assert main(["decisions"]) == 1
+    said = capsys.readouterr()
+    assert said.err == "fairlead decisions: r-0: 1 record cannot be read by this version\n"
+    assert "ml/x" in said.out

@@ -73,6 +73,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     ("option", "said"),
     [
         (("--now", "noon"), "--now 'noon' is not a time"),
+        (("--now", "2027"), "--now '2027' is not a time"),
+        (("--now", "20270115"), "--now '20270115' is not a time"),
+        (("--now", "1800000000.5"), "--now '1800000000.5' is not a time"),
         (("--data", "no.yaml"), "no.yaml: no such file"),
         (("--prometheus", "x=http://127.0.0.1:1"), "--prometheus x: the policies ask no server of that name"),
         (("--prometheus-token", "t"), "--prometheus-token: is for servers"),

@@ -35,7 +35,7 @@ EFFECT: Final = {"policy": "q", "effects": ["unschedulable"], "rules": ["g"]}
 WAITS: Final = decision("w", "08:00:50.000", passed=0, node=None, waits=True, best=[], attempts=4, result="empty")
 GONE: Final = decision("g", "07:00:00.000", node=None, error="policy p was too slow", effects=[EFFECT])
 REPLICAS: Final = [
-    ReplicaDecisions("r-0", "2027-01-15T06:00:00.000Z", [decision("a"), GONE]),
+    ReplicaDecisions("r-0", "2027-01-15T06:00:00.000Z", [decision("a"), GONE], unreadable=3),
     ReplicaDecisions("r-1", "2027-01-15T07:30:00.000Z", [WAITS]),
     ReplicaDecisions("r-2", unread="it does not answer"),
 ]
@@ -59,9 +59,9 @@ def test_selection_of_all_replicas_the_newest_first(chosen: DecisionFilter, name
     report = decisions_report(REPLICAS, chosen)
     assert [one["pod"]["name"] for one in report["decisions"]] == names
     assert report["replicas"] == [
-        {"replica": "r-0", "since": "2027-01-15T06:00:00.000Z", "unread": None},
-        {"replica": "r-1", "since": "2027-01-15T07:30:00.000Z", "unread": None},
-        {"replica": "r-2", "since": None, "unread": "it does not answer"},
+        {"replica": "r-0", "since": "2027-01-15T06:00:00.000Z", "unread": None, "unreadable": 3},
+        {"replica": "r-1", "since": "2027-01-15T07:30:00.000Z", "unread": None, "unreadable": 0},
+        {"replica": "r-2", "since": None, "unread": "it does not answer", "unreadable": 0},
     ]
 
 

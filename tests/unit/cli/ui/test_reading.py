@@ -1,7 +1,7 @@
 """Reading of a live cluster for the page: with the rights of the user, naming what may not be read."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from fairlead.cli.inputs.replica_decisions import ROLE
 from fairlead.cli.main import parser
 from fairlead.cli.ui.decision_table import OF_FILES, ReadDecisions
 from fairlead.cli.ui.page_reader import NEW, PageReader
+from fairlead.cli.ui.page_templates import page_templates
 from fairlead.cli.ui.page_view import PageView, page_view
 from support.cli.page import node, pod, policy, read, write
 from support.cli.status_api import api_server, items
@@ -75,6 +76,20 @@ def test_what_is_behind_is_said(tmp_path: Path) -> None:
     assert any(subject == "scheduler fairlead" and "no replica answers" in text for subject, text in behind)
 
 
+@pytest.mark.parametrize("modes", [("Shadow", "Shadow"), ("Enforce", "Shadow")], ids=["goes on", "waits"])
+def test_rules_in_shadow_are_not_judged_while_no_replica_answers(modes: Sequence[str], tmp_path: Path) -> None:
+    """Whether pods are placed without policies or wait: neither says that a policy applies to none of them."""
+    rules = [{"name": f"f{at}", "expression": "true", "reason": "none", "mode": mode} for at, mode in enumerate(modes)]
+    stored = {**_STORED, "spec": {"filters": rules}, "status": {**_STORED["status"], "servingGeneration": 3}}
+    no_operator = {"/api/v1/namespaces/fairlead-system/pods": items()}
+    view = _page({**CLUSTER, POLICIES: items(stored), **no_operator}, tmp_path)
+    said = "has rules in shadow that are not judged while no replica of the operator answers"
+    facts = [fact.text for fact in view.glance.facts if fact.kind == "Shadow"]
+    assert facts == [said, "on live calls: 9 of 9 calls compared; pods: 4 compared"]
+    page = page_templates().get_template("page.html").render(view=view)
+    assert f"<p>It {said}.</p>" in page
+
+
 def test_what_may_not_be_read_is_named(tmp_path: Path) -> None:
     view = _page({**CLUSTER, "/api/v1/namespaces": FORBIDDEN}, tmp_path)
     assert any(note.startswith("namespaces are unknown: ") for note in view.notes)
@@ -104,10 +119,8 @@ def test_decisions_that_may_not_be_read_name_the_role(tmp_path: Path) -> None:
     """To list pods of the operator's namespace is the first thing that the Role allows."""
     view = _page({**CLUSTER, "/api/v1/namespaces/fairlead-system/pods": FORBIDDEN}, tmp_path)
     assert ROLE in view.decisions.unread
-    assert (
-        "no pod of the operator runs"
-        in _page({**CLUSTER, "/api/v1/namespaces/fairlead-system/pods": items()}, tmp_path).decisions.unread
-    )
+    view = _page({**CLUSTER, "/api/v1/namespaces/fairlead-system/pods": items()}, tmp_path)
+    assert view.decisions.unread == "no pod of the operator runs in fairlead-system"  # the page has no option for it
 
 
 def test_decisions_come_from_a_source(tmp_path: Path) -> None:

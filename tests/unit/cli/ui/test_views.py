@@ -305,6 +305,22 @@ def test_live_sums_are_part_of_the_first_glance(tmp_path: Path) -> None:
     assert "on live calls: 9 of 10 calls compared; pods: 7 compared, 3 would lose nodes" in facts
 
 
+def test_counts_of_live_calls_have_the_meaning_of_the_status(tmp_path: Path) -> None:
+    """A score takes no node from a pod, and being slow is counted in times."""
+    found = read(write(tmp_path, [*NODES, pod("p")], [policy("whole", WHOLE, mode="Shadow")]))
+    score = {"kind": "Score", "name": "s", "pods": 4, "unschedulable": 0}
+    counts = {"calls": 10, "pods": 7, "evictions": 2, "tooSlow": 3, "rules": [score]}
+    view, _ = page_view(replace(found, stored={"whole": {"status": {"shadow": counts}}}))
+    page = page_templates().get_template("page.html").render(view=view)
+    for said in (
+        "3 times the rules took too long for a class of pods.",
+        "<b>2</b> would be offered fewer nodes for preemption",
+        '<th scope="col">pods for which it would change something</th>',
+        '<th scope="col">pods that it would leave without a node</th>',
+    ):
+        assert said in page
+
+
 def test_decisions_say_why_there_are_none(tmp_path: Path) -> None:
     view, _ = page_of(tmp_path, [*NODES, pod("p")], [policy("class", CLASS)])
     assert view.decisions.unread == OF_FILES
@@ -316,7 +332,9 @@ def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_said() -> N
     old = {"time": "2027-01-01T00:00:00Z", "pod": {"namespace": "ml", "name": "old"}, "candidates": 3, "rules": [rule]}
     new = {"time": "2027-01-02T00:00:00Z", "pod": {"namespace": "ml", "name": "new"}, "node": "a", "effects": [effect]}
     replicas = [
-        ReplicaDecisions("one", "2027-01-01T00:00:00Z", [old | {"waits": True, "attempts": 2}, {"time": 7}]),
+        ReplicaDecisions(
+            "one", "2027-01-01T00:00:00Z", [old | {"waits": True, "attempts": 2}, {"time": 7}], unreadable=2
+        ),
         ReplicaDecisions("two", "2027-01-01T00:00:00Z", [new | {"candidates": 1, "passed": 1, "error": None}]),
         ReplicaDecisions("three", unread="it is silent"),
     ]
@@ -327,6 +345,7 @@ def test_decisions_are_shown_newest_first_and_what_cannot_be_read_is_said() -> N
     ]
     assert table.notes == [
         "three could not be read: it is silent",
+        "one: 2 records cannot be read by this version",
         "one remembers since 2027-01-01T00:00:00Z",
         "two remembers since 2027-01-01T00:00:00Z",
         "1 record cannot be read by this version",

@@ -367,3 +367,48 @@ def test_what_is_no_pod_after_files_is_a_file(last: str, capsys: pytest.CaptureF
     with pytest.raises(SystemExit):
         main(["explain", "-n", "ml", "--snapshot", "c.json", "--policies", "p.yaml", last])
     assert "the following arguments are required: pod/NAME, or -f FILE, or --pending" in capsys.readouterr().err
+
+
+BAD_POD = {"name": "bad", "namespace": "ml", "uid": "u"}
+OF_ANOTHER_TYPE: dict[str, tuple[Object, str]] = {
+    "a pod's status": (
+        {"metadata": BAD_POD, "status": None},
+        "pod ml/bad cannot be read: Expected `object`, got `null`",
+    ),
+    "a pod's spec": ({"metadata": BAD_POD, "spec": None}, "pod ml/bad cannot be read: Expected `object`, got `null`"),
+    "a pod's scheduler": ({"metadata": BAD_POD, "spec": {"schedulerName": 7}}, "- at `$.spec.schedulerName`"),
+    "a pod's labels": ({"metadata": BAD_POD | {"labels": 7}}, "- at `$.metadata.labels`"),
+    "a pod's conditions": ({"metadata": BAD_POD, "status": {"conditions": 7}}, "- at `$.status.conditions`"),
+    "a pod's time": ({"metadata": BAD_POD | {"creationTimestamp": 7}}, "- at `$.metadata.creationTimestamp`"),
+}
+
+
+@pytest.mark.parametrize("target", [("pod/bad",), ("deploy/web",), ("--pending",)], ids=lambda target: target[0])
+@pytest.mark.parametrize(("written", "said"), OF_ANOTHER_TYPE.values(), ids=OF_ANOTHER_TYPE)
+def test_a_pod_with_a_field_of_another_type_is_named(
+    run: Run, written: Object, said: str, target: tuple[str, ...]
+) -> None:
+    spec = {"schedulerName": "fairlead", "containers": [{"name": "c"}]}
+    bad = {"apiVersion": "v1", "kind": "Pod", "spec": spec, **written}
+    owner = {"kind": "ReplicaSet", "name": "web-x", "controller": True}
+    labels = {"pod-template-hash": "x"}
+    bad["metadata"] = {"ownerReferences": [owner], "labels": labels, **written["metadata"]}
+    Path("b.json").write_text(json.dumps(listed(node("n1"), bad)))
+    code, out, err = run(*target, "-n", "ml", "--policies", "p.yaml", "--snapshot", "b.json")
+    assert (code, out) == (2, "")
+    assert "pod ml/bad cannot be read: " in err
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [({"labels": {"a": True}}, "labels[...]"), ({"uid": 7}, "uid"), ({"creationTimestamp": 7}, "creationTimestamp")],
+)
+def test_a_node_with_a_field_of_another_type_is_named(run: Run, metadata: Object, field: str) -> None:
+    bad = node("n1")
+    bad["metadata"] |= {"uid": "u", **metadata}
+    Path("b.json").write_text(json.dumps(listed(bad, TRAIN)))
+    code, out, err = run("train", "-n", "ml", "--policies", "p.yaml", "--snapshot", "b.json")
+    assert (code, out) == (2, "")
+    assert "b.json: node n1 cannot be read: Expected " in err
+    assert f"- at `$.metadata.{field}`" in err

@@ -219,6 +219,13 @@ def test_the_command_that_is_suggested_explains_the_same(run: Run, capsys: pytes
     assert "pod ml/web-2, " in capsys.readouterr().out
 
 
+def test_names_in_the_command_that_is_suggested_are_quoted(run: Run) -> None:
+    """A snapshot may have names that no API server takes."""
+    write(node("n1"), pod("a $(b)", namespace="m l", scheduler="fairlead"))
+    [line] = [one for one in run("--pending", "-A")[1].splitlines() if one.startswith("In full: ")]
+    assert shlex.split(line)[4:7] == ["pod/a $(b)", "-n", "m l"]
+
+
 def test_pods_that_wait_are_those_of_all_namespaces_or_of_one(run: Run) -> None:
     found = json.loads(run("--pending", "-A", "-o", "json")[1])
     assert (found["namespace"], found["pods"]) == (None, 7)
