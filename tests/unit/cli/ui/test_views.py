@@ -70,6 +70,20 @@ def test_what_does_not_fit_into_the_matrix_is_counted(tmp_path: Path) -> None:
     assert (len(view.matrix.columns), view.matrix.more_columns) == (COLUMNS_MAX, 3)
 
 
+MIXED: Final = (
+    "5 pods wait: 2 have a node that they could use, of 1 it is not known whether it has a node to go to, "
+    "2 have scheduling gates"
+)
+NO_LOAD: Final = ("Behind", "load/load", "has no usable value for 4 nodes that are shown: a, b, c and others")
+LOAD: Final = {"matchLabels": {"load": "yes"}}
+LOADED: Final = policy("load", ("data.load < 0.5", "hot"), data=[{"name": "load", "prometheus": {"query": "load"}}])
+
+
+def gated(name: str) -> Object:
+    made = pod(name, gpu="a100")
+    return {**made, "spec": {**made["spec"], "schedulingGates": [{"name": "example.org/quota"}]}}
+
+
 GLANCES: dict[str, tuple[Sequence[Object], Sequence[Object], str, list[tuple[str, str, str]]]] = {
     "nothing waits": (
         [pod("p", on="a", gpu="a100")],
@@ -112,6 +126,30 @@ GLANCES: dict[str, tuple[Sequence[Object], Sequence[Object], str, list[tuple[str
             ("Shadow", "whole", "would, if enforced, take nodes from 2 of 2 pods, and leave 2 of them without any"),
             ("Plain", "", "4 nodes, 2 pods of fairlead"),
         ],
+    ),
+    "it is not known whether one could go": (
+        [pod("p", gpu="a100")],
+        [LOADED],
+        "1 pod waits, and it is not known whether it has a node to go to",
+        [NO_LOAD, ("Plain", "", "4 nodes, 1 pod of fairlead")],
+    ),
+    "of none it is known": (
+        [pod("p"), pod("q")],
+        [LOADED],
+        "2 pods wait, and it is not known whether they have a node to go to",
+        [NO_LOAD, ("Plain", "", "4 nodes, 2 pods of fairlead")],
+    ),
+    "one has gates": (
+        [gated("p")],
+        [policy("class", CLASS)],
+        "1 pod waits, and it has scheduling gates",
+        [("Plain", "", "4 nodes, 1 pod of fairlead")],
+    ),
+    "each waits for another reason": (
+        [pod("p", gpu="a100"), pod("q", gpu="a100"), pod("r", load="yes", gpu="a100"), gated("s"), gated("t")],
+        [policy("class", CLASS), {**LOADED, "spec": LOADED["spec"] | {"match": {"podSelector": LOAD}}}],
+        MIXED,
+        [NO_LOAD, ("Plain", "", "4 nodes, 5 pods of fairlead")],
     ),
     "a policy that is off says nothing": (
         [pod("p", gpu="a100")],
