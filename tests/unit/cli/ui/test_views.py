@@ -14,6 +14,7 @@ from fairlead.cli.ui.page_templates import page_templates
 from fairlead.cli.ui.page_view import page_view
 from fairlead.cli.ui.shown_pods import ShownPods, one_of_each_first
 from support.cli.page import Object, node, page_of, pod, policy, read, write
+from support.simulation.created import created, publishing
 
 CLASS: Final = ("node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')", "wrong class")
 UNFIT: Final = GLYPHS["Unfit"]
@@ -171,6 +172,17 @@ def test_the_first_glance(
     view, _ = page_of(tmp_path, [*NODES, *pods], policies)
     assert view.glance.headline == headline
     assert [(fact.kind, fact.subject, fact.text) for fact in view.glance.facts] == facts
+
+
+@pytest.mark.parametrize(
+    ("selector", "no_room", "alone"), [({}, False, 1), ({"pool": "b"}, True, 0)], ids=["published alone", "its own too"]
+)
+def test_published_node_affinity_counts_as_its_policys(
+    selector: dict[str, str], no_room: bool, alone: int, tmp_path: Path
+) -> None:
+    waits = created("p", nodeSelector=selector)
+    view, _ = page_of(tmp_path, [*NODES, waits], [publishing("pool")])
+    assert ([one.no_room for one in view.workloads], [one.alone for one in view.policies]) == ([no_room], [alone])
 
 
 def test_waiting_workloads_come_worst_first_and_say_what_must_hold(tmp_path: Path) -> None:
