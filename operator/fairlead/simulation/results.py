@@ -61,6 +61,11 @@ class NodeResult(msgspec.Struct, frozen=True, gc=False):
         return next((one.policies for one in self.unfit if one.policies), ())
 
     @property
+    def has_room(self) -> bool:
+        """True if the scheduler itself accepts the node, or only node affinity that policies publish rejects it."""
+        return all(one.policies and one.by_terms for one in self.unfit)
+
+    @property
     def resolvable(self) -> bool | None:
         """True if evicting pods might help against the rejection that the scheduler gets; None if there is none."""
         return self.rejections[0].resolvable if self.rejections else None

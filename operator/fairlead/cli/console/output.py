@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 if TYPE_CHECKING:
@@ -35,11 +36,24 @@ def add_output(parser: "argparse.ArgumentParser", *choices: str) -> None:
 
 def serialize(value: Any, output: str) -> str:
     """Return plain data as JSON or YAML, the same bytes for the same data."""
+    written = _without_non_finite(value)
     if output == "json":
-        return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+        return json.dumps(written, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
     from fairlead.yaml_output import to_yaml
 
-    return to_yaml(json.loads(json.dumps(value)))
+    return to_yaml(json.loads(json.dumps(written)))
+
+
+def _without_non_finite(value: Any) -> Any:
+    """Return plain data in which numbers that JSON does not have are the texts that kubectl and protobuf write."""
+    match value:
+        case float() if not isfinite(value):
+            return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {key: _without_non_finite(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_without_non_finite(one) for one in value]
+    return value
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -1,5 +1,6 @@
 """First glance of the page: what waits, which policy alone is the cause, what is in shadow, what is behind. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -29,26 +30,52 @@ class FirstGlance:
 
     waiting: int
     stuck: int
+    unknown: int
+    """Number of those of which a rule that may reject nodes is not evaluated."""
+    gated: int
+    """Number of those with scheduling gates."""
     facts: Sequence[Fact]
 
     @property
     def headline(self) -> str:
         """The one sentence that is read first."""
         if self.stuck:
-            said = f"{pluralize(self.stuck, 'pod')} {'has' if self.stuck == 1 else 'have'} no node to go to"
+            said = f"{pluralize(self.stuck, 'pod')} {_have(self.stuck)} no node to go to"
             more = self.waiting - self.stuck
             return said + (f", {more:,} more {'waits' if more == 1 else 'wait'}" if more else "")
         if self.waiting:
             said = f"{pluralize(self.waiting, 'pod')} {'waits' if self.waiting == 1 else 'wait'}"
-            return f"{said}, and {'it has' if self.waiting == 1 else 'each has'} a node that it could use"
+            kinds = [*self._kinds()]
+            return said + (f", and {kinds[0]}" if len(kinds) == 1 else f": {', '.join(kinds)}")
         return "No pod waits"
+
+    def _kinds(self) -> Iterator[str]:
+        """Yield what is so of pods that are not stuck, each kind once."""
+
+        def who(count: int) -> str:
+            return f"{count:,} {_have(count)}" if count < self.waiting else "it has" if count == 1 else "each has"
+
+        if possible := self.waiting - self.unknown - self.gated:
+            yield f"{who(possible)} a node that {'it' if possible in (1, self.waiting) else 'they'} could use"
+        if self.unknown:
+            of = f"of {self.unknown:,} " if self.unknown < self.waiting else ""
+            them = f"{'it' if self.unknown == 1 else 'they'} {_have(self.unknown)}"
+            yield f"{of}it is not known whether {them} a node to go to"
+        if self.gated:
+            yield f"{who(self.gated)} scheduling gates"
 
 
 def first_glance(shown: ShownPods, policies: Sequence[ShownPolicy], nodes: NodeTable) -> FirstGlance:
     """Return the first glance."""
     waiting = shown.waiting
     facts = [*_causes(policies), *_shadow(policies), *_behind(shown, policies, nodes), _size(shown)]
-    return FirstGlance(len(waiting), sum(1 for pod in waiting if pod.is_stuck), facts)
+    because = Counter(pod.waits_because for pod in waiting)
+    stuck = sum(1 for pod in waiting if pod.is_stuck)
+    return FirstGlance(len(waiting), stuck, because["Unknown"], because["Gated"], facts)
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 def _causes(policies: Sequence[ShownPolicy]) -> Iterator[Fact]:

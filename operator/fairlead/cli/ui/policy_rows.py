@@ -82,8 +82,10 @@ def alone_to_blame(shown: ShownPods) -> Counter[str]:
     counts = Counter[str]()
     for pod in shown.waiting:
         if pod.is_stuck and not pod.judged.left:
-            with_room = (node for node in pod.judged.nodes if not node.unfit)
-            rejecting = {frozenset(each.policy for each in node.rejections) for node in with_room}
+            with_room = (node for node in pod.judged.nodes if node.has_room)
+            rejecting = {
+                frozenset([*(each.policy for each in node.rejections), *node.published_by]) for node in with_room
+            }
             counts.update(policy for policies in rejecting if len(policies) == 1 for policy in policies)
     return counts
 

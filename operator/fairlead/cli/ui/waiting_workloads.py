@@ -92,7 +92,7 @@ def _workload(shown: ShownPods, group: Sequence[ShownPod], options: str) -> Wait
         [_rejecting(rule) for rule in explained.rejecting[:_RULES_MAX]],
         None if explained.closest is None else _closest(explained.closest),
         [of_unmatched(other) for other in explained.others[:_OTHERS_MAX]],
-        bool(judged.nodes) and all(node.unfit for node in judged.nodes),
+        bool(judged.nodes) and not any(node.has_room for node in judged.nodes),
         command,
     )
 

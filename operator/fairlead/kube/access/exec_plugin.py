@@ -31,7 +31,9 @@ def run_plugin(config: Mapping[str, Any], user: Entry, cluster: Entry, authority
     command = str(config["command"])
     if os.sep in command:
         command = str(user.folder / command)
-    interactive = config.get("interactiveMode") != "Never" and sys.stdin.isatty() and sys.stderr.isatty()
+    streams = (sys.stdin, sys.stderr)  # None if they are closed
+    at_terminal = all(one is not None and one.isatty() for one in streams)
+    interactive = config.get("interactiveMode") != "Never" and at_terminal
     if config.get("interactiveMode") == "Always" and not interactive:
         raise user.wrong("exec.interactiveMode", "is Always, and there is no terminal", "log in at a terminal")
     provider = ExecProvider(

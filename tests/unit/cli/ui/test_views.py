@@ -14,6 +14,7 @@ from fairlead.cli.ui.page_templates import page_templates
 from fairlead.cli.ui.page_view import page_view
 from fairlead.cli.ui.shown_pods import ShownPods, one_of_each_first
 from support.cli.page import Object, node, page_of, pod, policy, read, write
+from support.simulation.created import created, publishing
 
 CLASS: Final = ("node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')", "wrong class")
 UNFIT: Final = GLYPHS["Unfit"]
@@ -70,6 +71,20 @@ def test_what_does_not_fit_into_the_matrix_is_counted(tmp_path: Path) -> None:
     assert (len(view.matrix.columns), view.matrix.more_columns) == (COLUMNS_MAX, 3)
 
 
+MIXED: Final = (
+    "5 pods wait: 2 have a node that they could use, of 1 it is not known whether it has a node to go to, "
+    "2 have scheduling gates"
+)
+NO_LOAD: Final = ("Behind", "load/load", "has no usable value for 4 nodes that are shown: a, b, c and others")
+LOAD: Final = {"matchLabels": {"load": "yes"}}
+LOADED: Final = policy("load", ("data.load < 0.5", "hot"), data=[{"name": "load", "prometheus": {"query": "load"}}])
+
+
+def gated(name: str) -> Object:
+    made = pod(name, gpu="a100")
+    return {**made, "spec": {**made["spec"], "schedulingGates": [{"name": "example.org/quota"}]}}
+
+
 GLANCES: dict[str, tuple[Sequence[Object], Sequence[Object], str, list[tuple[str, str, str]]]] = {
     "nothing waits": (
         [pod("p", on="a", gpu="a100")],
@@ -113,6 +128,30 @@ GLANCES: dict[str, tuple[Sequence[Object], Sequence[Object], str, list[tuple[str
             ("Plain", "", "4 nodes, 2 pods of fairlead"),
         ],
     ),
+    "it is not known whether one could go": (
+        [pod("p", gpu="a100")],
+        [LOADED],
+        "1 pod waits, and it is not known whether it has a node to go to",
+        [NO_LOAD, ("Plain", "", "4 nodes, 1 pod of fairlead")],
+    ),
+    "of none it is known": (
+        [pod("p"), pod("q")],
+        [LOADED],
+        "2 pods wait, and it is not known whether they have a node to go to",
+        [NO_LOAD, ("Plain", "", "4 nodes, 2 pods of fairlead")],
+    ),
+    "one has gates": (
+        [gated("p")],
+        [policy("class", CLASS)],
+        "1 pod waits, and it has scheduling gates",
+        [("Plain", "", "4 nodes, 1 pod of fairlead")],
+    ),
+    "each waits for another reason": (
+        [pod("p", gpu="a100"), pod("q", gpu="a100"), pod("r", load="yes", gpu="a100"), gated("s"), gated("t")],
+        [policy("class", CLASS), {**LOADED, "spec": LOADED["spec"] | {"match": {"podSelector": LOAD}}}],
+        MIXED,
+        [NO_LOAD, ("Plain", "", "4 nodes, 5 pods of fairlead")],
+    ),
     "a policy that is off says nothing": (
         [pod("p", gpu="a100")],
         [policy("class", CLASS), policy("whole", WHOLE, mode="Disabled")],
@@ -133,6 +172,17 @@ def test_the_first_glance(
     view, _ = page_of(tmp_path, [*NODES, *pods], policies)
     assert view.glance.headline == headline
     assert [(fact.kind, fact.subject, fact.text) for fact in view.glance.facts] == facts
+
+
+@pytest.mark.parametrize(
+    ("selector", "no_room", "alone"), [({}, False, 1), ({"pool": "b"}, True, 0)], ids=["published alone", "its own too"]
+)
+def test_published_node_affinity_counts_as_its_policys(
+    selector: dict[str, str], no_room: bool, alone: int, tmp_path: Path
+) -> None:
+    waits = created("p", nodeSelector=selector)
+    view, _ = page_of(tmp_path, [*NODES, waits], [publishing("pool")])
+    assert ([one.no_room for one in view.workloads], [one.alone for one in view.policies]) == ([no_room], [alone])
 
 
 def test_waiting_workloads_come_worst_first_and_say_what_must_hold(tmp_path: Path) -> None:

@@ -123,9 +123,10 @@ def test_a_program_that_is_not_there_is_told_how_to_be_had(make: Make, tmp_path:
 
 def test_a_program_that_must_ask_needs_a_terminal(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     with Path(os.devnull).open() as nothing:
-        monkeypatch.setattr(sys, "stdin", nothing)
-        with pytest.raises(AccessError, match="interactiveMode: is Always, and there is no terminal"):
-            asyncio.run(_shown(make("true", interactiveMode="Always")))
+        for stdin in (nothing, None):
+            monkeypatch.setattr(sys, "stdin", stdin)
+            with pytest.raises(AccessError, match="interactiveMode: is Always, and there is no terminal"):
+                asyncio.run(_shown(make("true", interactiveMode="Always")))
 
 
 _AT_A_TERMINAL = """

@@ -206,6 +206,21 @@ def test_a_score_that_has_no_value_on_any_node_is_noted(run: Run, capsys: pytest
     assert "has no value" not in run("train", "-n", "ml", *FILES)[1]
 
 
+def test_numbers_that_json_does_not_have_are_texts(run: Run) -> None:
+    numbers = ["NaN", "Infinity", "-Infinity"]
+    Path("p.yaml").write_text(_with_filter(" || ".join(f"double('{one}') == 1.0" for one in numbers)))
+
+    def refuse(constant: str) -> object:
+        raise AssertionError(constant)
+
+    asked = ("train", "-n", "ml", *FILES, "--now", "2027-01-15T08:00:00Z", "-o")
+    found = json.loads(run(*asked, "json")[1], parse_constant=refuse)
+    rule = found["rules"][0]
+    assert {*numbers} <= {one["value"] for one in rule["steps"]}
+    assert {one["left"] for one in rule["changes"]} <= {*numbers}
+    assert yaml.safe_load(run(*asked, "yaml")[1]) == found
+
+
 def test_bytes_are_written_as_kubernetes_writes_them(run: Run) -> None:
     Path("p.yaml").write_text(_with_filter("free['memory'] - 1073741824.0 >= 137438953472.0", "free['memory']"))
     _, out, _ = run("train", "-n", "ml", *FILES)
