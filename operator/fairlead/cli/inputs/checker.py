@@ -132,7 +132,9 @@ class Checker:
 
             self._warnings = warnings_steps
         strategies = {strategy.name: strategy for strategy in installed()}
-        self._rules = CompileOptions(strategies, custom=self.custom, expression_cache={}, clock=self.clock)
+        self._rules = CompileOptions(
+            strategies, custom=self.custom, expression_cache={}, clock=self.clock, keeps_written=True
+        )
         if (known := self.settings) is not None:
             servers = {one.name: one.max_entries for one in known.prometheus}
             self._rules = replace(self._rules, annotation_prefixes=known.annotation_prefixes, servers=servers)

@@ -107,7 +107,10 @@ class LivePolicy:
 def compile_policies(written: Sequence[StoredPolicy], custom: Mapping[str, Strategy]) -> Iterator[LivePolicy]:
     """Compile policies, with any prefix of annotations: the operator's settings may allow more than the defaults."""
     builtin = installed()
-    model, rules = policy_with(builtin), CompileOptions({one.name: one for one in builtin}, ("",), custom)
+    model, rules = (
+        policy_with(builtin),
+        CompileOptions({one.name: one for one in builtin}, ("",), custom, keeps_written=True),
+    )
     for one in written:
         meta, status = one.metadata, one.status or _Status()
         metadata = {"name": meta.name, "uid": meta.uid, "generation": meta.generation}
@@ -143,7 +146,7 @@ def with_stored(
     if stored is None:
         return replace(live, unreadable=f"replicas serve generation {live.serving}, which is not known here: {why}")
     builtin = installed()
-    options = CompileOptions({one.name: one for one in builtin}, ("",), custom)
+    options = CompileOptions({one.name: one for one in builtin}, ("",), custom, keeps_written=True)
     metadata, spec = stored.get("metadata") or {}, stored.get("spec")
     obj = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
     try:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from fairlead.api import rules as written
 from fairlead.api.data import DataEntry
 from fairlead.api.devices import DeviceShare
-from fairlead.api.errors import FieldError, FieldPath
+from fairlead.api.errors import FieldPath
 from fairlead.api.gangs import Gang
 from fairlead.api.selectors import LabelSelector, compile_selector
 from fairlead.api.topologies import TopologyFilter, TopologyScore
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cel.check import BOOL, NUMBER, STRING
 from fairlead.cel.engine.environment import CONDITION, PROTECTION, RULE, Scope
-from fairlead.cooperative import LIMIT_S, Clock, Steps, TooLongError, drop_references, finish, within
+from fairlead.cooperative import Clock, Steps, TooLongError, drop_references, finish, within
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_compiler import ExpressionCache, ExpressionCompiler
 from fairlead.policy.compile.expression_rules import filter_of, score_of
@@ -34,7 +34,7 @@ from fairlead.policy.compile.model import (
     Selector,
 )
 from fairlead.policy.compile.modes import divided
-from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.compile.policy_errors import PolicyError, in_field, too_long
 from fairlead.policy.compile.rule_reports import RuleReports
 from fairlead.policy.compile.share_compiler import device_filters, device_shares
 from fairlead.policy.compile.strategy_rules import StrategyRules, pod_texts_of, pod_type_of
@@ -57,6 +57,8 @@ class CompileOptions:
     """Cache of compiled expressions, for commands that compile many policies and then exit."""
     clock: Clock = field(default=lambda: 0.0, compare=False)
     """Clock that limits the time of a policy; the default one does not."""
+    keeps_written: bool = field(default=False, compare=False)
+    """Whether a policy is also kept as it is written: 3.5 KB each, which only commands that compare versions need."""
 
 
 def compile_policy(
@@ -90,16 +92,6 @@ def compile_steps(
     del compiler
     yield from drop_references(expressions)
     raise PolicyError(faults)
-
-
-def too_long(error: TooLongError) -> Fault:
-    """Return the fault of a policy that takes too long to compile."""
-    message = f"takes too long to compile: a policy may take {LIMIT_S:g} s of a processor"
-    path = error.path or ("spec",)
-    hint = (
-        "most of it was spent here; split it into several policies" if error.path else "split it into several policies"
-    )
-    return Fault(FieldError(path, message, hint), is_too_long=True)
 
 
 class _Compiler:
@@ -183,7 +175,7 @@ class _Compiler:
             publishes=spec.publish == "NodeAffinity",
             rejects_on_failure=spec.failure_policy == "Fail",
             reports=tuple(self.reports.listed),
-            written=spec,
+            written=spec if self.rules.keeps_written else None,
         )
         return divided(whole)
 

@@ -157,6 +157,7 @@ def is_kept_of_placed(path: Path) -> bool:
 
 Selector = Callable[[Mapping[str, str]], bool]
 """Reports whether an object with these labels is selected."""
+
 _EVERYTHING: Final = MatchSpec()
 
 
@@ -211,7 +212,7 @@ class CompiledPolicy:
     shadow: "CompiledPolicy | None" = None
     """Its rules in shadow, as a policy that is enforced; None if there are none."""
     written: Spec | None = field(default=None, compare=False, repr=False)
-    """The same as it is written, to compare versions of it; None if it was not compiled."""
+    """The same as it is written, to compare versions of it; None unless that is asked for."""
     reads: Reads = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from fairlead.api.errors import FieldError, FieldPath
 from fairlead.cel.syntax.diagnostics import Diagnostic
+from fairlead.cooperative import LIMIT_S, TooLongError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,16 @@ def in_expression(path: FieldPath, at: Diagnostic, source: str) -> Fault:
     """Return a fault at a place in an expression."""
     where = f"line {at.line}, column {at.column}: " if source.count("\n") or at.column > 1 else ""
     return Fault(FieldError(path, f"{where}{at.message}", at.hint), at, source)
+
+
+def too_long(error: TooLongError) -> Fault:
+    """Return the fault of a policy that takes too long to compile."""
+    message = f"takes too long to compile: a policy may take {LIMIT_S:g} s of a processor"
+    path = error.path or ("spec",)
+    hint = (
+        "most of it was spent here; split it into several policies" if error.path else "split it into several policies"
+    )
+    return Fault(FieldError(path, message, hint), is_too_long=True)
 
 
 class PolicyError(Exception):

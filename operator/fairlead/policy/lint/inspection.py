@@ -13,10 +13,10 @@ from fairlead.api.errors import FieldError, FieldPath, InvalidObjectError
 from fairlead.api.parse import parse_policy
 from fairlead.api.v1alpha1 import SchedulerExtenderPolicy
 from fairlead.cooperative import Steps, TooLongError, drop_references, finish, within
-from fairlead.policy.compile.compiler import CompileOptions, compile_steps, too_long
+from fairlead.policy.compile.compiler import CompileOptions, compile_steps
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field
+from fairlead.policy.compile.policy_errors import Fault, PolicyError, in_field, too_long
 from fairlead.policy.lint.acceptances import Acceptance, accepted, read_acceptances
 from fairlead.policy.lint.codes import LintCode, LintWarning
 
