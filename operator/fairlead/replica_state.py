@@ -66,6 +66,8 @@ class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     oldest_s: int | None = None
     median_s: int | None = None
     faults: tuple[FaultState, ...] = ()
+    decides: bool = True
+    """Whether a rule that decides reads it; else rules in shadow do, or none."""
 
     @property
     def has_value(self) -> bool:
@@ -74,8 +76,8 @@ class DataEntryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def is_cut_off(self) -> bool:
-        """Return whether the last poll failed and no node has a usable value that was measured."""
-        return bool(self.error) and self.nodes > 0 and not self.has_value
+        """Return whether it decides, the last poll failed, and no node has a usable value that was measured."""
+        return self.decides and bool(self.error) and self.nodes > 0 and not self.has_value
 
 
 class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -112,9 +112,16 @@ class ServingCore:
         self.listeners: Final = Listeners()
         self.decisions: Final = self._decision_log() if settings.keeps_decisions else None
         listed = self.mirror_feed.has_annotations
-        noted = [] if self.decisions is None else [self.decisions.note_effects]
+        noted = {} if self.decisions is None else {"note_effects": self.decisions.note_effects}
         self.shadow: Final = Shadow(
-            self.mirror, self.listeners, self.state, self.now, settings.timeout_s, listed, *noted
+            self.mirror,
+            self.listeners,
+            self.state,
+            self.now,
+            settings.timeout_s,
+            listed,
+            **noted,
+            has_values=lambda: learning.is_listed and not data.feed.awaits_values,
         )
         watch = self.affinity_watch
         for capability in (data, grants, domains, learning, self.groups, Publications(), watch, self.shadow):

@@ -198,6 +198,10 @@ SCENES: dict[str, tuple[Answers, int]] = {
         {**cluster(ALL_PODS=403, DEPLOYMENTS=403, CONFIG_MAPS=403, LEASES=403), **_NO_METRICS},
         0,
     ),
+    "only-policies-may-be-read": (
+        cluster(ALL_PODS=403, PODS=403, DEPLOYMENTS=403, CONFIG_MAPS=403, LEASES=403),
+        1,
+    ),
     "strays": (
         cluster(PODS=_WELL)
         | {

@@ -26,7 +26,7 @@ def add_to(commands: "Commands") -> None:
         "of the last publication, the outcomes that came too late to count, and what cannot be read. With POLICY, only "
         "of that policy. Reads with your own permissions. The output in JSON or YAML can be read back: `simulate`, "
         "`diff` and `explain` take it as --learned, and suites its field `learned`. Exit code: 0, 1 if a ConfigMap "
-        "cannot be read, 2 if another input cannot be read.",
+        "cannot be read or a snapshot has none, 2 if another input cannot be read.",
         epilog="Example without a cluster: `kubectl get nodes,pods,configmaps -A -o json > now.json`, then "
         "`fairlead learned --policies works.yaml --snapshot now.json`. What a policy has learned, as a file: "
         "`fairlead learned works -o yaml > learned.yaml`.",
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if cluster.live.unread_learned and rules:
         complain(_NAME, f"what rules have learned is unknown: {cluster.live.unread_learned}")
     simulation = cluster.simulation()
-    report = learned_report(wanted, options.rule, simulation)
+    report = learned_report(wanted, options.rule, simulation, unread=cluster.live.unread_learned)
     out = output()
     if options.output == TABLE:
         out.writelines(f"{line}\n" for line in learned_text(report))

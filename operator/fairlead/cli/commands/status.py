@@ -25,7 +25,8 @@ def add_to(commands: "Commands") -> None:
         help="show the state of policies, schedulers and the operator",
         description="Show the state of policies, schedulers and the operator's replicas in the cluster of the "
         "kubeconfig, problems first. Reads with your own permissions and names what you may not read. Exit code: 0 if "
-        "everything is ready, 1 if something is not, 2 if the cluster cannot be read.",
+        "everything is ready, 1 if something is not or the operator's pods were not read, 2 if the cluster cannot be "
+        "read.",
     )
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", default="", help="namespace of the operator (default: where its pods are)"

@@ -68,6 +68,11 @@ class LiveObjects:
     given_learned: Collection[tuple[str, str]] = ()
     """Policies and their rules of which files say what they have learned."""
 
+    @property
+    def unread_kinds(self) -> list[ObjectKind]:
+        """Kinds of what rules read that may not be read, what they have learned among them."""
+        return [*self.unread, *(("learned",) if self.unread_learned else ())]
+
 
 async def read_objects(client: Client, live: LiveObjects, scope: Key | None = None) -> None:
     """Read nodes, pods, namespaces, ledgers and learned state.

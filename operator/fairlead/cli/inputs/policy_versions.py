@@ -91,9 +91,19 @@ def version_of_option(
     unknown = [
         replace(one, policy=as_enforced(one.policy)) if option.is_enforced(one.policy.name) else one for one in unknown
     ]
+    published = published_by(policies.policies, live, knows_namespaces="namespace" not in known.unread)
+    return version_of(policies, known, unknown, published)
+
+
+def version_of(
+    policies: PolicySet, known: KnownInputs, unknown: Sequence[SkippedRule], published: AffinityByScheduler
+) -> PolicySetVersion:
+    """Return policies without the rules that read what is not known.
+
+    `unknown` are policies of which the generation that serves is not known. `published` is what all of them publish.
+    """
     found, skipped = judgeable(policies.policies, known.unread, known.readings, known.learned)
     deciding = [one for one in (*skipped, *unknown) if one.policy.mode != "Shadow"]
-    published = published_by(policies.policies, live, knows_namespaces="namespace" not in known.unread)
     judged = policy_set(found) if skipped or unknown else policies
     return PolicySetVersion(policies, judged, deciding, published, shadow_version(policies, known, unknown))
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from fairlead.policy.compile.model import CompiledPolicy, RuleKind
 from fairlead.policy.compile.modes import rules_in_shadow
 from fairlead.policy.explain.explanation import RuleExplained
+from fairlead.policy.explain.group_explained import GroupExplained
 from fairlead.simulation.evictions import Eviction
 from fairlead.simulation.results import NodeResult, PodResult
 
@@ -60,21 +61,21 @@ class PodShadow:
     @property
     def effects(self) -> list[ShadowEffect]:
         """Return the effects on where the pod can go, as the operator counts them."""
-        best, then = self.decided.preferred, self.enforced.preferred
+        best, then = self.decided.preferred, self.preferred
         found: dict[ShadowEffect, bool] = {
             "restricted": bool(self.lost),
-            "unschedulable": bool(self.decided.left) and not self.enforced.left,
+            "unschedulable": bool(self.decided.left) and not self.left,
             "reordered": bool(best and then) and {*best}.isdisjoint(then),
         }
         return [effect for effect, is_there in found.items() if is_there]
 
     @property
     def unknown(self) -> list[ShadowEffect]:
-        """Return the effects that it may have, too, by rules that are not evaluated."""
+        """Return the effects that it may have, too, by rules that are not evaluated and by a group that is not known."""
         then, known = self.enforced, self.effects
         of_shadow = [one for one in then.unevaluated if one.name in self._unevaluated]
-        has_new = any(one.filters for one in of_shadow)
-        if not self.decided.left or not then.left:
+        has_new = any(one.filters for one in of_shadow) or self.unknown_group is not None
+        if not self.decided.left or not self.left:
             return []
         orders = any(one.policy.scores for one in then.matched) or any(
             one.why or one.policy.scores for one in then.unevaluated
@@ -90,8 +91,31 @@ class PodShadow:
     @property
     def lost(self) -> list[str]:
         """Return the possible nodes that the pod would lose."""
-        left = {one.name for one in self.enforced.left}
+        left = {one.name for one in self.left}
         return [one.name for one in self.decided.left if one.name not in left]
+
+    @property
+    def refused_group(self) -> GroupExplained | None:
+        """The pod's group, if the pod would be rejected as its member on every node, and is not now."""
+        before, then = self.decided.group, self.enforced.group
+        return then if then is not None and then.reason and (before is None or not before.reason) else None
+
+    @property
+    def unknown_group(self) -> GroupExplained | None:
+        """The pod's group, if it would not be known what filter says to the pod as its member, and is now."""
+        before, then = self.decided.group, self.enforced.group
+        is_new = before is None or before.verdict != "NotKnown"
+        return then if then is not None and then.verdict == "NotKnown" and is_new else None
+
+    @property
+    def left(self) -> Sequence[NodeResult]:
+        """The possible nodes that would be left."""
+        return self.enforced.left if self.refused_group is None else ()
+
+    @property
+    def preferred(self) -> Sequence[str]:
+        """The nodes that would be preferred."""
+        return self.enforced.preferred if self.refused_group is None else ()
 
     def rejections(self) -> dict[str, list[ShadowRejection]]:
         """Return the rejections of each node that rules in shadow would reject."""
@@ -110,6 +134,8 @@ class PodShadow:
         return frozenset(names - {one.name for one in self.decided.unevaluated})
 
     def _rejections(self, node: NodeResult) -> Iterator[ShadowRejection]:
+        if (group := self.refused_group) is not None:
+            yield ShadowRejection(group.policy, group.rule, "Filter", group.reason)
         known = {*self.rules}
         doubtful = {one.policy.name for one in self.decided.matched if one.undecided and one.policy.filters}
         for one in node.rejections:

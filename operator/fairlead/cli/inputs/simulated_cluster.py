@@ -53,7 +53,7 @@ from fairlead.policy.compile.modes import as_enforced, shares_in_force
 from fairlead.policy.evaluate.matching import PolicySet
 from fairlead.simulation.simulation import Simulation
 from fairlead.simulation.snapshot import Key, Snapshot, SnapshotObject
-from fairlead.simulation.visibility import ObjectKind, SkippedRule
+from fairlead.simulation.visibility import SkippedRule
 
 if TYPE_CHECKING:
     from fairlead.render.prometheus_settings import PrometheusServer
@@ -247,10 +247,7 @@ async def gather(
             from fairlead.cli.inputs.replica_values import add_replica_values
 
             await add_replica_values(data, await access.client(), of_cluster)
-    unread: list[ObjectKind] = [*live.unread]
-    if live.unread_learned:
-        unread.append("learned")
-    known = KnownInputs(unread, data.readings, live.given_learned)
+    known = KnownInputs(live.unread_kinds, data.readings, live.given_learned)
     versions = [
         version_of_option(policies, option, files, live.policies, known)
         for policies, option, files in zip(sets, options, in_files, strict=True)

@@ -11,6 +11,7 @@ from fairlead.cli.reports.written_learned import written_demands, written_pairs
 from fairlead.learned.pair import node_key, score, value
 from fairlead.learned.published import LearnedState
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import undivided
 from fairlead.policy.nodes.compared_views import current_system
 from fairlead.policy.nodes.learned_facts import table_of
 from fairlead.simulation.simulation import Simulation
@@ -22,12 +23,18 @@ Report: TypeAlias = dict[str, Any]
 _ALIKE: Final = 1e-9
 
 
-def learned_report(policies: Iterable[CompiledPolicy], rule: str, simulation: Simulation) -> Report:
-    """Return what rules have learned, of each the lowest score first."""
+def learned_report(
+    policies: Iterable[CompiledPolicy], rule: str, simulation: Simulation, *, unread: str = ""
+) -> Report:
+    """Return what rules have learned, of each the lowest score first; `unread` says why that is not known."""
     views = [view for name in simulation.names if (view := simulation.mirror.nodes.view_of(name)) is not None]
     names = {node_key(view.uid): view.name for view in views}
     rules, learned = list[Report](), dict[str, Any]()
     for policy in policies:
+        if unread:
+            names_of_rules = (name for name, _ in (*policy.learning, *policy.demanding) if rule in ("", name))
+            rules += [_unread(policy, name, unread) for name in names_of_rules]
+            continue
         found = [
             *(_outcomes(policy, name, read, simulation, names) for name, read in policy.learning if rule in ("", name)),
             *(_requests(policy, name, read, simulation) for name, read in policy.demanding if rule in ("", name)),
@@ -86,12 +93,18 @@ def _requests(policy: CompiledPolicy, name: str, read: DemandsRead, simulation: 
 
 
 def _systems(policy: CompiledPolicy, rule: str) -> Iterable[SystemRead]:
-    return (system for one in policy.scores if one.name == rule for system in one.score.reads.system)
+    return (system for one in undivided(policy).scores if one.name == rule for system in one.score.reads.system)
 
 
 def _tendency(excess: float) -> str:
     """Return what a pod makes of nodes whose load is more, or less, varied than the requests of pods."""
     return "Level" if abs(excess) < _ALIKE else "Spreads" if excess > 0 else "Packs"
+
+
+def _unread(policy: CompiledPolicy, rule: str, why: str) -> Report:
+    """Return the report of a rule whose ConfigMaps are not read: nothing is known, so it must not look like nothing."""
+    unknown = dict.fromkeys(("configMaps", "bytes", "lastPublicationSeconds", "late"))
+    return {"policy": policy.name, "rule": rule, "readable": False, "faults": [why], **unknown}
 
 
 def _published(policy: CompiledPolicy, rule: str, states: Sequence[LearnedState], now_s: float) -> Report:

@@ -35,7 +35,7 @@ def learned_text(report: Report) -> Iterator[str]:
         yield ""
     for rule in rules:
         yield f"{rule['policy']}/{rule['rule']}: {_published(rule)}"
-        for fault in rule["faults"]:
+        for fault in () if rule["configMaps"] is None else rule["faults"]:
             yield f"{rule['policy']}/{rule['rule']} adds nothing: {fault}"
     for name in report["unclaimed"]:
         yield f"ConfigMap {name} does not say which rule it belongs to, and is left alone: delete it"
@@ -63,6 +63,8 @@ def _gamma(value: float | None) -> str:
 
 
 def _published(rule: Report) -> str:
+    if rule["configMaps"] is None:
+        return f"what it has learned is unknown: {', '.join(rule['faults'])}"
     if not rule["configMaps"]:
         return "nothing is learned yet"
     there = f"{pluralize(rule['configMaps'], 'ConfigMap')} of {pluralize(rule['bytes'], 'byte')}"

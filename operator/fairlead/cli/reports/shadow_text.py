@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.inputs.shadow_effects import PodShadow, RuleInShadow, ShadowRejection, ShadowSummary
+from fairlead.cli.reports.group_text import group_phrase
 from fairlead.cli.reports.rows import some
 
 InShadow = Mapping[str, Sequence[ShadowRejection]]
@@ -32,17 +33,23 @@ def shadow_lines(shadow: PodShadow, in_shadow: InShadow) -> Iterator[str]:
         of = f"{len(lost):,} of {pluralize(len(left), 'possible node')}"
         yield f"If enforced, what is in shadow would take away {of}: {some(lost)}."
     if "reordered" in effects:
-        yield f"If enforced, what is in shadow would prefer {some(shadow.enforced.preferred)}."
+        yield f"If enforced, what is in shadow would prefer {some(shadow.preferred)}."
     if unknown:
-        rules = some([one.name for one in shadow.enforced.unevaluated])
+        rules = [one.name for one in shadow.enforced.unevaluated]
+        why = [f"not evaluated: {some(rules)}"] if rules else []
+        why += [] if shadow.unknown_group is None else [group_phrase(shadow.unknown_group)]
         what = "what else it would change" if effects else "what it would change for this pod, if enforced"
-        yield f"It is not known {what}: not evaluated: {rules}."
+        yield f"It is not known {what}: {'; '.join(why)}."
     elif not effects:
         yield "If enforced, what is in shadow would change nothing for this pod."
+    by_group = ("", "")
+    if (group := shadow.refused_group) is not None:
+        by_group = group.policy, group.rule
+        yield f"    {group.policy}/{group.rule} would reject it on every node: {group_phrase(group)}"
     said: dict[ShadowRejection, list[str]] = {}
     lost_first = sorted(in_shadow, key=lambda name: name not in lost)
     for name in lost_first:
-        for one in in_shadow[name]:
+        for one in (each for each in in_shadow[name] if (each.policy, each.rule) != by_group):
             said.setdefault(one, []).append(name)
     for one, names in [*said.items()][:_ROWS_MAX]:
         which = names[0] if len(names) == 1 else f"{pluralize(len(names), 'node')}, such as {names[0]}"
@@ -60,7 +67,7 @@ def shadow_data(shadow: PodShadow | None) -> dict[str, Any] | None:
         "effects": shadow.effects,
         "unknown": shadow.unknown,
         "lost": shadow.lost,
-        "preferred": [*shadow.enforced.preferred],
+        "preferred": [*shadow.preferred],
     }
 
 

@@ -12,6 +12,8 @@ from fairlead.render.object_names import LEASE
 
 _OTHER: Final = "fairlead_other_operator"
 """Labels and values by the name of the metric."""
+NOT_READ: Final = "NotRead"
+"""Reason of the problem that nothing is known of the replicas."""
 
 
 def problems(
@@ -38,7 +40,11 @@ def _wrong_operator(survey: Survey, replicas: Sequence[ReplicaRow]) -> Iterator[
             what = f"it was uninstalled{when}: nothing enforces policies, and pods that name their schedulers wait"
             cure = "Install the chart, or delete the policies."
             yield ProblemRow(kind="operator", name=LEASE, reason="Uninstalled", message=what, cure=cure)
-        elif not any(one.part == "pods of the operator" for one in survey.unread):
+        elif any(one.part == "pods of the operator" for one in survey.unread):
+            what = f"it is not known whether replicas run in {survey.namespace}: their pods were not read"
+            cure = "Ask for the right to list pods there, or name with --namespace where the operator is."
+            yield ProblemRow(kind="operator", name=LEASE, reason=NOT_READ, message=what, cure=cure)
+        else:
             what = f"it has no pods in {survey.namespace}: policy status is out of date, and schedulers get no answers"
             yield ProblemRow(
                 kind="operator", name=LEASE, reason="NotThere", message=what, cure=_cure_of_no_pods(survey)

@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.cli.console.output import clean, columns, paint, pluralize
 from fairlead.cli.reports.status_data import STALE_S, Overview, ProblemRow, RuleRow, Stray
+from fairlead.cli.reports.status_problems import NOT_READ
 from fairlead.render.native_groups import NOT_ASKED
 
 _RED: Final = "\x1b[1;31m"
@@ -64,15 +65,20 @@ def _headline(what: Overview) -> str:
     parts = [
         f"{sum(1 for one in what.policies if one.ready)} of {pluralize(len(what.policies), 'policy', 'policies')}",
         f"{sum(1 for one in known if one.ready)} of {pluralize(len(known), 'scheduler')}",
-        f"{sum(1 for one in replicas if one.ready)} of {pluralize(len(replicas), 'replica')}",
     ]
+    unread = [one for one in what.wrong if one.reason == NOT_READ]
+    if not unread:
+        parts.append(f"{sum(1 for one in replicas if one.ready)} of {pluralize(len(replicas), 'replica')}")
     rest = f"; {pluralize(unknown, 'scheduler')} unknown" if unknown else ""
     counts = f"{', '.join(parts)} ready in {what.namespace}{rest}"
-    return f"READY: {counts}" if what.ready else f"NOT READY: {', '.join(_causes(what.wrong))}; {counts}"
+    if what.ready:
+        return f"READY: {counts}"
+    return f"{'UNKNOWN' if unread == what.wrong else 'NOT READY'}: {', '.join(_causes(what.wrong))}; {counts}"
 
 
 _OF_ALL: Final = {
     "NotThere": "the operator has no pods",
+    NOT_READ: "it is not known whether replicas are ready",
     "Uninstalled": "the operator was uninstalled",
     "NotReady": "no replica of the operator is ready",
     "NoLeader": "no replica leads",

@@ -170,7 +170,9 @@ def _change(shadow: PodShadow) -> _Change:
 def _key(shadow: PodShadow) -> Hashable:
     """Return what pods with the same change have in common; the verdicts are few objects, which pods share."""
     sides = (shadow.decided, shadow.enforced)
-    return tuple((id(one.verdicts), *one.policies, "", *(rule.name for rule in one.unevaluated)) for one in sides)
+    verdicts = [(id(one.verdicts), *one.policies, "", *(rule.name for rule in one.unevaluated)) for one in sides]
+    groups = [None if one is None else (one.policy, one.entry) for one in (shadow.refused_group, shadow.unknown_group)]
+    return (*verdicts, *groups)
 
 
 COUNTS: Final = (

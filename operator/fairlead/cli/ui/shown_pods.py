@@ -6,7 +6,9 @@ from typing import Final
 
 import msgspec
 
-from fairlead.cli.inputs.policy_versions import KnownInputs, shadow_version
+from fairlead.cli.inputs.created_pods import published_by
+from fairlead.cli.inputs.live_policies import unknown_rules
+from fairlead.cli.inputs.policy_versions import KnownInputs, version_of
 from fairlead.cli.inputs.simulated_cluster import SimulatedCluster
 from fairlead.cli.inputs.simulation_inputs import Pod
 from fairlead.cli.reports.explain_data import ExplainContext
@@ -17,7 +19,6 @@ from fairlead.policy.compile.modes import rules_in_shadow
 from fairlead.policy.evaluate.matching import PolicySet, policy_set
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.simulation import Simulation
-from fairlead.simulation.visibility import ObjectKind, judgeable
 
 WAITING_MAX: Final = 5_000
 """Greatest number of pods without a node that are judged; most of them share their results with others."""
@@ -149,21 +150,15 @@ def one_of_each_first(pods: Sequence[Pod], most: int) -> Sequence[Pod]:
 
 
 def with_policies(cluster: SimulatedCluster, policies: Iterable[CompiledPolicy]) -> SimulatedCluster:
-    """Return the cluster with other policies, without the rules that read what is not known."""
-    [version] = cluster.versions
+    """Return the cluster with these policies applied to it, without the rules that read what is not known."""
     every = policy_set(policies)
-    unread: list[ObjectKind] = [*cluster.live.unread]
-    if cluster.live.unread_learned:
-        unread.append("learned")
-    known = KnownInputs(unread, cluster.data.readings, cluster.live.given_learned)
-    kept, skipped = judgeable(every.policies, known.unread, known.readings, known.learned)
-    new = replace(
-        version,
-        policies=every,
-        judgeable=policy_set(kept) if skipped else every,
-        skipped=skipped,
-        shadow=shadow_version(every, known),
+    names = {each.name for each in every.policies}
+    unknown = unknown_rules(each for each in cluster.live_policies if each.name not in names)
+    published = published_by(
+        every.policies, cluster.live_policies, knows_namespaces="namespace" not in cluster.live.unread
     )
+    known = KnownInputs(cluster.live.unread_kinds, cluster.data.readings, cluster.live.given_learned)
+    new = version_of(every, known, unknown, published)
     return replace(cluster, versions=[new], concerned=every.policies)
 
 

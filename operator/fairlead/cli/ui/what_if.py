@@ -7,7 +7,7 @@ from typing import Final, Literal
 from fairlead.cli.console.output import pluralize
 from fairlead.cli.inputs.caveats import notes_on_skipped
 from fairlead.cli.inputs.checker import Checker
-from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod, published_by
+from fairlead.cli.inputs.created_pods import CreatedPods, judge_pod
 from fairlead.cli.inputs.findings import Severity
 from fairlead.cli.inputs.shadow_effects import ShadowSummary
 from fairlead.cli.inputs.shadow_simulation import ShadowSimulation
@@ -73,11 +73,9 @@ def compare(shown: ShownPods, edited: Sequence[CompiledPolicy]) -> list[Line]:
     before = {policy.name for policy in shown.policies}
     every = [*(policy for policy in shown.policies if policy.name not in names), *edited]
     after = with_policies(cluster, every)
-    published = published_by(every, cluster.live_policies, knows_namespaces="namespace" not in cluster.live.unread)
     [version] = after.versions
-    after = replace(after, versions=[replace(version, published=published)])
     in_shadow = ShadowSummary()
-    created = CreatedPods(cluster.snapshot, published)
+    created = CreatedPods(cluster.snapshot, version.published)
     found = [*_changes(shown, created, after.simulation(), after.shadow(), in_shadow)]
     lines = [Line("Plain", f"{name} is a new policy") for name in sorted(names - before)]
     lines += [

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from fairlead.api.data import DataEntry
 from fairlead.api.mode import Mode
+from fairlead.policy.compile.expression import as_reads
 from fairlead.policy.compile.model import (
     FILTER_PREFIX,
     AnnotationRule,
@@ -15,6 +17,7 @@ from fairlead.policy.compile.model import (
     RuleKind,
     ScoreRule,
 )
+from fairlead.policy.nodes.annotated_values import read_entries
 from fairlead.strategies.contract import CompiledShare
 
 R = TypeVar("R", FilterRule, ScoreRule, ExpressionRule, AnnotationRule)
@@ -147,6 +150,17 @@ def shares_in_force(policies: Iterable[CompiledPolicy]) -> list[tuple[str, Compi
     """Return the device shares of the policies that are enforced, with the name of their policy, in their order."""
     ordered = sorted((one for one in policies if one.enforced), key=lambda one: one.order)
     return [(policy.name, rule.share) for policy in ordered for rule in policy.device_shares]
+
+
+def data_in_force(policy: CompiledPolicy) -> list[DataEntry]:
+    """Return the entries of `data` that rules which decide read: nothing waits for the values of the others."""
+    if not policy.enforced:
+        return []
+    expressions = [rule.expression for rule in policy.protections]
+    expressions += [rule.expression for rule in policy.annotations]
+    reads = [policy.reads, *(as_reads(one.paths) for one in expressions)]
+    names = {entry.name for one in reads for entry in read_entries(policy.data, one)}
+    return [entry for entry in policy.data if entry.name in names]
 
 
 def _divided(rules: tuple[R, ...], *, all_are: bool) -> tuple[tuple[R, ...], tuple[R, ...]]:

@@ -132,17 +132,24 @@ class Poller:
         """Return the polls that never succeeded."""
         return [poll for poll, one in self._polls.items() if one.status.succeeded_at is None]
 
-    async def first_values(self, within_s: float) -> None:
-        """Wait for the first success of each poll, as long as it is new; at once while the nodes are not known.
+    def awaits_values(self, within_s: float) -> bool:
+        """Return whether the first success of a poll may still come: it is new, or polling has just begun."""
+        since = inf if self._begun is None else self._begun
+        waiting = (one for one in self._polls.values() if one.status.succeeded_at is None)
+        return any(max(since, one.wanted_at) + within_s > self._clock() for one in waiting)
 
-        A failure ends no waiting, because it is tried again: a server may have been away for a moment only.
+    async def first_values(self, within_s: float, polls: Collection[Poll]) -> None:
+        """Wait for the first success of each of these polls, as long as it is new.
+
+        It returns at once while the nodes are not known. A failure ends no waiting, because it is tried again: a server
+        may have been away for a moment only.
         """
         if not self._is_synced():
             return
         ends = {
             poll: (one, left_s)
-            for poll, one in self._polls.items()
-            if (left_s := one.wanted_at + within_s - self._clock()) > 0
+            for poll in polls
+            if (one := self._polls.get(poll)) is not None and (left_s := one.wanted_at + within_s - self._clock()) > 0
         }
 
         def missing() -> list[Poll]:

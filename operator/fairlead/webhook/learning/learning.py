@@ -86,24 +86,37 @@ class Learning(Capability):
             lambda rule, late: self._late.add(*rule.labels, amount=late),
         )
         self._rules: Sequence[AnyRule] = ()
+        self._decides = False
+        """Whether a rule that learns decides."""
 
     @property
     def reflectors(self) -> Mapping[str, Reflector[Any]]:
-        """Watch of the published state, once a policy learns."""
-        return self._feed.reflectors
+        """Watch of the published state, while a rule that learns decides."""
+        return self._feed.reflectors if self._decides else {}
+
+    @property
+    def on_demand(self) -> Mapping[str, Reflector[Any]]:
+        """The same, while none does: rules in shadow keep no replica from being ready."""
+        return {} if self._decides else self._feed.reflectors
+
+    @property
+    def is_listed(self) -> bool:
+        """Return whether what rules have learned is known, if any learn."""
+        return self._feed.is_listed or not self._rules
 
     async def run(self) -> None:
         """Follow the published state until cancelled."""
         await self._feed.run()
 
     async def follow(self, policies: Sequence[CompiledPolicy]) -> None:
-        """Follow what these policies learn from now on; return once what they have learned is listed."""
+        """Follow what these policies learn from now on; return once what they have learned is listed, if it decides."""
         outcomes = followed_rules(policies)
         if outcomes:
             for _ in self._mirror.nodes.keep_keys():
                 await asyncio.sleep(0)
         rules: Sequence[AnyRule] = [*outcomes, *followed_requests(policies)]
-        await self._feed.follow(rules)
+        self._decides = any(one.enforced and (one.reads.learned or one.reads.demands) for one in policies)
+        await self._feed.follow(rules, wait=self._decides)
         self._rules = rules
 
     async def lead(self, is_leader: Callable[[], bool]) -> None:

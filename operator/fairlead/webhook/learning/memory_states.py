@@ -35,7 +35,7 @@ class MemoryStates:
         self._versions = count(1)
         self._is_told = False
 
-    async def follow(self, rules: Sequence[AnyRule]) -> None:
+    async def follow(self, rules: Sequence[AnyRule], *, wait: bool) -> None:  # noqa: ARG002 - nothing has to be listed
         """Answer from what these rules have learned, and forget what others have: nothing else ends it."""
         self.sink.set_rules(rules)
         kept = {(one.policy.name, one.table.rule) for one in self.sink.kept}

@@ -152,12 +152,13 @@ class StateFeed:
         """Return whether all that is published is known."""
         return self.reflector.state.synced
 
-    async def follow(self, rules: Sequence[AnyRule]) -> None:
-        """Watch if there are rules that learn; return once what they have learned is listed."""
+    async def follow(self, rules: Sequence[AnyRule], *, wait: bool) -> None:
+        """Watch if there are rules that learn; return at once, or if `wait`, once what they have learned is listed."""
         self.sink.set_rules(rules)
         if rules:
             self._watches.want({"learned state": lambda: self.reflector})
-            await self.reflector.wait_until_listed()
+            if wait:
+                await self.reflector.wait_until_listed()
 
     async def run(self) -> NoReturn:
         """Watch until cancelled."""

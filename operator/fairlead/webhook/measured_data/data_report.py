@@ -12,6 +12,7 @@ from fairlead.api.data import DataEntry
 from fairlead.cel.functions.time_text import timestamp_to_string
 from fairlead.metrics import Labels, Metrics
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import data_in_force
 from fairlead.policy.nodes.measured_summary import MeasuredSummary, node_values, summarize
 from fairlead.policy.nodes.measured_table import FUTURE, STALE, MeasuredEntry, TableKey
 from fairlead.policy.nodes.node_table import Nodes
@@ -89,10 +90,12 @@ class DataReport:
         ]
         self._summarize({like: (measured, self._usable_of(policy)) for policy, _, measured, like in asked}, now)
         made = dict[str, list[DataEntryState]]()
+        in_force = {policy.name: data_in_force(policy) for policy in self._serving()}
         for policy, entry, measured, like in asked:
             if (known := self._known.get(like)) is not None:
                 poll = measured.key.poll
-                state = _state(entry, poll, known[1], polls.get(poll, _NOT_ASKED), now)
+                decides = entry in in_force[policy.name]
+                state = _state(entry, poll, known[1], polls.get(poll, _NOT_ASKED), now, decides=decides)
                 made.setdefault(policy.name, []).append(state)
         return {name: tuple(found) for name, found in made.items()}
 
@@ -205,7 +208,9 @@ class DataReport:
                     yield policy, by_name[measured.name], measured
 
 
-def _state(entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollStatus, now: int) -> DataEntryState:
+def _state(
+    entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollStatus, now: int, *, decides: bool
+) -> DataEntryState:
     note = status.note
     if poll.is_whole and summary.oldest_s is None and any(one.why == STALE for one in summary.faults):
         note = note or _WITHOUT_TIME
@@ -227,4 +232,5 @@ def _state(entry: DataEntry, poll: Poll, summary: MeasuredSummary, status: PollS
         oldest_s=summary.oldest_s,
         median_s=summary.median_s,
         faults=tuple(FaultState(why=one.why, nodes=one.nodes, names=one.names) for one in summary.faults),
+        decides=decides,
     )

@@ -59,7 +59,7 @@ class MeasuredData(Capability):
         await self.feed.follow(policies)
 
     def checks(self) -> Iterator[ReadinessCheck]:
-        """Yield whether the first values are there, if anything is polled."""
+        """Yield whether the first values are there, if any are polled that decide."""
         if (readiness := self.feed.readiness()) is not None:
             yield ReadinessCheck("data", *readiness)
 
@@ -69,7 +69,7 @@ class MeasuredData(Capability):
             yield ReadinessCheck("data", ok=True, text=text)
 
     def lacking(self) -> Iterator[str]:
-        """Yield the entries without any value whose source cannot be reached, each with the source."""
+        """Yield the entries that decide and have no value as their source cannot be reached, each with the source."""
         for entries in self.entries().values():
             yield from (f"{one.name} ({one.source})" for one in entries if one.is_cut_off)
 

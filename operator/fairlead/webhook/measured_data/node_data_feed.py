@@ -9,6 +9,7 @@ from typing import Any, Final
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.policy.compile.model import CompiledPolicy
+from fairlead.policy.compile.modes import data_in_force
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, Poll, PrometheusPoll, poll_of
 from fairlead.render.prometheus_settings import PrometheusServer
@@ -50,6 +51,8 @@ class NodeDataFeed:
         self._sources = DataSources(nodes, self.prometheus, NodeMetricsSource(client, nodes), self._documents, turns)
         self._poller = Poller(nodes, self._sources, now=now, clock=monotonic, is_synced=is_synced, turns=turns)
         self._followed: Collection[CompiledPolicy] = ()
+        self._in_force: Collection[Poll] = ()
+        """Polls whose values decide."""
         self._publication: asyncio.Future[None] | None = None
 
     @property
@@ -63,13 +66,17 @@ class NodeDataFeed:
         return self._documents.reflectors
 
     def readiness(self) -> tuple[bool, str] | None:
-        """Return whether the first values are there, or were waited for long enough; None if nothing is polled."""
-        states = self._poller.states
-        if not states:
+        """Return whether the first values that decide are there, or were waited for long; None if there are none."""
+        if not self._in_force:
             return None
-        missing = [_short_name(poll) for poll in self._poller.without_value()]
-        text = f"{len(states)} polls" + (f", without values yet: {', '.join(missing)}" if missing else "")
+        missing = [_short_name(poll) for poll in self._poller.without_value() if poll in self._in_force]
+        text = f"{len(self._in_force)} polls" + (f", without values yet: {', '.join(missing)}" if missing else "")
         return not missing or self._poller.polled_for_s > READY_S, text
+
+    @property
+    def awaits_values(self) -> bool:
+        """Return whether first values may still come that rules in shadow read, for which nothing else waits."""
+        return self._poller.awaits_values(FIRST_S)
 
     def remarks(self) -> Iterator[str]:
         """Yield which polls fail or have a note; why may name values of series, which are not for everyone."""
@@ -85,7 +92,10 @@ class NodeDataFeed:
         self.prometheus.set_servers([*servers])
 
     async def follow(self, policies: Collection[CompiledPolicy]) -> None:
-        """Poll for these policies from now on; return when each new poll succeeded once, or after a while."""
+        """Poll for these policies from now on; return when each new poll succeeded once, or after a while.
+
+        What only rules in shadow read is polled and not waited for.
+        """
         # The set that serves until now reads what was followed last, and nothing else.
         parts = (part for policy in self._followed for part in (policy, policy.shadow) if part is not None)
         self._nodes.measurements.keep((part.data, part.reads) for part in parts)
@@ -98,13 +108,15 @@ class NodeDataFeed:
                     # The least of all: a server must not answer with samples that are too old for one of them.
                     age_s = entry.greatest_age_s or _LOOKBACK_S
                     ages[poll] = min(age_s, ages.get(poll, age_s))
+        in_force = (poll_of(entry) for policy in policies for entry in data_in_force(policy))
+        self._in_force = frozenset(poll for poll in in_force if poll is not None)
         self.prometheus.set_owners(query_owners(policies))
         self._documents.want([poll for poll in ages if isinstance(poll, ConfigMapPoll)])
         self._poller.want(ages)
         if ages:
             self._publication = asyncio.ensure_future(self._poller.publish_last())
             await asyncio.shield(self._publication)  # it takes the nodes that have joined, and must not end before
-            await self._poller.first_values(FIRST_S)
+            await self._poller.first_values(FIRST_S, self._in_force)
 
     async def run(self) -> None:
         """Poll until cancelled."""

@@ -64,6 +64,8 @@ class LiveComparisons(PodWatcher):
     """Calls a function in so many seconds."""
     is_listed: Callable[[frozenset[str]], bool] = lambda _: True
     """Returns whether the mirror has these annotations of pods on nodes."""
+    has_values: Callable[[], bool] = lambda: True
+    """Returns whether first values are there, or were waited for as long as enforced rules wait for theirs."""
     slow_classes: SlowClasses = field(default_factory=SlowClasses)
     seconds: float = 0.0
     """Time that all of this has taken."""
@@ -94,10 +96,12 @@ class LiveComparisons(PodWatcher):
             if outcome.verb == "filter" and (call := self._between.pop(outcome.pod, None)) is not None:
                 self._add_compared(_after_both(call, decision))
         elif outcome.verb == "preempt":
-            if (call := observed_preempt(decision, state, self.budget_ns(decision))) is not None:
+            if self.has_values() and (call := observed_preempt(decision, state, self.budget_ns(decision))) is not None:
                 self._add(Task(call, self._evictions(call)))
         elif (call := observed_filter(decision, state, self.budget_ns(decision))) is not None:
-            if decision.caller.ignore_entry and call.passed:
+            if not self.has_values():
+                self._count_all(call, "unknown")
+            elif decision.caller.ignore_entry and call.passed:
                 self._wait_for_both(call)
             else:
                 self._add_compared(call)

@@ -42,10 +42,12 @@ class Shadow(Capability):
         timeout_s: float,
         is_listed: Callable[[frozenset[str]], bool],
         note_effects: NoteEffects = lambda _uid, _policy, _effects, _rules: None,
+        has_values: Callable[[], bool] = lambda: True,
     ) -> None:
         """`timeout_s`: how long callers wait that do not say it; `note_effects` is as in `PodCounts`.
 
-        `is_listed` returns whether the mirror has these annotations of pods on nodes.
+        `is_listed` returns whether the mirror has these annotations of pods on nodes, `has_values` whether first values
+        are there or late.
         """
         self._mirror, self._listeners, self._state, self._timeout_s = mirror, listeners, state, timeout_s
         self._pods = Counter(
@@ -77,7 +79,7 @@ class Shadow(Capability):
             note_effects,
         )
         self.comparisons: Final = LiveComparisons(
-            state, now, perf_counter_ns, self._budget_ns, self._counts, after_others, later, is_listed
+            state, now, perf_counter_ns, self._budget_ns, self._counts, after_others, later, is_listed, has_values
         )
         self._counted: ShadowRules | None = None
         """Rules whose errors were counted last."""

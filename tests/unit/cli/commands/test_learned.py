@@ -101,9 +101,22 @@ def test_names_that_there_are_not(run: Run, arguments: tuple[str, ...], message:
 
 
 def test_without_its_config_maps_nothing_is_known(run: Run) -> None:
+    why = "the snapshot has no such ConfigMaps"
     code, out, err = run("learned", snapshot="bare.json")
-    assert (code, out) == (0, "some/works: nothing is learned yet\n")
-    assert "what rules have learned is unknown: the snapshot has no such ConfigMaps" in err
+    assert (code, out) == (1, f"some/works: what it has learned is unknown: {why}\n")
+    assert f"what rules have learned is unknown: {why}" in err
+
+
+def test_what_is_not_known_is_not_written_as_empty(run: Run) -> None:
+    code, out, _ = run("learned", "-o", "json", snapshot="bare.json")
+    report = json.loads(out)
+    (rule,) = report["rules"]
+    assert (code, report["learned"], rule["readable"]) == (1, {}, False)
+    assert rule["faults"] == ["the snapshot has no such ConfigMaps"]
+    assert (rule["configMaps"], "pairs" in rule) == (None, False)
+    Path("learned.json").write_text(out)
+    code, _, err = run("explain", "waits", "--learned", "learned.json", snapshot="bare.json")
+    assert (code, "learned.json: learned: must not be empty" in err) == (2, True)
 
 
 def test_one_that_cannot_be_read_is_named(run: Run) -> None:
@@ -175,6 +188,14 @@ def test_requests_of_pods_and_what_a_rule_makes_of_them(
     assert of_rule.endswith(" bytes, written last 2h ago")
     (rule,) = json.loads(run("learned", "-o", "json")[1])["rules"]
     assert (rule["requests"]["now"], rule["requests"]["nodes"], rule["requests"]["pods"]) == (now, 2, len(cpu))
+
+
+def test_of_a_rule_in_shadow_all_is_said_too(run: Run) -> None:
+    packs(1.0, 1.0, 1.0)
+    enforced = json.loads(run("learned", "-o", "json")[1])
+    (score,) = PACKS["spec"]["scores"]
+    Path("p.yaml").write_text(yaml.safe_dump(policy(scores=[{**score, "mode": "Shadow"}])))
+    assert json.loads(run("learned", "-o", "json")[1]) == enforced
 
 
 def test_a_system_without_nodes(run: Run) -> None:

@@ -7,8 +7,11 @@ import pytest
 import yaml
 
 from fairlead.cli.main import main
+from fairlead.cli.ui.page_view import page_view
 from fairlead.cli.ui.what_if import LINES_MAX, Line, compare, lint_text
-from support.cli.page import Object, node, page_of, pod, policy, write
+from support.cli.page import Object, node, page_of, pod, policy, read, write
+from support.cli.status_api import api_server, items
+from support.kube.crd import POLICIES
 
 CLASS: Final = ("node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')", "wrong class")
 OBJECTS: Final = [
@@ -141,6 +144,32 @@ def test_with_published_affinity_pods_are_compared_as_they_would_be_created(
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if not line.startswith("Note:")] == found
     assert any("gains a: no longer" in line for line in found)
+
+
+@pytest.mark.parametrize("mode", ["Enforce", "Shadow"])
+def test_a_policy_of_which_another_generation_serves_stays_unknown_before_and_after(mode: str, tmp_path: Path) -> None:
+    """Replicas serve a generation that only they know: an edit of another policy changes nothing there."""
+    refused = {
+        **policy("behind", ("true", "never"), mode=mode),
+        "metadata": {"name": "behind", "uid": "u", "generation": 3},
+        "status": {"servingGeneration": 2, "observedGeneration": 3},
+    }
+    edited = policy("class", (CLASS[0], "another reason"))
+    answers = {
+        "/version": {},
+        "/api/v1/nodes": items(*(one for one in OBJECTS if one["kind"] == "Node")),
+        "/api/v1/pods": items(*(one for one in OBJECTS if one["kind"] == "Pod")),
+        "/api/v1/namespaces": items({"metadata": {"name": "ml"}}),
+        "/api/v1/configmaps": items(),
+        POLICIES: items(POLICY, refused),
+    }
+    with api_server(answers, tmp_path) as kubeconfig:
+        _, shown = page_view(read(["--kubeconfig", str(kubeconfig)]))
+    policies = lint_text(yaml.safe_dump(edited).encode(), {}).policies
+    assert policies is not None
+    text = [line.text for line in compare(shown, policies)]
+    assert "Nothing changes for any of 3 pods." in text
+    assert any("behind as a whole: replicas serve generation 2, which is not known here" in line for line in text)
 
 
 LINTED: dict[str, tuple[bytes, bool, str, str]] = {

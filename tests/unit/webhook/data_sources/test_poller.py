@@ -282,7 +282,7 @@ async def test_nothing_is_asked_before_the_nodes_are_known() -> None:
     ground.synced = False
     async with ground.running():
         ground.poller.want({LOAD: 60})
-        await ground.poller.first_values(1e9)
+        await ground.poller.first_values(1e9, [LOAD])
         await ground.settle()
     assert ground.asked == []
 
@@ -294,7 +294,7 @@ async def test_a_set_waits_for_the_first_success_of_each_poll() -> None:
     ground.answers = {LOAD: gate}
     async with ground.running():
         ground.poller.want({LOAD: 60, HEAT: 60})
-        waiting = asyncio.create_task(ground.poller.first_values(1e9))
+        waiting = asyncio.create_task(ground.poller.first_values(1e9, [LOAD, HEAT]))
         gate.set()
         await ground.until(lambda: ground.poller.without_value() == [HEAT])
         assert ground.poller.states[HEAT].error == "connection refused"
@@ -304,7 +304,7 @@ async def test_a_set_waits_for_the_first_success_of_each_poll() -> None:
         await ground.advance(1.0)
         await waiting
         assert (ground.value(), ground.value(entry="heat")) == (0.9, 7.0)
-        await ground.poller.first_values(1e9)
+        await ground.poller.first_values(1e9, [LOAD, HEAT])
 
 
 @in_loop
@@ -313,8 +313,11 @@ async def test_a_set_does_not_wait_for_ever() -> None:
     ground.answers = {LOAD: asyncio.Event()}
     async with ground.running():
         ground.poller.want({LOAD: 60})
-        await ground.poller.first_values(0.01)
+        await ground.poller.first_values(0.01, [LOAD])
         assert ground.poller.without_value() == [LOAD]
+        assert ground.poller.awaits_values(5.0)
+        await ground.advance(4.0, 6.0)
+        assert not ground.poller.awaits_values(5.0)
 
 
 @in_loop
@@ -325,7 +328,7 @@ async def test_a_later_set_does_not_wait_again_for_what_fails() -> None:
         ground.poller.want({LOAD: 60})
         await ground.advance(0.0, 6.0)
         ground.poller.want({LOAD: 60, HEAT: 60})
-        await ground.poller.first_values(5.0)
+        await ground.poller.first_values(5.0, [LOAD, HEAT])
         assert ground.poller.without_value() == [LOAD]
 
 
@@ -334,7 +337,7 @@ async def test_a_set_does_not_wait_for_a_poll_that_is_wanted_no_longer() -> None
     ground = Ground()
     async with ground.running():
         ground.poller.want({LOAD: 60})
-        waiting = asyncio.create_task(ground.poller.first_values(1e9))
+        waiting = asyncio.create_task(ground.poller.first_values(1e9, [LOAD]))
         await ground.settle()
         ground.poller.want({})
         await waiting

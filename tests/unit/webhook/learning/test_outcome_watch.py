@@ -251,6 +251,16 @@ async def test_nothing_is_watched_without_a_policy_that_learns(cluster: FakeClus
 
 
 @story
+async def test_a_policy_in_shadow_is_no_part_of_readiness(cluster: FakeCluster) -> None:
+    async with replicas(cluster) as (one,):
+        for policies in ([in_mode(learns(), "Shadow")], [in_mode(packs(), "Shadow")]):
+            await one.learning.follow(policies)
+            assert ({*one.learning.reflectors}, {*one.learning.on_demand}) == (set(), {"learned state"})
+        await one.learning.follow([learns()])
+        assert ({*one.learning.reflectors}, {*one.learning.on_demand}) == ({"learned state"}, set())
+
+
+@story
 async def test_a_policy_that_is_off_keeps_what_it_has_learned_and_learns_nothing(cluster: FakeCluster) -> None:
     async with replicas(cluster) as (leader,):
         await leader.learning.follow([learns()])

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.metrics import Metrics
@@ -38,7 +39,8 @@ def made(*policies: CompiledPolicy, polls: Mapping[Poll, PollStatus] | None = No
 
 def test_the_state_of_an_entry() -> None:
     failing = PollStatus(is_answered=True, succeeded_at=NOW, error="connection refused", failures=3)
-    told = made(policy(data={"load": QUERY}, filters=RULE), polls={LOAD: failing}).entries()
+    reads = {"f": "data.load < 0.5"}
+    told = made(policy(data={"load": QUERY}, filters=reads), polls={LOAD: failing}).entries()
     assert told == {
         "p": (
             DataEntryState(
@@ -78,6 +80,27 @@ def test_what_is_polled_and_serves_is_told_and_nothing_else() -> None:
     data = {"load": QUERY, "rack": {"nodeLabel": {"key": "rack"}}}
     on, off = policy(data=data, filters=RULE), policy("off", data=data, filters=RULE, mode="Disabled")
     assert {name: [one.name for one in found] for name, found in made(on, off).entries().items()} == {"p": ["load"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_cut_off"),
+    [
+        pytest.param({"filters": {"f": "data.load < 0.5"}}, True, id="a filter reads it"),
+        pytest.param(
+            {"preemption": {"protect": [{"name": "n", "expression": "data.load < 0.5"}]}}, True, id="protection"
+        ),
+        pytest.param({"filters": {"f": "data.load < 0.5"}, "mode": "Shadow"}, False, id="the policy is in shadow"),
+        pytest.param({"filters": {"f": {"expression": "data.load < 0.5", "mode": "Shadow"}}}, False, id="the rule is"),
+        pytest.param({"filters": RULE}, False, id="no rule reads it"),
+    ],
+)
+def test_only_what_decides_is_lacked(spec: dict[str, Any], is_cut_off: bool) -> None:
+    nodes, of = Nodes(), policy(data={"load": QUERY}, **spec)
+    nodes.measure(of.data)
+    nodes.put(node("a"))
+    failing = PollStatus(is_answered=True, error="connection refused", failures=3)
+    (told,) = DataReport(lambda: [of], nodes, lambda: {LOAD: failing}, lambda: NOW).entries()["p"]
+    assert told.is_cut_off == is_cut_off
 
 
 def test_a_poll_that_nobody_knows_yet_was_not_answered() -> None:

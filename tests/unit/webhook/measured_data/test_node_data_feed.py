@@ -123,6 +123,18 @@ async def test_a_set_waits_for_a_config_map_until_it_is_read(tmp_path: Path) -> 
 
 
 @in_loop
+async def test_what_only_rules_in_shadow_read_is_polled_and_not_waited_for(tmp_path: Path) -> None:
+    filters = {"f": {"expression": "data.hung < 9.0", "mode": "Shadow"}, "g": "data.price < 9.0"}
+    async with feeding(tmp_path, hung=hang) as fed:
+        await fed.feed.follow([policy(data=[HUNG, PRICE], filters=filters)])
+        assert len(fed.feed.poll_states) == 2
+        assert fed.feed.readiness() == (True, "1 polls")
+        assert fed.feed.awaits_values
+        await fed.feed.follow([policy(mode="Shadow", data=[HUNG], filters={"f": "data.hung < 9.0"})])
+        assert (len(fed.feed.poll_states), fed.feed.readiness()) == (1, None)
+
+
+@in_loop
 async def test_a_set_waits_for_a_server_that_refuses_at_first(tmp_path: Path) -> None:
     refused = 0
 

@@ -351,6 +351,16 @@ async def test_an_annotation_that_an_enforced_policy_writes_first_binds_the_pod(
 
 
 @in_loop
+async def test_calls_are_not_compared_before_first_values_are_there() -> None:
+    replica = Replica([policy(mode="Shadow", filters=NONE)])
+    await replica.serve()
+    replica.shadow.comparisons.has_values = lambda: False
+    replica.filter()
+    replica.loop.idle()
+    assert replica.counts() == _counts(calls=1, unknown=1, rules=[("Filter", "f", 0, 0)])
+
+
+@in_loop
 async def test_a_pod_that_was_forgotten_counts_again() -> None:
     replica = Replica([policy(mode="Shadow", filters=NONE)])
     await replica.serve()

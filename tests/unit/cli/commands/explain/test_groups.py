@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from fairlead.cli.main import main
 from fairlead.groups.group import Group, group_hash
 from fairlead.groups.turns import PublishedRest, PublishedTurn, Turns, turns_body
 from support.cli.explained import Ask, Run, cluster_answers, live_policy
@@ -24,6 +25,7 @@ JOBS: Final = (
       size: int(pod.metadata.annotations[?'size'].orValue('1'))
 """
 )
+SHADOW: Final = JOBS.replace("spec:", "spec:\n  mode: Shadow")
 FILES: Final = ("-n", "ml", "--policies", "jobs.yaml", "--snapshot", "groups.json")
 NOW: Final = 1_800_000_000
 OWN: Final = group_hash(Group("fairlead", "ml", "a"))
@@ -234,3 +236,33 @@ def test_a_policy_that_is_not_evaluated_leaves_the_group_unknown(ask: Ask) -> No
         "    what the filter says is not known: the policy is not evaluated",
     ]
     assert "UNKNOWN: 4 of 5 nodes cannot be judged, as jobs was not evaluated" in out
+
+
+def test_a_group_in_shadow_leaves_a_member_without_a_node(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    write(*(member(one) for one in "xy"), *(member(one, job="b", size="2") for one in ("v", "w")))
+    Path("jobs.yaml").write_text(SHADOW)
+    _, out, _ = run("x", *FILES)
+    assert out.splitlines()[-4:-2] == [
+        "If enforced, what is in shadow would leave none of 2 possible nodes.",
+        f"    jobs/binding/job would reject it on every node: the group 'a' (2 of 3 known): {WAITING}",
+    ]
+    found = json.loads(run("x", *FILES, "-o", "json")[1])
+    assert (found["shadow"]["effects"], found["shadow"]["unknown"]) == (["restricted", "unschedulable"], [])
+    assert (found["shadow"]["lost"], found["shadow"]["preferred"]) == (["n1", "n2"], [])
+    assert "If enforced, what is in shadow would change nothing for this pod." in run("v", *FILES)[1]
+    for command in (["simulate"], ["diff", "--from", "jobs.yaml", "--to"]):
+        policies = ["jobs.yaml"] if command[1:] else ["--policies", "jobs.yaml"]
+        main([*command, *policies, "--snapshot", "groups.json"])
+        assert "If enforced, 2 pods would be left without a node" in capsys.readouterr().out
+
+
+def test_a_group_in_shadow_that_is_not_known_may_leave_a_member_without_a_node(ask: Ask) -> None:
+    answers = live(policies=SHADOW, pods=403)
+    answers["/api/v1/namespaces/ml/pods"] = items(*(member(one) for one in ("train", "y", "z")))
+    _, out, _ = ask(answers)
+    assert (
+        "It is not known what it would change for this pod, if enforced: the group 'a': not known, because the pods of "
+        "the cluster may not be read." in out
+    )
+    found = json.loads(ask(answers, "-o", "json")[1])["shadow"]
+    assert (found["effects"], found["unknown"]) == ([], ["restricted", "unschedulable"])
