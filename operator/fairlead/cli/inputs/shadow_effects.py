@@ -71,7 +71,7 @@ class PodShadow:
 
     @property
     def unknown(self) -> list[ShadowEffect]:
-        """Return the effects that it may have, too, by rules that are not evaluated and by a group that is not known."""
+        """Return the effects that it may have, too, by rules that are not evaluated or a group that is not known."""
         then, known = self.enforced, self.effects
         of_shadow = [one for one in then.unevaluated if one.name in self._unevaluated]
         has_new = any(one.filters for one in of_shadow) or self.unknown_group is not None
