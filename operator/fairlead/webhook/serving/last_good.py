@@ -1,9 +1,9 @@
 """Last good generation of each policy, stored in the API server as a ControllerRevision.
 
 Its data is immutable, so a later generation is a new object, and the earlier ones are deleted once it exists. Several
-replicas may do this at once with the same result: the object's name identifies the generation, and no replica deletes
-anything newer than what it has written itself. The label's value separates policies of files from those of the API
-server: a replica that knows the ones does not know the others.
+replicas may do this at once with the same result: the object's name identifies the generation, no replica deletes
+anything newer than what it has written itself, and one that is late deletes its own. The label's value separates
+policies of files from those of the API server: a replica that knows the ones does not know the others.
 """
 
 import asyncio
@@ -171,16 +171,17 @@ class LastGoodStore:
                 LOG.info("last_good.stored")
 
     async def _settle(self, name: str, good: CompiledGeneration | None) -> None:
-        listed = await self.api.list(f"{LABEL}={self.source}")
-        stored = [one for one in listed if _is_of(one, name) and not good_of(one).fault]
-        superseded = stored if good is None else await self._write(good, stored)
+        superseded = await self._stored(name) if good is None else await self._write(good)
         for metadata in (one["metadata"] for one in superseded):
             await self.api.delete(metadata["name"], metadata["uid"])
 
-    async def _write(
-        self, good: CompiledGeneration, stored: Sequence[Mapping[str, Any]]
-    ) -> Sequence[Mapping[str, Any]]:
-        """Store a generation, and return the objects that it supersedes."""
+    async def _stored(self, name: str) -> Sequence[Mapping[str, Any]]:
+        listed = await self.api.list(f"{LABEL}={self.source}")
+        return [one for one in listed if _is_of(one, name) and not good_of(one).fault]
+
+    async def _write(self, good: CompiledGeneration) -> Sequence[Mapping[str, Any]]:
+        """Store a generation, and return the objects that are superseded then."""
+        stored = await self._stored(good.name)
         generation = good.obj["metadata"].get("generation")
         # Generations of files have no order: the last one written is the newest.
         number = int(generation) if generation else max(map(_number, stored), default=0) + 1
@@ -190,8 +191,16 @@ class LastGoodStore:
         except DocumentTooLargeError as error:
             raise OSError(f"policy {good.name}: {error}") from error
         await self.api.create(revision)
-        others = (one for one in stored if one["metadata"]["name"] != revision["metadata"]["name"])
-        return [one for one in others if _number(one) < number or not _is_of(one, good.name, good.uid)]
+        # A later generation may have come since the first look, from a replica that did not see this one.
+        stored = await self._stored(good.name)
+        is_late = any(_number(one) > number and _is_of(one, good.name, good.uid) for one in stored)
+        own = revision["metadata"]["name"]
+        return [
+            one
+            for one in stored
+            if (is_late if one["metadata"]["name"] == own else _number(one) < number)
+            or not _is_of(one, good.name, good.uid)
+        ]
 
     def _failed(self, error: OSError) -> None:
         if not self.fault:

@@ -93,6 +93,25 @@ def test_who_is_late_deletes_nothing_newer() -> None:
     api = written(good("5"))
     written(good("4"), api=api)
     assert generations(api) == ["p/u/5"]
+    assert len(api.held) == 1, "its own is gone: no edit may follow that deletes it"
+
+
+def test_generations_that_two_replicas_write_at_once_leave_the_newest() -> None:
+    async def story(api: Api, turns: int) -> None:
+        early, late = LastGoodStore(api, "files"), LastGoodStore(api, "files")
+        writers = [asyncio.ensure_future(one.run()) for one in (early, late)]
+        late.keep(good("4"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        early.keep(good("5"))
+        for _ in range(40):
+            await asyncio.sleep(0)
+        for writer in writers:
+            writer.cancel()
+
+    for turns in range(8):
+        asyncio.run(story(api := Api(), turns))
+        assert (generations(api), len(api.held)) == (["p/u/5"], 1), turns
 
 
 def test_a_policy_made_anew_begins_again_and_a_deleted_one_is_forgotten() -> None:
