@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from fairlead.mirror.interning import Pool
 from fairlead.mirror.node_changes import node_changes
 from fairlead.mirror.pod_entry import Key, PodEntry
 from fairlead.mirror.resource_requests import COUNTED, Amounts, allocatable_of, as_amounts
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.facts import Stamped
-from fairlead.strategies.reads import ANNOTATIONS, LABELS, NodeChange, Path
+from fairlead.strategies.reads import ANNOTATIONS, LABELS, NodeChange, Path, PodOwner, owner_of
 
 _NOTHING: Final[Amounts] = {}
 _CAPACITY: Final[Path] = ("status", "capacity")
@@ -148,9 +149,8 @@ class NodeEntry:
         elif before is not None:
             del self.pods[before.key]
         requested = frozenset[str]() if before and after and before.request is after.request else self._recount()
-        return NodeChange(
-            pods=tuple([entry.pod for entry in (before, after) if entry is not None]), requested=requested
-        )
+        owners = [owner_of(entry.pod) for entry in (before, after) if entry is not None]
+        return _of_pods(((*dict.fromkeys(owners),), requested))
 
     def view(self) -> NodeView:
         """Return the view of the node for rules."""
@@ -200,6 +200,12 @@ class NodeEntry:
     def _recount(self) -> frozenset[str]:
         before, self._requested = self._requested, _requested(self._allocatable, self._totals)
         return _differing(before, self._requested)
+
+
+_of_pods: Final = Pool[tuple[tuple[PodOwner, ...], frozenset[str]], NodeChange](
+    lambda key: NodeChange(pods=key[0], requested=key[1]), 1024
+)
+"""Changes by what pods bring: few are different, and a journal keeps thousands of them."""
 
 
 def _requested(allocatable: Amounts, totals: dict[str, int]) -> Amounts:

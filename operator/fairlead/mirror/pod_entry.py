@@ -19,7 +19,8 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 _SHAPES: Final = 8192
-_SMALL: Final = 32_768
+_SMALL: Final = 4096
+"""Pods of one owner are listed one after the other; where each has its own labels, more would be kept for nothing."""
 
 
 class PodRequests(msgspec.Struct, frozen=True, gc=False):

@@ -25,14 +25,26 @@ EVERY = "*"
 """Wildcard for all names; no resource and no entry of `data` has this name."""
 
 
+class PodOwner(Struct, frozen=True):
+    """Namespace and controller of a pod: what rules select pods by. Pods that are gone leave no more than this."""
+
+    namespace: str
+    controller: ControllerRef | None = None
+
+
+def owner_of(pod: PodOnNode) -> PodOwner:
+    """Return the owner of a pod."""
+    return PodOwner(pod.namespace, pod.controller)
+
+
 class PodsRead(Struct, frozen=True):
     """Selection of the pods on the node that a rule reads; fields that are not set match all pods."""
 
     namespace: str | None = None
     controller: ControllerRef | None = None
 
-    def covers(self, pod: PodOnNode) -> bool:
-        """Return whether the selection includes a pod."""
+    def covers(self, pod: PodOwner) -> bool:
+        """Return whether the selection includes pods of an owner."""
         return self.namespace in (None, pod.namespace) and self.controller in (None, pod.controller)
 
 
@@ -149,8 +161,8 @@ class NodeChange(Struct, frozen=True):
 
     node: frozenset[Path] = frozenset()
     """Changed fields, as specific as possible: the key of a label rather than all labels."""
-    pods: tuple[PodOnNode, ...] = ()
-    """Pods that were added, removed or changed; a changed one in both versions."""
+    pods: tuple[PodOwner, ...] = ()
+    """Owners of the pods that were added, removed or changed; of a changed one before and after."""
     requested: frozenset[str] = frozenset()
     allocatable: frozenset[str] = frozenset()
     capacity: frozenset[str] = frozenset()

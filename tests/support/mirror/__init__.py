@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.nodes.node_table import JournalEntry
+from fairlead.policy.nodes.journal import JournalEntry
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import NodeChange, Reads
 
@@ -107,9 +107,9 @@ class FedMirror:
         return sorted(one.name for one in self.view(name).pods)
 
     def _noted(self, do: Any) -> list[JournalEntry]:
-        before = len(self.mirror.nodes.journal)
+        before = len(self.mirror.nodes.journal.entries)
         do()
-        return [one for one in self.mirror.nodes.journal[before:] if isinstance(one, JournalEntry)]
+        return [one for one in self.mirror.nodes.journal.entries[before:] if isinstance(one, JournalEntry)]
 
 
 def change(entries: Sequence[JournalEntry]) -> NodeChange | None:

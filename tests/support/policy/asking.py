@@ -8,7 +8,8 @@ from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Matched, policy_set
-from fairlead.policy.nodes.node_table import JOURNAL, Nodes
+from fairlead.policy.nodes.journal import ENTRIES_MAX, Journal
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from support.policy.building import NOW
@@ -72,10 +73,10 @@ class Evaluation:
         policies: Iterable[CompiledPolicy],
         nodes: Iterable[NodeView] = (),
         *,
-        journal: int = JOURNAL,
+        journal: int = ENTRIES_MAX,
         classes: int = ENTRIES,
     ) -> None:
-        self.nodes = Nodes(journal)
+        self.nodes = Nodes(journal=Journal(journal))
         for one in nodes:
             self.nodes.put(one)
         self.evaluator = Evaluator(policy_set(policies), self.nodes, classes=Classes(entries=classes))

@@ -15,12 +15,13 @@ from fairlead.policy.compile.modes import as_enforced
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.scoring import on_the_wire
+from fairlead.policy.nodes.journal import Journal
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.shadow.effects import Effects
 from fairlead.policy.shadow.shadow_rules import RuleId
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.reads import NodeChange
+from fairlead.strategies.reads import NodeChange, owner_of
 from support.policy.asking import filtered, scored
 from support.policy.building import INSTALLED, MODEL, node, obj, placed, pod
 from support.policy.comparing import COMPARED, Counting, comparing
@@ -135,7 +136,7 @@ class ChangingNodes:
     """Nodes, and how each of them is."""
 
     def __init__(self, journal: int = 20_000) -> None:
-        self.nodes = Nodes(limit=journal)
+        self.nodes = Nodes(journal=Journal(journal))
         self._objects: dict[str, dict[str, Any]] = {}
         for at, name in enumerate(NAMES[:-1]):
             labels = {"gpu": "ab"[at % 2], "zone": f"z{at % 3}"}
@@ -169,7 +170,7 @@ class ChangingNodes:
             new = placed(f"placed-{how}", labels={"app": how})
             held["used"] = held["used"] + 2.0
             held["pods"] = (*held.get("pods", ()), new)
-            change = NodeChange(pods=(new,), requested=frozenset({"cpu"}))
+            change = NodeChange(pods=(owner_of(new),), requested=frozenset({"cpu"}))
         self.nodes.put(self._view(name), change)
 
 

@@ -26,7 +26,7 @@ from fairlead.strategies.contract import (
     Unknown,
     UnmeasuredPods,
 )
-from fairlead.strategies.reads import EVERY, Path, overlap
+from fairlead.strategies.reads import EVERY, Path, overlap, owner_of
 
 _METADATA = {"namespace": "namespace", "name": "name", "uid": "uid", "created": "creationTimestamp"}
 
@@ -257,7 +257,9 @@ class WatchedNode:
         self.seen.append(len(found))
         return [
             RecentPlacement(
-                one.at, WatchedOnNode(one.pod, covered=any(read.covers(one.pod) for read in reads)), one.request
+                one.at,
+                WatchedOnNode(one.pod, covered=any(read.covers(owner_of(one.pod)) for read in reads)),
+                one.request,
             )
             for one in found
         ]
@@ -281,7 +283,7 @@ class WatchedNode:
         return self.node.unhealthy(namespace, prefix, key)
 
     def _watched(self, pod: PodOnNode) -> WatchedOnNode:
-        return WatchedOnNode(pod, covered=any(read.covers(pod) for read in self._reads.pods))
+        return WatchedOnNode(pod, covered=any(read.covers(owner_of(pod)) for read in self._reads.pods))
 
 
 def allow(path: Path, declared: frozenset[Path]) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from fairlead.mirror import decode
 from fairlead.mirror.resource_requests import request_of
-from fairlead.policy.nodes.node_table import JournalEntry
-from fairlead.strategies.reads import NodeChange
-from support.mirror import CREATED_NS, FOUND, FedMirror, change, node, written
+from fairlead.policy.nodes.journal import JournalEntry
+from fairlead.strategies.facts import ControllerRef
+from fairlead.strategies.reads import NodeChange, PodOwner
+from support.mirror import CREATED_NS, FOUND, FedMirror, change, node, pod, written
 from support.policy import placed
 
 _READY = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-05-01T10:00:00Z"}
@@ -48,28 +49,50 @@ def test_pods_are_counted_as_they_come_and_go() -> None:
     told.node()
     came = change(told.pod("a", cpu="1500m"))
     assert came is not None
-    assert ([one.name for one in came.pods], {*came.requested}, {*came.node}) == (["a"], {"cpu", "pods"}, set())
+    assert (came.pods, {*came.requested}, {*came.node}) == ((PodOwner("ml"),), {"cpu", "pods"}, set())
     told.pod("b", cpu="0")
     assert (told.view().requested["cpu"], told.view().requested["pods"], told.on()) == (1.5, 2.0, ["a", "b"])
     assert told.view().free == {"cpu": 6.5, "pods": 108.0}
     went = change(told.pod_gone("a"))
     assert went is not None
-    assert ([one.name for one in went.pods], {*went.requested}) == (["a"], {"cpu", "pods"})
+    assert (went.pods, {*went.requested}) == ((PodOwner("ml"),), {"cpu", "pods"})
     assert (told.view().requested["cpu"], told.on()) == (0.0, ["b"])
 
 
-def test_of_a_pod_that_changed_both_states_are_told() -> None:
+def test_of_a_pod_that_changed_its_owner_is_told_and_what_is_requested_now() -> None:
     told = FedMirror()
     told.node()
     told.pod(cpu="1")
     resized = change(told.pod(cpu="2", version=2))
     assert resized is not None
-    asked: Any = resized.pods
-    assert [one.spec.containers[0].resources.requests["cpu"] for one in asked] == ["1", "2"]
-    assert resized.requested == {"cpu"}
+    assert resized == NodeChange(pods=(PodOwner("ml"),), requested=frozenset({"cpu"}))
     became_ready = change(told.pod(cpu="2", version=3, conditions=[_READY]))
     assert became_ready is not None
-    assert ([one.ready for one in became_ready.pods], became_ready.requested) == ([False, True], frozenset())
+    assert (became_ready.pods, became_ready.requested) == ((PodOwner("ml"),), frozenset())
+    assert [one.ready for one in told.view().pods] == [True]
+
+
+def test_of_a_pod_that_has_another_controller_both_are_told() -> None:
+    told = FedMirror()
+    told.node()
+    one = pod()
+    told.mirror.placed_sink.put(told.placed(written(one)))
+    one["metadata"] |= {"ownerReferences": [{"kind": "ReplicaSet", "name": "a", "uid": "u", "controller": True}]}
+    one["metadata"]["resourceVersion"] = "2"
+    told.mirror.placed_sink.put(told.placed(written(one)))
+    adopted = told.mirror.nodes.journal.entries[-1]
+    assert isinstance(adopted, JournalEntry)
+    assert adopted.change == NodeChange(pods=(PodOwner("ml"), PodOwner("ml", ControllerRef("ReplicaSet", "a"))))
+
+
+def test_the_journal_keeps_nothing_of_single_pods() -> None:
+    told = FedMirror()
+    told.node()
+    for number in range(100):
+        told.pod(f"p{number}", uid=f"u{number}", cpu="1")
+        told.pod_gone(f"p{number}")
+    changes = [one.change for one in told.mirror.nodes.journal.entries[1:] if isinstance(one, JournalEntry)]
+    assert (len(changes), len({id(one) for one in changes})) == (200, 1), "they share what they say"
 
 
 def test_what_rules_do_not_see_of_a_pod_is_no_news() -> None:
@@ -90,8 +113,8 @@ def test_pods_listed_again_for_an_annotation_that_is_read_now_have_it() -> None:
     listed_again = change(told.pod("a", annotations={"mine": "1"}))
     assert listed_again is not None
     assert told.pod("b") == []
-    found: Any = listed_again.pods
-    assert [dict(one.metadata.annotations) for one in found] == [{}, {"mine": "1"}]
+    found: Any = told.view().pods
+    assert {one.name: dict(one.metadata.annotations) for one in found} == {"a": {"mine": "1"}, "b": {}}
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -101,7 +124,7 @@ def test_a_pod_that_has_ended_went(phase: str) -> None:
     told.pod()
     ended = change(told.pod(phase=phase, version=2))
     assert ended is not None
-    assert ([one.phase for one in ended.pods], told.on()) == (["Running"], [])
+    assert (ended.pods, told.on()) == ((PodOwner("ml"),), [])
     assert told.view().requested["pods"] == 0.0
     assert told.pod("other", phase=phase) == []
 
@@ -160,7 +183,7 @@ def test_a_pod_made_anew_on_another_node_is_off_the_first_one() -> None:
         (told.view("n1"), gone.change),
         (told.view("n2"), came.change),
     ]
-    assert [[one.uid for one in entry.change.pods] for entry in (gone, came) if entry.change] == [["first"], ["second"]]
+    assert [entry.change.pods for entry in (gone, came) if entry.change] == 2 * [(PodOwner("ml"),)]
     assert (told.on("n1"), told.on("n2"), told.view("n1").requested["cpu"]) == ([], ["p"], 0.0)
 
 
@@ -170,7 +193,7 @@ def test_a_pod_made_anew_on_the_same_node_is_another_one() -> None:
     told.pod(uid="first")
     again = change(told.pod(uid="second"))
     assert again is not None
-    assert [one.uid for one in again.pods] == ["first", "second"]
+    assert again.pods == (PodOwner("ml"),)
     assert [one.uid for one in told.view().pods] == ["second"]
 
 
@@ -286,14 +309,14 @@ def test_a_node_that_a_caller_brings_along_has_the_pods_of_its_name() -> None:
     told = FedMirror()
     told.node(labels={"old": "1"})
     told.pod()
-    before = [*told.mirror.nodes.journal]
+    before = [*told.mirror.nodes.journal.entries]
     told.now += 7
     view = told.bring(node(labels={"new": "1", "old": "1"}, allocatable={"cpu": "2", "gpu": "1"}))
     assert view.labels == {"new": "1", "old": "1"}
     assert (view.allocatable, view.free) == ({"cpu": 2.0, "gpu": 1.0}, {"cpu": 1.0, "gpu": 1.0})
     assert [one.name for one in view.pods] == ["p"]
     assert (view.since("labels", "old", "1"), view.since("labels", "new", "1")) == (CREATED_NS, FOUND + 7)
-    assert (told.mirror.nodes.journal, dict(told.view().labels)) == (before, {"old": "1"})
+    assert (told.mirror.nodes.journal.entries, dict(told.view().labels)) == (before, {"old": "1"})
 
 
 def test_a_node_that_a_caller_brings_along_may_come_without_its_images() -> None:
@@ -370,4 +393,4 @@ def test_sinks_have_nothing_to_do_when_a_list_begins_and_ends() -> None:
     for sink in (mirror.node_sink, mirror.placed_sink, mirror.unplaced_sink, mirror.namespace_sink):
         sink.begin()
         sink.end()
-    assert mirror.nodes.journal == list[JournalEntry]()
+    assert mirror.nodes.journal.entries == list[JournalEntry]()

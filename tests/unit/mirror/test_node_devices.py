@@ -13,7 +13,7 @@ from fairlead.grants.entry import AnyEntry, LedgerEntry, UnreadableEntry
 from fairlead.mirror.mirror import Mirror
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.nodes.node_table import JournalEntry
+from fairlead.policy.nodes.journal import JournalEntry
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import GrantedDevice, Unknown
 from fairlead.strategies.devices.record import ASSIGNED
@@ -39,9 +39,9 @@ def counted(told: FedMirror, name: str = "n1") -> list[str]:
 def changes(told: FedMirror, do: Any) -> list[tuple[str, NodeChange | None]]:
     """What the journal has of it, by node."""
     names = {slot: name for name, slot in told.mirror.nodes.slots.items()}
-    before = len(told.mirror.nodes.journal)
+    before = len(told.mirror.nodes.journal.entries)
     do()
-    lines = told.mirror.nodes.journal[before:]
+    lines = told.mirror.nodes.journal.entries[before:]
     return [(names[one.slot], one.change) for one in lines if isinstance(one, JournalEntry)]
 
 

@@ -15,6 +15,7 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.nodes import kept_system as kept
 from fairlead.policy.nodes.compared_views import follow, kept_system
+from fairlead.policy.nodes.journal import Journal
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.contract import Reads, SystemRead
@@ -51,7 +52,7 @@ class SystemsEqualFresh(RuleBasedStateMachine):
     @initialize(journal=st.sampled_from([3, 10, 1000]))
     def start(self, journal: int) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
-        self.nodes = Nodes(limit=journal)
+        self.nodes = Nodes(journal=Journal(journal))
         learn(self.nodes, DEMANDS)
         self.evaluators = {name: Evaluator(policy_set([one]), self.nodes) for name, one in POLICIES.items()}
         for name in NAMES[:3]:

@@ -13,12 +13,12 @@ from fairlead.strategies.reads import (
     LABELS,
     NodeChange,
     Path,
+    PodOwner,
     PodsRead,
     Reads,
     SystemRead,
     union,
 )
-from support.strategies.facts import OnNode
 
 _GPU: Path = (*LABELS, "gpu")
 _AGENT = ControllerRef("DaemonSet", "agent")
@@ -44,17 +44,17 @@ _CASES = {
         Reads(node=node((*CONDITIONS, "Ready"))), NodeChange(node=node((*CONDITIONS, "Sick"))), False,
     ),
     "nothing": (Reads(node=node(()), data=names(EVERY)), NodeChange(), False),
-    "a pod where none are read": (Reads(node=node(_GPU)), NodeChange(pods=(OnNode(),)), False),
-    "a pod where all are read": (Reads(pods=frozenset({PodsRead()})), NodeChange(pods=(OnNode(),)), True),
-    "a pod of the namespace": (Reads(pods=frozenset({PodsRead("a")})), NodeChange(pods=(OnNode(namespace="a"),)), True),
-    "a pod of another": (Reads(pods=frozenset({PodsRead("a")})), NodeChange(pods=(OnNode(namespace="b"),)), False),
+    "a pod where none are read": (Reads(node=node(_GPU)), NodeChange(pods=(PodOwner("a"),)), False),
+    "a pod where all are read": (Reads(pods=frozenset({PodsRead()})), NodeChange(pods=(PodOwner("a"),)), True),
+    "a pod of the namespace": (Reads(pods=frozenset({PodsRead("a")})), NodeChange(pods=(PodOwner("a"),)), True),
+    "a pod of another": (Reads(pods=frozenset({PodsRead("a")})), NodeChange(pods=(PodOwner("b"),)), False),
     "a pod of the controller": (
         Reads(pods=frozenset({PodsRead("a", _AGENT)})),
-        NodeChange(pods=(OnNode(namespace="a", controller=_AGENT),)),
+        NodeChange(pods=(PodOwner("a", _AGENT),)),
         True,
     ),
     "a pod of no controller": (
-        Reads(pods=frozenset({PodsRead("a", _AGENT)})), NodeChange(pods=(OnNode(namespace="a"),)), False,
+        Reads(pods=frozenset({PodsRead("a", _AGENT)})), NodeChange(pods=(PodOwner("a"),)), False,
     ),
     "the data that are read": (Reads(data=names("load")), NodeChange(data=names("load", "heat")), True),
     "other data": (Reads(data=names("load")), NodeChange(data=names("heat")), False),

@@ -15,12 +15,13 @@ from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.explain.explainer import explain, explain_compared
 from fairlead.policy.nodes.compared_views import follow, kept_topology
+from fairlead.policy.nodes.journal import Journal
 from fairlead.policy.nodes.kept_topology import KeptTopology
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod, placed_pod
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.reads import NodeChange
+from fairlead.strategies.reads import NodeChange, owner_of
 from support.policy import NOW, Evaluation, faults, pod, policy
 from support.policy.asking import scored
 from support.policy.machines import machine
@@ -230,7 +231,7 @@ class TopologiesEqualFresh(RuleBasedStateMachine):
 
     @initialize(journal=st.sampled_from([2, 10, 1000]))
     def start(self, journal: int) -> None:
-        self.nodes = Nodes(limit=journal)
+        self.nodes = Nodes(journal=Journal(journal))
         self.evaluator = Evaluator(policy_set([BY]), self.nodes)
         self.known = dict[str, tuple[str, float, tuple[PlacedPod, ...]]]()
         self.made = 0
@@ -267,13 +268,13 @@ class TopologiesEqualFresh(RuleBasedStateMachine):
             place, cpu, pods = self.known[name]
             self.made += 1
             one = member(f"q{self.made}", job)
-            self._put(name, place, cpu, (*pods, one), NodeChange(pods=(one,), requested=frozenset({"pods"})))
+            self._put(name, place, cpu, (*pods, one), NodeChange(pods=(owner_of(one),), requested=frozenset({"pods"})))
 
     @rule(name=st.sampled_from("uvwxyz"))
     def ends(self, name: str) -> None:
         if name in self.known and self.known[name][2]:
             place, cpu, (one, *others) = self.known[name]
-            change = NodeChange(pods=(one,), requested=frozenset({"pods"}))
+            change = NodeChange(pods=(owner_of(one),), requested=frozenset({"pods"}))
             self._put(name, place, cpu, tuple(others), change)
 
     @rule(name=st.sampled_from("uvwxyz"), job=st.sampled_from(JOBS))
@@ -281,7 +282,7 @@ class TopologiesEqualFresh(RuleBasedStateMachine):
         if name in self.known and self.known[name][2]:
             place, cpu, (one, *others) = self.known[name]
             after = member(one.name, job)
-            self._put(name, place, cpu, (after, *others), NodeChange(pods=(one, after)))
+            self._put(name, place, cpu, (after, *others), NodeChange(pods=(owner_of(one), owner_of(after))))
 
     @rule()
     def counters_equal_fresh(self) -> None:

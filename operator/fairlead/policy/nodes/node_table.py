@@ -8,12 +8,13 @@ is measured of all nodes changes at once: that is one entry, with a mask by slot
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from fairlead.api.data import DataEntry
 from fairlead.cooperative import Steps, finish
 from fairlead.learned.pairs import Pairs
+from fairlead.policy.nodes.journal import Journal, JournalEntry
 from fairlead.policy.nodes.kept_system import KeptSystem, LearnedDemands, nothing_learned
 from fairlead.policy.nodes.learned_tables import LearnedTables, NodesByKey, TableOfRule
 from fairlead.policy.nodes.measured_table import NO_TIME, Measurements, Published, Source, bounded
@@ -26,30 +27,19 @@ from fairlead.strategies.reads import EVERY, NodeChange, Path, Reads, SystemRead
 if TYPE_CHECKING:
     from fairlead.policy.nodes.kept_topology import KeptTopology
 
-JOURNAL: Final = 20_000  # entries; a cache that is further behind starts from nothing
 _READ_MAX: Final = 4096
 """Paths that are known to be read; beyond them any change is noted."""
 _NO_DATA: Final = Data()
-
-
-class JournalEntry(NamedTuple):
-    """One change of one node."""
-
-    slot: int
-    change: NodeChange | None  # None: everything
-    policy: str | None = None  # the policy whose data changed
 
 
 @dataclass(slots=True)
 class Nodes:
     """All nodes, each with a slot of its own for as long as it exists."""
 
-    limit: int = JOURNAL
     slots: dict[str, int] = field(default_factory=dict)
     views: list[NodeView | None] = field(default_factory=list)
     data: dict[str, list[Data | None]] = field(default_factory=dict)  # by policy, then by slot
-    journal: list[JournalEntry | Published] = field(default_factory=list)
-    start: int = 0  # position of the journal's first entry
+    journal: Journal = field(default_factory=Journal)
     removals: int = 0  # number of nodes removed so far
     measurements: Measurements = field(default_factory=Measurements)
     systems: "WeakValueDictionary[SystemRead, KeptSystem]" = field(default_factory=WeakValueDictionary)
@@ -76,7 +66,7 @@ class Nodes:
     @property
     def head(self) -> int:
         """Return the position after the journal's last entry."""
-        return self.start + len(self.journal)
+        return self.journal.head
 
     def put(self, view: NodeView, change: NodeChange | None = None) -> None:
         """Add a node, or replace it; `change` says what differs, None stands for everything."""
@@ -94,7 +84,7 @@ class Nodes:
             self._by_key.note(slot, view)
         self.views[slot] = view
         if change is None or self._is_read(change):
-            self._note(JournalEntry(slot, change))
+            self.journal.append(JournalEntry(slot, change))
 
     def note_reads(self, reads: Iterable[Reads]) -> None:
         """Note what results will be computed from, before they are: from now on its changes are in the journal."""
@@ -115,7 +105,7 @@ class Nodes:
             if slot < len(values):
                 values[slot] = None
         self._unused.append(slot)
-        self._note(JournalEntry(slot, None))
+        self.journal.append(JournalEntry(slot, None))
 
     def put_data(
         self, policy: str, slot: int, data: Data, changed: frozenset[str], timed: frozenset[str] = frozenset()
@@ -125,7 +115,7 @@ class Nodes:
         values.extend([None] * (slot + 1 - len(values)))
         is_new, values[slot] = values[slot] is None, data
         if is_new or changed or timed:
-            self._note(JournalEntry(slot, NodeChange(data=changed, timed=timed), policy))
+            self.journal.append(JournalEntry(slot, NodeChange(data=changed, timed=timed), policy))
 
     def data_of(self, policy: str, slot: int) -> Data | None:
         """Return a policy's data on the node in a slot; None if it was not computed."""
@@ -146,7 +136,7 @@ class Nodes:
         slots, views, created = self.slots, self.views, self._created
         changes = yield from self.measurements.publication(readings, slots, views, created, now, names)
         for published in changes:
-            self._note(published)
+            self.journal.append(published)
 
     def keep_keys(self) -> Steps[None]:
         """Prepare for what rules learn of nodes: with pauses, before the first of it is put."""
@@ -164,7 +154,7 @@ class Nodes:
             mask = self._by_key.mask(nodes, self.views)
         else:
             return
-        self._note(Published(frozenset({(rule, None)}), mask))
+        self.journal.append(Published(frozenset({(rule, None)}), mask))
 
     def take_joined(self) -> Collection[str]:
         """Return the nodes that have joined, or are other ones now, since this was last called."""
@@ -180,7 +170,7 @@ class Nodes:
         """Note which measured values became stale, or lost their default, since the last call."""
         if now >= self.measurements.expires:
             for published in self.measurements.expire(self._created, now):
-                self._note(published)
+                self.journal.append(published)
 
     def measure(self, entries: Iterable[DataEntry]) -> None:
         """Make room for what is measured for these entries; a publication stores nothing else."""
@@ -228,9 +218,7 @@ class Nodes:
 
     def since(self, position: int) -> Iterator[JournalEntry | Published] | None:
         """Return the journal's entries from a position on; None if some of these are dropped already."""
-        if position < self.start:
-            return None
-        return iter(self.journal[position - self.start :])
+        return self.journal.since(position)
 
     def _is_read(self, change: NodeChange) -> bool:
         """Return whether a cached result may have been computed from what changed."""
@@ -245,13 +233,6 @@ class Nodes:
         """Forget what was measured of a slot, which has another node now."""
         self.measurements.clear(slot)
         self._joined.add(name)
-
-    def _note(self, entry: JournalEntry | Published) -> None:
-        self.journal.append(entry)
-        if len(self.journal) > self.limit:
-            gone = (len(self.journal) + 1) // 2
-            del self.journal[:gone]
-            self.start += gone
 
 
 class RequestNodes(Nodes):

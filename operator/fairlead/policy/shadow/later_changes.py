@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from fairlead.policy.evaluate.columns import Column
 from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.nodes.annotated_values import reads_of
+from fairlead.policy.nodes.journal import JournalEntry
 from fairlead.policy.nodes.measured_table import Published
-from fairlead.policy.nodes.node_table import JournalEntry, Nodes
+from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.shadow.effects import NodeMask, mask_of
 from fairlead.strategies.reads import Reads
 

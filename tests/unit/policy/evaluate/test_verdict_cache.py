@@ -13,8 +13,9 @@ from fairlead.policy.evaluate import columns
 from fairlead.policy.evaluate.columns import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
-from fairlead.policy.nodes.node_table import JOURNAL, Nodes
-from fairlead.strategies.reads import NodeChange, Path, Reads
+from fairlead.policy.nodes.journal import ENTRIES_MAX
+from fairlead.policy.nodes.node_table import Nodes
+from fairlead.strategies.reads import NodeChange, Path, Reads, owner_of
 from support.policy import NOW, SECOND, Clock, Evaluation, node, placed, pod, policy
 
 GPU = NodeChange(node=frozenset({("metadata", "labels", "gpu")}))
@@ -89,7 +90,7 @@ CHANGES = {
     "what is requested": (NodeChange(requested=frozenset({"cpu"})), {"room"}),
     "what is requested of something else": (NodeChange(requested=frozenset({"memory"})), set()),
     "what is allocatable": (NodeChange(allocatable=frozenset({"cpu"})), {"room"}),
-    "pods": (NodeChange(pods=(placed(),)), set()),
+    "pods": (NodeChange(pods=(owner_of(placed()),)), set()),
     "nobody knows what": (None, {"gpu", "zone", "room"}),
 }
 
@@ -129,7 +130,7 @@ def test_a_class_stays_in_step_while_nodes_send_heartbeats_that_no_rule_reads() 
     cluster = _cluster()
     cluster.filter(pod())
     beating = node("n3", labels={"gpu": "a"})
-    for _ in range(2 * JOURNAL):
+    for _ in range(2 * ENTRIES_MAX):
         cluster.nodes.put(beating, _HEARTBEAT)
     with evaluations(cluster) as asked:
         cluster.filter(pod())

@@ -22,12 +22,13 @@ from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched, policy_set
 from fairlead.policy.nodes import measured_table
+from fairlead.policy.nodes.journal import Journal
 from fairlead.policy.nodes.node_table import Nodes, RequestNodes
 from fairlead.policy.nodes.polls import ConfigMapPoll, NodeMetricsPoll, Poll, PrometheusPoll, Reading
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.contract import Reads, Score, Strategy, Use
-from fairlead.strategies.reads import NodeChange
+from fairlead.strategies.reads import NodeChange, owner_of
 from fairlead.strategies.registry import policy_with
 from support.policy import INSTALLED, NOW, SECOND, Clock, Endless, node, obj, on_node, placed, pod, policy
 from support.policy.asking import filtered, scored
@@ -158,7 +159,7 @@ class Comparison(RuleBasedStateMachine):
     def start(self, journal: int, classes: int) -> None:
         self.now = NOW
         self.objects: dict[str, dict[str, Any]] = {}
-        self.nodes = Nodes(limit=journal)
+        self.nodes = Nodes(journal=Journal(journal))
         self.kept: tuple[PodView, Sequence[Matched], int, int, list[float]] | None = None
         self.evaluator = Evaluator(policy_set(self.policies), self.nodes, classes=Classes(entries=classes))
         filters = [replace(one, scores=()) for one in self.policies]
@@ -249,7 +250,7 @@ class Comparison(RuleBasedStateMachine):
         assert len(classes) <= classes.entries
         assert classes.size == sum(one.size for one in classes)
         assert {*classes._named} <= {*classes}
-        assert len(self.nodes.journal) <= self.nodes.limit
+        assert len(self.nodes.journal.entries) <= self.nodes.journal.entries_max
 
     def teardown(self) -> None:
         for one in PODS:
@@ -302,7 +303,7 @@ class KeptEqualsFresh(Comparison):
     def pods(self, name: str, count: int) -> None:
         before = self.objects.get(name, {}).get("pods", ())
         after = tuple(placed(f"q{at}") for at in range(count))
-        self._change(name, NodeChange(pods=(*before, *after)), pods=after)
+        self._change(name, NodeChange(pods=tuple(map(owner_of, (*before, *after)))), pods=after)
 
 
 class MeasuredEqualsFresh(Comparison):
@@ -385,7 +386,7 @@ class MeasuredEqualsFresh(Comparison):
     def a_pod_is_placed(self, name: str, age: int) -> None:
         before = self.objects.get(name, {}).get("placed", ())
         one = on_node("new", self.now - age * SECOND).pod
-        self._change(name, NodeChange(pods=(one,)), placed=(*before, self.now - age * SECOND))
+        self._change(name, NodeChange(pods=(owner_of(one),)), placed=(*before, self.now - age * SECOND))
 
 
 def test_scores_hold_until_the_first_value_they_read_is_too_old() -> None:

@@ -113,7 +113,7 @@ def test_a_slot_that_another_node_gets() -> None:
 
 def test_a_journal_that_does_not_reach_back_means_from_nothing() -> None:
     nodes = cluster()
-    nodes.limit = 2
+    nodes.journal.entries_max = 2
     asked = evaluator(nodes)
     assert total(nodes) == 3.0
     for used in (4.0, 5.0, 6.0, 7.0):

@@ -196,7 +196,7 @@ def test_a_publication_is_one_line_of_the_journal_for_each_table_of_which_a_valu
     nodes = measured(at(0, a=0.4, b=0.5))
     before = nodes.head
     nodes.publish({LOAD: at(15, a=0.4, b=0.6)[1]}, NOW + 15 * SECOND)
-    lines = nodes.journal[before - nodes.start :]
+    lines = nodes.journal.entries[before - nodes.journal.start :]
     assert [line.mask for line in lines if isinstance(line, Published)] == [bytes([0, 1])]
     nodes.publish({LOAD: at(30, a=0.4, b=0.6)[1]}, NOW + 30 * SECOND)
     assert nodes.head == before + 1, "what has not changed is no line"
