@@ -50,12 +50,12 @@ def add_to(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run suites, again after each change with --watch."""
-    from fairlead.cli.inputs.files import STDIN
+    from fairlead.cli.inputs.files import reads_once
     from fairlead.cli.inputs.strategy_folder import strategy_files
     from fairlead.cli.inputs.suite_files import Suites, stamp
 
-    if options.watch and STDIN in options.files:
-        complain("fairlead test", "--watch needs files: standard input can be read only once")
+    if options.watch and (once := next(filter(reads_once, options.files), "")):
+        complain("fairlead test", f"--watch reads {once} again after each change, and it can be read once: name a file")
         return exits.USAGE
     while True:
         suites = Suites()

@@ -92,8 +92,8 @@ class ShownPods:
 
 
 class _Owner(msgspec.Struct, gc=False):
-    kind: str = ""
-    name: str = ""
+    kind: str | None = None
+    name: str | None = None
     controller: bool | None = None
 
 
@@ -136,7 +136,7 @@ def _shown(explained: ExplainedPods, pod: Pod) -> ShownPod:
 def workload_of(pod: Pod) -> WorkloadKey:
     """Return the workload of a pod; the pod itself if nothing controls it."""
     owners = _pod.decode(pod.raw).metadata.ownerReferences or ()
-    owner = next((each for each in owners if each.controller), None)
+    owner = next((each for each in owners if each.controller and each.kind and each.name), None)
     return (pod.key[0], f"{owner.kind} {owner.name}" if owner is not None else pod.key[1])
 
 

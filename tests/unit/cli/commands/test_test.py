@@ -321,9 +321,11 @@ def test_it_runs_again_when_a_policy_changes(tmp_path: Path) -> None:
             it.terminate()
 
 
-def test_standard_input_cannot_be_watched(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("-", "--watch") == 2
-    assert "--watch needs files" in capsys.readouterr().err
+def test_what_can_be_read_once_cannot_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for once in ("-", str(pipe)):
+        assert run(once, "--watch") == 2
+        assert f"--watch reads {once} again after each change, and it can be read once" in capsys.readouterr().err
 
 
 def _report(it: "subprocess.Popen[str]") -> dict[str, dict[str, int]]:

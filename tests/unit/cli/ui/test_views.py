@@ -347,6 +347,14 @@ def test_of_many_placed_pods_one_of_each_workload_comes_first(tmp_path: Path) ->
     assert one_of_each_first(every, 5) is every
 
 
+@pytest.mark.parametrize("field", ["kind", "name"])
+def test_a_pod_whose_owner_is_not_named_is_a_workload_of_its_own(tmp_path: Path, field: str) -> None:
+    one = pod("one", job="t", gpu="a100")
+    one["metadata"]["ownerReferences"][0][field] = None
+    view, _ = page_of(tmp_path, [*NODES, one], [policy("class", CLASS)])
+    assert [found.pod for found in view.workloads] == ["ml/one"]
+
+
 def test_live_sums_are_part_of_the_first_glance(tmp_path: Path) -> None:
     found = read(write(tmp_path, [*NODES, pod("p")], [policy("whole", WHOLE, mode="Shadow")]))
     sums = {"status": {"shadow": {"calls": 10, "skipped": 1, "pods": 7, "restricted": 3}}}
