@@ -283,8 +283,9 @@ def _observed(
     rows = running.rows
     return soak.Observed(
         settled_s=plan.window_s,
+        leads_s=plan.window_s / 2,
         full_s=soak.KEPT_PODS * running.ended_s / max(1, sum(row.created for row in rows)),
-        roles=("operator", "scheduler fairlead", "scheduler other"),
+        roles=(soak.FOLLOWER, soak.LEADER, "scheduler fairlead", "scheduler other"),
         lives=soak.lives(running.observation.processes),
         p99_first_ms=p99[0],
         p99_last_ms=p99[1],

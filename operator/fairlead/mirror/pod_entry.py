@@ -19,7 +19,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 _SHAPES: Final = 8192
-_SMALL: Final = 4096
+_SMALL: Final = 1024
 """Pods of one owner are listed one after the other; where each has its own labels, more would be kept for nothing."""
 
 

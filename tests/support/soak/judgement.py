@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from support.soak.processes import Life, typical
+from support.soak.processes import LEADER, Life, typical
 
 MEMORY_MAX: Final = 1.05
 """Resident memory at the end, as a part of that after ten minutes."""
@@ -42,6 +42,8 @@ class Observed:
 
     settled_s: float
     """Age at which a process is looked at first."""
+    leads_s: float
+    """Time since it began to lead at which the leader is looked at first: it is killed soon."""
     full_s: float
     """Age at which a replica has seen as many pods as it keeps records of."""
     roles: Sequence[str]
@@ -74,12 +76,16 @@ def judge(seen: Observed) -> list[Finding]:
 
 def _of_processes(seen: Observed) -> Iterator[Finding]:
     # On a busy machine the first window of a short run may pass without a look at a process.
-    judged = [one for one in seen.lives if one.is_long(seen.settled_s) and one.early(seen.settled_s)]
+    settled = {id(one): seen.leads_s if one.role == LEADER else seen.settled_s for one in seen.lives}
+    judged = [one for one in seen.lives if one.is_long(settled[id(one)]) and one.early(settled[id(one)])]
     for life in judged:
-        late = life.late(seen.settled_s)
-        yield _memory(life, seen.settled_s, max(seen.settled_s, seen.full_s))
-        # A replica that becomes the leader, or that the leading scheduler calls, opens what another one had before.
-        early = [sample for one in judged if one.role == life.role for sample in one.early(seen.settled_s)]
+        settled_s = settled[id(life)]
+        late = life.late(settled_s)
+        yield _memory(life, settled_s, settled_s if life.role == LEADER else max(settled_s, seen.full_s))
+        if life.role == LEADER:
+            yield from (_step(one, life, seen) for one in judged if one.process == life.process and one is not life)
+        # A replica that the leading scheduler calls opens what another one had before.
+        early = [sample for one in judged if one.role == life.role for sample in one.early(settled_s)]
         yield _no_growth(f"{life.name}: files", [one.files for one in early], [one.files for one in late])
         yield _no_growth(f"{life.name}: connections", [one.sockets for one in early], [one.sockets for one in late])
     for role in seen.roles:
@@ -97,6 +103,14 @@ def _memory(life: Life, settled_s: float, full_s: float) -> Finding:
     limit = f"<= {MEMORY_MAX:g} times" if is_judged else "told only: not full for long"
     is_kept = not is_judged or last <= MEMORY_MAX * first
     return Finding(f"{life.name}: resident", first / _MIB, last / _MIB, limit, is_kept, "MiB")
+
+
+def _step(follower: Life, leader: Life, seen: Observed) -> Finding:
+    """Compare the memory of a leader with its own before it led."""
+    first = typical(one.rss for one in follower.late(seen.settled_s))
+    last = typical(one.rss for one in leader.early(seen.leads_s))
+    limit, is_kept = f"<= {MEMORY_MAX:g} times", last <= MEMORY_MAX * first
+    return Finding(f"{leader.name}: resident, and before it led", first / _MIB, last / _MIB, limit, is_kept, "MiB")
 
 
 def _no_growth(what: str, early: Sequence[int], late: Sequence[int]) -> Finding:

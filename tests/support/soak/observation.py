@@ -18,10 +18,10 @@ from fairlead.control.decide.decide import CONFIG_MAPS_KEPT
 from fairlead.grants.ledger import LABEL, NODE
 from fairlead.render.object_names import SCHEDULER_LABEL
 from support.chart.chart import NAMESPACE
-from support.chart.release import OPERATOR, PODS
+from support.chart.release import LEASE, OPERATOR, PODS
 from support.drills.figures import filter_calls
 from support.soak.histograms import HistogramSample
-from support.soak.processes import ProcessSample
+from support.soak.processes import FOLLOWER, LEADER, ProcessSample
 from testbed.api import Api
 from testbed.errors import ClusterError
 from testbed.layout import Layout
@@ -64,7 +64,8 @@ class Observation:
             for one in self.api.items(PODS, labelSelector=SCHEDULERS)
             if one["status"].get("podIP")
         }
-        pods = {("POD_NAME", name): ("operator", name) for name in operators}
+        leader = str(self.api.get(LEASE)["spec"].get("holderIdentity") or "").partition("_")[0]
+        pods = {("POD_NAME", name): (LEADER if name == leader else FOLLOWER, name) for name in operators}
         pods |= {("POD_IP", ip): (f"scheduler {name}", pod) for ip, (name, pod) in schedulers.items()}
         found = [*_processes(self.at_s(), self.cgroup, pods)]
         self.processes += found

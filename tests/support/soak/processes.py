@@ -1,6 +1,7 @@
 """Memory, files and connections of processes while they live: pure.
 
 A process that was killed or rolled is compared with itself: at the end of its life, and when it was ten minutes old.
+A replica that becomes the leader does more from then on: that is another role, and a life of its own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+FOLLOWER: Final = "operator"
+LEADER: Final = "operator that leads"
 _ENOUGH: Final = 1.5
 """A life is judged if it was that much longer than the time after which it is looked at first."""
 _PART: Final = 0.2
@@ -48,6 +51,11 @@ class Life:
         return f"{self.role} {self.samples[0].pod}, process {self.samples[0].pid}"
 
     @property
+    def process(self) -> tuple[str, int]:
+        """The process: its pod, and its number there."""
+        return self.samples[0].pod, self.samples[0].pid
+
+    @property
     def begun_s(self) -> float:
         """Time of the first sample."""
         return self.samples[0].at_s
@@ -74,11 +82,11 @@ class Life:
 
 
 def lives(samples: Iterable[ProcessSample]) -> list[Life]:
-    """Return the lives of all processes, in the order in which they began."""
-    by_process: dict[tuple[str, int], list[ProcessSample]] = {}
+    """Return the lives of all processes in each of their roles, in the order in which they began."""
+    by_role: dict[tuple[str, int, str], list[ProcessSample]] = {}
     for one in samples:
-        by_process.setdefault((one.pod, one.pid), []).append(one)
-    return [Life(each) for each in by_process.values()]
+        by_role.setdefault((one.pod, one.pid, one.role), []).append(one)
+    return [Life(each) for each in by_role.values()]
 
 
 def typical(values: Iterable[int]) -> float:

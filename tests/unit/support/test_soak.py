@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from support.soak import Disturbance, Finding, Life, Observed, ProcessSample, as_json, as_table, judge, lives, schedule
+from support.soak import (
+    FOLLOWER,
+    LEADER,
+    Disturbance,
+    Finding,
+    Life,
+    Observed,
+    ProcessSample,
+    as_json,
+    as_table,
+    judge,
+    lives,
+    schedule,
+)
 from support.soak.histograms import HistogramSample, between, quantile_ms
 from support.soak.observation import Living
 from support.stream import StreamedPod, tally
@@ -41,6 +54,7 @@ def observed(**other: Any) -> Observed:
     """All as it has to be, but for what is given."""
     well: dict[str, Any] = {
         "settled_s": SETTLED_S,
+        "leads_s": SETTLED_S / 2,
         "full_s": 510.0,
         "roles": ROLES,
         "lives": lives([sample for role in ROLES for sample in life(role)]),
@@ -73,7 +87,7 @@ def test_a_process_that_was_not_looked_at_in_time_is_not_judged() -> None:
     assert wrong(observed(lives=lives([*looks, *others]))) == ["operator: processes that lived long enough"]
 
 
-OPERATOR = "operator operator, process 1"
+PROCESS = "operator operator, process 1"
 
 
 def test_nothing_is_wrong_up_to_each_bound() -> None:
@@ -84,9 +98,9 @@ def test_nothing_is_wrong_up_to_each_bound() -> None:
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
-        ({"lives": grown({"rss": 11 * _MIB})}, [f"{OPERATOR}: resident"]),
-        ({"lives": grown({"files": 1})}, [f"{OPERATOR}: files"]),
-        ({"lives": grown({"sockets": 1})}, [f"{OPERATOR}: connections"]),
+        ({"lives": grown({"rss": 11 * _MIB})}, [f"{PROCESS}: resident"]),
+        ({"lives": grown({"files": 1})}, [f"{PROCESS}: files"]),
+        ({"lives": grown({"sockets": 1})}, [f"{PROCESS}: connections"]),
         (
             {"lives": grown({"rss": 11 * _MIB}, "scheduler other")},
             ["scheduler other scheduler other, process 1: resident"],
@@ -122,10 +136,33 @@ def test_a_process_that_was_killed_is_compared_with_itself() -> None:
     """What grows in it is not hidden by its successor, which begins with little."""
     leaks = [*life(pid=1, until_s=1200.0, growth={"rss": 50 * _MIB}), *life(pid=2, since_s=1210.0, until_s=3600.0)]
     rest = [sample for role in ROLES[1:] for sample in life(role)]
-    assert wrong(observed(lives=lives([*leaks, *rest]))) == [f"{OPERATOR}: resident"]
+    assert wrong(observed(lives=lives([*leaks, *rest]))) == [f"{PROCESS}: resident"]
 
 
-def test_who_becomes_the_leader_may_open_what_another_leader_had_open() -> None:
+@pytest.mark.parametrize(
+    ("begins", "grows", "expected"),
+    [
+        (210, 0, []),
+        (211, 0, ["resident, and before it led"]),
+        (210, 10, []),
+        (210, 11, ["resident"]),
+    ],
+)
+def test_a_leader_is_compared_with_itself_before_it_led_and_in_the_middle(
+    begins: int, grows: int, expected: list[str]
+) -> None:
+    """It has more files and connections than one that does not lead, and is compared with other leaders in those."""
+    follows = life(until_s=1800.0)
+    leads = [
+        replace(one, pod=FOLLOWER, files=22, sockets=30, rss=one.rss + (begins - 200) * _MIB)
+        for one in life(LEADER, since_s=1810.0, until_s=2410.0, growth={"rss": grows * _MIB})
+    ]
+    rest = [sample for role in ROLES[1:] for sample in life(role)]
+    found = wrong(observed(lives=lives([*follows, *leads, *rest])))
+    assert found == [f"{LEADER} {FOLLOWER}, process 1: {one}" for one in expected]
+
+
+def test_who_is_called_may_open_what_another_one_had_open() -> None:
     """One more than that is growth."""
     leads = [replace(one, files=22) for one in life(pid=1)]
     followed = life(pid=2, growth={"files": 2})
