@@ -181,17 +181,17 @@ class LastGoodStore:
 
     async def _write(self, good: CompiledGeneration) -> Sequence[Mapping[str, Any]]:
         """Store a generation, and return the objects that are superseded then."""
-        stored = await self._stored(good.name)
-        generation = good.obj["metadata"].get("generation")
-        # Generations of files have no order: the last one written is the newest.
-        number = int(generation) if generation else max(map(_number, stored), default=0) + 1
+        if generation := good.obj["metadata"].get("generation"):
+            number = int(generation)
+        else:  # generations of files have no order: the last one written is the newest
+            number = max(map(_number, await self._stored(good.name)), default=0) + 1
         revision = revision_of(good, number, self.source)
         try:
             LAST_GOOD.check_size(len(msgspec.json.encode(revision)))
         except DocumentTooLargeError as error:
             raise OSError(f"policy {good.name}: {error}") from error
         await self.api.create(revision)
-        # A later generation may have come since the first look, from a replica that did not see this one.
+        # Only now: of replicas that store two generations at once, the one that is last sees both.
         stored = await self._stored(good.name)
         is_late = any(_number(one) > number and _is_of(one, good.name, good.uid) for one in stored)
         own = revision["metadata"]["name"]
