@@ -216,7 +216,7 @@ def test_nothing_grows(
             release,
             load,
             stream,
-            Observation(release.api, Sandbox(layout.folder).cgroup),
+            Observation(release, Sandbox(layout.folder).cgroup),
             Happening(release, policies),
         )
         stream.begin()

@@ -68,6 +68,10 @@ class Observed:
     steps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """How often each thing was to happen, and how often it has."""
 
+    def settled_of(self, life: Life) -> float:
+        """Return the age at which a process is looked at first in its role."""
+        return self.leads_s if life.role == LEADER else self.settled_s
+
 
 def judge(seen: Observed) -> list[Finding]:
     """Return all findings."""
@@ -76,10 +80,9 @@ def judge(seen: Observed) -> list[Finding]:
 
 def _of_processes(seen: Observed) -> Iterator[Finding]:
     # On a busy machine the first window of a short run may pass without a look at a process.
-    settled = {id(one): seen.leads_s if one.role == LEADER else seen.settled_s for one in seen.lives}
-    judged = [one for one in seen.lives if one.is_long(settled[id(one)]) and one.early(settled[id(one)])]
+    judged = [one for one in seen.lives if one.is_long(seen.settled_of(one)) and one.early(seen.settled_of(one))]
     for life in judged:
-        settled_s = settled[id(life)]
+        settled_s = seen.settled_of(life)
         late = life.late(settled_s)
         yield _memory(life, settled_s, settled_s if life.role == LEADER else max(settled_s, seen.full_s))
         if life.role == LEADER:

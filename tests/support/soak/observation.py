@@ -18,7 +18,7 @@ from fairlead.control.decide.decide import CONFIG_MAPS_KEPT
 from fairlead.grants.ledger import LABEL, NODE
 from fairlead.render.object_names import SCHEDULER_LABEL
 from support.chart.chart import NAMESPACE
-from support.chart.release import LEASE, OPERATOR, PODS
+from support.chart.release import OPERATOR, PODS, Release
 from support.drills.figures import filter_calls
 from support.soak.histograms import HistogramSample
 from support.soak.processes import FOLLOWER, LEADER, ProcessSample
@@ -45,7 +45,7 @@ with urllib.request.urlopen(sys.argv[1], data=sys.argv[2].encode()) as answer:
 class Observation:
     """Samples since a soak began."""
 
-    api: Api
+    release: Release
     cgroup: str
     """Control group of the node's containers: other clusters of this machine may have pods with the same addresses."""
     begun: float = field(default_factory=time.monotonic)
@@ -58,20 +58,20 @@ class Observation:
 
     def look(self) -> list[ProcessSample]:
         """Take a sample, and return that of the processes."""
-        operators = [one["metadata"]["name"] for one in self.api.items(PODS, labelSelector=OPERATOR)]
+        api, leader = self.release.api, self.release.leader()
+        operators = [one["metadata"]["name"] for one in api.items(PODS, labelSelector=OPERATOR)]
         schedulers = {
             one["status"]["podIP"]: (one["metadata"]["labels"]["fairlead.dev/scheduler"], one["metadata"]["name"])
-            for one in self.api.items(PODS, labelSelector=SCHEDULERS)
+            for one in api.items(PODS, labelSelector=SCHEDULERS)
             if one["status"].get("podIP")
         }
-        leader = str(self.api.get(LEASE)["spec"].get("holderIdentity") or "").partition("_")[0]
         pods = {("POD_NAME", name): (LEADER if name == leader else FOLLOWER, name) for name in operators}
         pods |= {("POD_IP", ip): (f"scheduler {name}", pod) for ip, (name, pod) in schedulers.items()}
         found = [*_processes(self.at_s(), self.cgroup, pods)]
         self.processes += found
         for name in operators:
             with suppress(ClusterError):  # it is just being started
-                page = self.api.text(f"{PODS}/{name}:8080/proxy/metrics")
+                page = api.text(f"{PODS}/{name}:8080/proxy/metrics")
                 self.histograms.append(HistogramSample(self.at_s(), name, filter_calls(page)))
         return found
 
