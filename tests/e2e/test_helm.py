@@ -314,13 +314,26 @@ def on_the_page(kubeconfig: Path) -> ReadDecisions:
     return asyncio.run(read())
 
 
+_BINDINGS = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings"
+
+
+@pytest.fixture
+def account(release: Release) -> Iterator[str]:
+    """A service account that goes after the test, also if it fails, and with it a binding of its name."""
+    api, path, name = release.cluster.api, f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", "reads-decisions"
+    api.create(path, {"metadata": {"name": name}})
+    yield name
+    api.delete(f"{_BINDINGS}/{name}")
+    api.delete(f"{path}/{name}")
+
+
 def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
-    release: Release, pods: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    release: Release, pods: Stage, account: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    api, account = release.cluster.api, "reads-decisions"
+    api = release.cluster.api
     release.put("pools", filters=_filters(), scores=_SCORES)
     release.ready("pools", within="180s")
-    api.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": account}})
+    release.runs(2)  # one that is about to end is asked, too
     access = kubeconfig_of(release.cluster, NAMESPACE, account, tmp_path)
     command = ["decisions", "--kubeconfig", str(access), "-n", pods.name, "-o", "json"]
     assert main(command) == 2
@@ -334,8 +347,7 @@ def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "fairlead-decisions"},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
     }
-    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings"
-    api.create(path, binding)
+    api.create(_BINDINGS, binding)
     make(pods, "nowhere", "c")
     assert pods.refusal("nowhere").startswith("0/5 nodes are available: 5 another pool")
 
@@ -364,9 +376,8 @@ def test_decisions_are_read_by_who_may_forward_a_port_of_the_operator(
 
     wait_for("the node it went to", is_placed)
     release.kubectl("label", "node", release.nodes[0], "pool=a", "--overwrite")
-    api.delete(f"{path}/{account}")
+    api.delete(f"{_BINDINGS}/{account}")
     wait_for("the right to be gone", lambda: main(command) == 2)
-    api.delete(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}")
 
 
 def test_nothing_of_a_scheduler_is_written_while_a_policy_is_paused(release: Release, pods: Stage) -> None:
