@@ -1,4 +1,4 @@
-"""Tuning of the C library's heap, of Python's garbage collector, and of what each TLS connection keeps.
+"""Tuning of the C library's heap, of Python's garbage collector, and of what connections keep.
 
 By default the C library returns the end of its heap to the kernel after each large call and allocates it again in the
 next one. The kernel clears those pages, which takes a third of the time of such a call.
@@ -7,9 +7,10 @@ next one. The kernel clears those pages, which takes a third of the time of such
 import ctypes
 import gc
 import linecache
-from asyncio import sslproto
+from asyncio import selector_events, sslproto
 from contextlib import suppress
-from typing import Final
+from functools import wraps
+from typing import Any, Final
 
 _TRIM_THRESHOLD: Final = -1
 _TOP_PAD: Final = -2
@@ -38,6 +39,12 @@ def keep_heap() -> None:
         set_option(what, size)
 
 
+def tune_connections() -> None:
+    """Make asyncio's connections small, and free them when they end."""
+    keep_small_tls_buffers()
+    free_ended_connections()
+
+
 def keep_small_tls_buffers() -> None:
     """Make asyncio keep 64 KiB for each new TLS connection in place of 256: a leader has a dozen more than others.
 
@@ -45,6 +52,27 @@ def keep_small_tls_buffers() -> None:
     """
     if hasattr(sslproto.SSLProtocol, "max_size"):
         sslproto.SSLProtocol.max_size = _TLS_BYTES
+
+
+def free_ended_connections() -> None:
+    """Make asyncio forget a connection when it ends: it keeps a method of itself, so that only the collector frees it.
+
+    One that was open at a freeze would be kept for hours, 2 KiB each. As with buffers: where a release of Python has
+    no such part, it stays as it is.
+    """
+    transport: Any = getattr(selector_events, "_SelectorSocketTransport", None)
+    end = getattr(transport, "_call_connection_lost", None)
+    if end is None or hasattr(end, "__wrapped__"):
+        return
+
+    @wraps(end)
+    def end_and_forget(self: Any, error: Exception | None) -> None:
+        try:
+            end(self, error)
+        finally:
+            self._read_ready_cb = None
+
+    transport._call_connection_lost = end_and_forget  # noqa: SLF001
 
 
 def give_back() -> None:
@@ -64,9 +92,9 @@ def collect_in_small_steps() -> None:
 def tidy_up(most: int) -> None:
     """Collect the objects since the last freeze, and freeze them once they are more than `most`: calls wait meanwhile.
 
-    If they are more than twice as many, they are frozen only. Frozen objects in reference cycles, such as connections
-    that are still open, are not freed before `tidy_up_all`; so this is called often. Source lines that tracebacks were
-    written with are forgotten: while the API server is away, they become several MiB.
+    If they are more than twice as many, they are frozen only. Frozen objects in reference cycles are not freed before
+    `tidy_up_all`; so this is called often. Source lines that tracebacks were written with are forgotten: while the API
+    server is away, they become several MiB.
     """
     linecache.clearcache()
     number = len(gc.get_objects())

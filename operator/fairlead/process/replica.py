@@ -24,9 +24,9 @@ from fairlead.process.gc_tuning import (
     collect_in_small_steps,
     give_back,
     keep_heap,
-    keep_small_tls_buffers,
     tidy_up,
     tidy_up_all,
+    tune_connections,
 )
 from fairlead.process.health import Components, Probes, checks, gauges
 from fairlead.process.serving_core import ServingCore
@@ -169,7 +169,7 @@ class Replica:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises OSError if it cannot listen, or cannot read its files."""
-        keep_small_tls_buffers()
+        tune_connections()
         core, server = self.core, self.server
         settings = core.settings
         core.metrics.add(*gauges(self.parts))

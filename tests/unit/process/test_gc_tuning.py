@@ -1,14 +1,24 @@
 """What is hidden from the collector, and what is not."""
 
+import asyncio
 import gc
 import linecache
 import weakref
-from asyncio import sslproto
+from asyncio import selector_events, sslproto
 
 import psutil
 import pytest
 
-from fairlead.process.gc_tuning import collect_in_small_steps, give_back, keep_small_tls_buffers, tidy_up, tidy_up_all
+from fairlead.process.gc_tuning import (
+    collect_in_small_steps,
+    free_ended_connections,
+    give_back,
+    keep_small_tls_buffers,
+    tidy_up,
+    tidy_up_all,
+    tune_connections,
+)
+from scripted.loop import run_to_its_end
 
 
 class Connection:
@@ -104,3 +114,53 @@ def test_a_python_without_that_setting_is_left_as_it_is(monkeypatch: pytest.Monk
     monkeypatch.delattr(sslproto.SSLProtocol, "max_size")
     keep_small_tls_buffers()
     assert not hasattr(sslproto.SSLProtocol, "max_size")
+
+
+class Echo(asyncio.Protocol):
+    """Protocol that sends back what it gets, and notes its transports."""
+
+    def __init__(self, seen: list[weakref.ref[asyncio.BaseTransport]]) -> None:
+        self._seen = seen
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._seen.append(weakref.ref(transport))
+        self._write = transport.write
+
+    def data_received(self, data: bytes) -> None:
+        self._write(data)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        del self._write
+
+
+def test_a_connection_that_has_ended_is_freed_without_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = selector_events._SelectorSocketTransport  # type: ignore[attr-defined]
+    monkeypatch.setattr(kind, "_call_connection_lost", kind._call_connection_lost)  # to be put back, as the next
+    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)
+    tune_connections()
+    tune_connections()
+    seen = list[weakref.ref[asyncio.BaseTransport]]()
+
+    async def talk() -> None:
+        server = await asyncio.get_running_loop().create_server(lambda: Echo(seen), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        seen.append(weakref.ref(writer.transport))
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        writer.close()
+        await writer.wait_closed()
+        server.close()
+        await server.wait_closed()
+
+    gc.disable()
+    try:
+        run_to_its_end(talk())
+        assert [one() for one in seen] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_python_that_ends_connections_in_another_way_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(selector_events, "_SelectorSocketTransport")
+    free_ended_connections()
