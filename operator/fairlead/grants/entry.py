@@ -5,8 +5,9 @@ by different names; a resource has one layout of devices, so that (resource, id)
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -22,7 +23,7 @@ Resources: TypeAlias = Mapping[str, int]
 """Amounts by resource, in the resource's whole units."""
 
 
-class GrantedDevice(Struct, frozen=True):
+class GrantedDevice(Struct, frozen=True, gc=False):
     """Device of a grant, and how much of it."""
 
     id: str
@@ -44,7 +45,7 @@ def all_devices(grant: Grant) -> tuple[GrantedDevice, ...]:
     return tuple(chain.from_iterable(kinds))
 
 
-class LedgerEntry(Struct, frozen=True):
+class LedgerEntry(Struct, frozen=True, gc=False):
     """Grant of a pod or domain of its group, and the version of the pod that its Binding names."""
 
     pod: str
@@ -102,7 +103,7 @@ class _Wire(Struct):
     pod: _Pod
     rv: Annotated[str, Meta(min_length=1)]
     by: str
-    g: dict[str, _Devices]
+    g: msgspec.Raw
     n: int = 0
 
 
@@ -123,6 +124,11 @@ class _WireVersion(Struct):
     rv: str
 
 
+_Text = TypeVar("_Text", str, bytes)
+_Read = TypeVar("_Read")
+_SHARED: Final = 2048
+_SHARED_BYTES_MAX: Final = 256
+_grants: Final = msgspec.json.Decoder(dict[str, _Devices])
 _versions: Final = msgspec.json.Decoder(_Version)
 _pods: Final = msgspec.json.Decoder(_WirePod)
 _pod_versions: Final = msgspec.json.Decoder(_WireVersion)
@@ -154,12 +160,12 @@ def _decoded(text: str, decode: Callable[[str], LedgerEntry]) -> AnyEntry:
 
 def _with_grant(text: str) -> LedgerEntry:
     wire = _entries.decode(text)
-    return LedgerEntry(wire.pod, wire.rv, wire.by, _grant(wire.g), _order(wire.n))
+    return LedgerEntry(wire.pod, wire.rv, _policy_name(wire.by), _grant(bytes(wire.g)), _order(wire.n))
 
 
 def _with_domain(text: str) -> LedgerEntry:
     wire = _domains.decode(text)
-    return LedgerEntry(wire.pod, wire.rv, wire.by, order=_order(wire.n), domain=wire.d)
+    return LedgerEntry(wire.pod, wire.rv, _policy_name(wire.by), order=_order(wire.n), domain=wire.d)
 
 
 def _order(number: int) -> int:
@@ -237,8 +243,18 @@ def encode_copy(grant: Grant) -> str:
     return _write({_V: VERSION, **_devices(grant)}).decode()
 
 
-def _grant(wire: Mapping[str, _Devices]) -> Grant:
-    return {name: tuple(_device(one) for one in devices) for name, devices in wire.items()}
+def _read_grant(text: bytes) -> Grant:
+    return {name: tuple(_device(one) for one in devices) for name, devices in _grants.decode(text).items()}
+
+
+def _shared(read: Callable[[_Text], _Read]) -> Callable[[_Text], _Read]:
+    """Return a function whose results equal texts share, unless they are long: in ledgers most are equal."""
+    kept = lru_cache(_SHARED)(read)
+    return lambda text: kept(text) if len(text) <= _SHARED_BYTES_MAX else read(text)
+
+
+_grant: Final = _shared(_read_grant)
+_policy_name: Final[Callable[[str], str]] = _shared(str)
 
 
 def _device(wire: dict[str, Any]) -> GrantedDevice:

@@ -5,6 +5,7 @@ which it was granted. A pod that is unknown here may exist, or be gone; only the
 server which it is. If such entries counted, a full node would stay full, because no one would write its ledger.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +13,7 @@ from fairlead.api.devices import DeviceShare
 from fairlead.grants.device_usage import PodGrant
 from fairlead.grants.entry import AnyEntry, LedgerEntry, NewerEntry, all_devices
 from fairlead.grants.entry_state import GONE, EntryState, Gone, PodState, judge
-from fairlead.mirror.pod_entry import Key, PodEntry
+from fairlead.mirror.pod_entry import Key, PodEntry, key_of, text_of
 from fairlead.mirror.recorded_grants import RecordedGrants
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.views.device_facts import NO_DEVICES, NodeDevices, UnhealthySource
@@ -20,7 +21,7 @@ from fairlead.policy.views.pod_view import PodView
 from fairlead.strategies.devices.record import is_taken
 from fairlead.strategies.facts import Nominated
 
-_NO_POD: Final[Key] = ("", "")
+_NO_POD: Final = ""
 """Stands for the pod of an entry that does not tell it."""
 
 
@@ -28,13 +29,30 @@ class _KeptEntry(NamedTuple):
     """Entry of a node's ledger."""
 
     uid: str
-    pod: Key
+    pod: str
+    """Namespace and name, with a slash between them: the text that the entry has, and not another one."""
     entry: AnyEntry
 
 
-def _key(pod: str) -> Key:
-    namespace, _, name = pod.partition("/")
-    return namespace, name
+class _NodesBy(dict[str, tuple[str, ...]]):
+    """Nodes by a pod that their ledgers name, or by its UID.
+
+    Nearly all have one, for which a set would take five times as much.
+    """
+
+    def add(self, key: str, node: str) -> None:
+        """Add a node to those of a key."""
+        nodes = self.get(key, ())
+        if node not in nodes:
+            self[key] = (*nodes, node)
+
+    def discard(self, key: str, node: str) -> None:
+        """Remove a node from those of a key, if it is one of them."""
+        nodes = self.get(key, ())
+        if nodes == (node,):
+            del self[key]
+        elif node in nodes:
+            self[key] = tuple([one for one in nodes if one != node])
 
 
 class DevicesOfNodes:
@@ -49,14 +67,16 @@ class DevicesOfNodes:
     ) -> None:
         self._placed, self._unplaced, self._namespace, self._changed = placed, unplaced, namespace, changed
         self._ledgers: dict[str, tuple[_KeptEntry, ...]] = {}
-        self._nodes_of: dict[Key, set[str]] = {}
-        self._gone: dict[str, set[str]] = {}
-        """Nodes whose ledgers have an entry of a pod that was placed and has ended or is gone, by its UID."""
+        self._nodes_of = _NodesBy()
+        self._gone = Counter[str]()
+        """In how many ledgers a pod has an entry that was placed and has ended or is gone, by its UID."""
+        self._gone_from: dict[str, tuple[str, ...]] = {}
+        """UIDs of such pods by node: of their entries nothing else is kept."""
         self._nominated: dict[str, dict[Key, Nominated]] = {}
         self._node_of_nominated: dict[Key, str] = {}
         self._unhealthy: dict[UnhealthySource, Mapping[str, str]] = {}
         self._recorded = RecordedGrants(placed)
-        self._nameless: dict[str, set[str]] = {}
+        self._nameless = _NodesBy()
         """Nodes whose ledgers have an entry that does not tell its pod, by its UID, until that pod is seen."""
         self._names: dict[str, Key] = {}
         """Names of the pods of such entries, once they were seen."""
@@ -81,7 +101,7 @@ class DevicesOfNodes:
 
         `pod` is the pod where the entry does not tell it.
         """
-        pod = pod or _key(entry.pod)
+        pod = pod or key_of(entry.pod)
         placed = self._placed.get(pod)
         if isinstance(entry, LedgerEntry):
             devices, order, is_newer = all_devices(entry.grant), entry.order, False
@@ -101,8 +121,8 @@ class DevicesOfNodes:
         """Return what is shown under a name: the pod of the UID, or else the placed one, or else the other."""
         placed, unplaced = self._placed.get(pod), self._unplaced.get(pod)
         if unplaced is not None and (placed is None or placed.pod.uid != uid == unplaced.metadata.uid):
-            return PodState(str(unplaced.metadata.uid), f"{pod[0]}/{pod[1]}", str(unplaced.metadata.resourceVersion))
-        return None if placed is None else PodState(placed.pod.uid, f"{pod[0]}/{pod[1]}", "", placed.node)
+            return PodState(str(unplaced.metadata.uid), text_of(pod), str(unplaced.metadata.resourceVersion))
+        return None if placed is None else PodState(placed.pod.uid, text_of(pod), "", placed.node)
 
     def set_shares(self, entries: Iterable[DeviceShare]) -> None:
         """Set the entries of device shares whose grants annotations may record, in the order of their policies."""
@@ -111,13 +131,15 @@ class DevicesOfNodes:
 
     def put_ledger(self, node: str, entries: Iterable[tuple[str, AnyEntry]]) -> None:
         """Set the entries of a node's ledger, with the UIDs of their pods."""
-        listed = [_KeptEntry(uid, _key(entry.pod), entry) for uid, entry in entries]
+        listed = [_KeptEntry(uid, entry.pod, entry) for uid, entry in entries]
         self._forget(node, {one.uid for one in listed})
+        gone = self._gone_from.get(node, ())
+        listed = [one for one in listed if one.uid not in gone]
         self._find_names({one.uid for one in listed if one.pod == _NO_POD} - self._names.keys())
         found = tuple(self._named(node, one) for one in listed)
         self._ledgers[node] = found
         for one in found:
-            self._nodes_of.setdefault(one.pod, set()).add(node)
+            self._nodes_of.add(one.pod, node)
         self._changed(node)
 
     def remove_ledger(self, node: str) -> None:
@@ -145,7 +167,7 @@ class DevicesOfNodes:
 
     def granted_uid(self, key: Key, uid: str) -> str:
         """Return the UID of an unplaced pod for which a ledger has an entry that is not over; empty if none has."""
-        for node in self._nodes_of.get(key, ()):
+        for node in self._nodes_of.get(text_of(key), ()):
             for one in self._ledgers[node]:
                 if one.uid == uid and isinstance(one.entry, LedgerEntry) and self._granted(node, one) is not None:
                     return uid
@@ -153,9 +175,19 @@ class DevicesOfNodes:
 
     def placed_gone(self, key: Key, uid: str) -> None:
         """Note that a placed pod has ended or is gone, and will not come back."""
-        for node in self._nodes_of.get(key, ()):
-            if any(one.uid == uid for one in self._ledgers[node]):
-                self._gone.setdefault(uid, set()).add(node)
+        pod = text_of(key)
+        for node in self._nodes_of.get(pod, ()):
+            ledger = self._ledgers[node]
+            left = tuple([one for one in ledger if one.uid != uid])
+            if len(left) == len(ledger):
+                continue
+            self._ledgers[node] = left
+            self._gone[uid] += 1
+            self._gone_from[node] = (*self._gone_from.get(node, ()), uid)
+            self._names.pop(uid, None)
+            if not any(one.pod == pod for one in left):
+                self._nodes_of.discard(pod, node)
+            self._changed(node)
 
     def namespace_changed(self, name: str) -> None:
         """Note that a namespace came or changed: what its nominated pods need may depend on it."""
@@ -170,7 +202,7 @@ class DevicesOfNodes:
         before = self._node_of_nominated.get(key)
         nominated = None if pod is None or not pod.status.nominatedNodeName else self._as_nominated(pod)
         after = None if nominated is None else nominated.pod.nominated
-        touched = (self._recorded.pod_changed(key) - self._ledgers.keys()) | self._nodes_of.get(key, set())
+        touched = (self._recorded.pod_changed(key) - self._ledgers.keys()) | {*self._nodes_of.get(text_of(key), ())}
         if before is not None:
             touched.add(before)
             self._node_of_nominated.pop(key)
@@ -187,20 +219,18 @@ class DevicesOfNodes:
     def _forget(self, node: str, kept: Collection[str]) -> None:
         """Forget the entries of a node, and which of their pods are gone but for the UIDs that are kept."""
         for one in self._ledgers.get(node, ()):
-            if one.uid in self._gone and one.uid not in kept:
-                self._gone[one.uid].discard(node)
-                if not self._gone[one.uid]:
-                    del self._gone[one.uid]
-            nodes = self._nodes_of.get(one.pod, set())
-            nodes.discard(node)
-            if not nodes:
-                self._nodes_of.pop(one.pod, None)
-            if one.uid in self._nameless:
-                self._nameless[one.uid].discard(node)
-                if not self._nameless[one.uid]:
-                    del self._nameless[one.uid]
+            self._nodes_of.discard(one.pod, node)
+            self._nameless.discard(one.uid, node)
             if one.uid not in kept:
                 self._names.pop(one.uid, None)
+        gone = self._gone_from.pop(node, ())
+        for uid in gone:
+            if uid not in kept:
+                self._gone[uid] -= 1
+                if not self._gone[uid]:
+                    del self._gone[uid]
+        if still := tuple([uid for uid in gone if uid in kept]):
+            self._gone_from[node] = still
 
     def _find_names(self, uids: Collection[str]) -> None:
         """Look among all pods for those of entries that do not tell theirs, which only a person can have written."""
@@ -216,8 +246,8 @@ class DevicesOfNodes:
         if kept.pod != _NO_POD:
             return kept
         if (key := self._names.get(kept.uid)) is not None:
-            return kept._replace(pod=key)
-        self._nameless.setdefault(kept.uid, set()).add(node)
+            return kept._replace(pod=text_of(key))
+        self._nameless.add(kept.uid, node)
         return kept
 
     def _see(self, key: Key) -> None:
@@ -229,7 +259,7 @@ class DevicesOfNodes:
             self._names[uid] = key
             for node in self._nameless.pop(uid):
                 self._ledgers[node] = tuple(self._named(node, one) for one in self._ledgers[node])
-                self._nodes_of.setdefault(key, set()).add(node)
+                self._nodes_of.add(text_of(key), node)
 
     def _as_nominated(self, pod: Any) -> Nominated | None:
         try:
@@ -241,5 +271,6 @@ class DevicesOfNodes:
 
     def _granted(self, node: str, kept: _KeptEntry) -> PodGrant | None:
         """Return the grant by an entry; None if it is over, or if that is not clear here."""
-        state = judge(kept.uid, kept.entry, node, self.seen(kept.uid, kept.pod))
-        return self.in_force(kept.uid, kept.entry, kept.pod) if state is EntryState.HOLDS else None
+        pod = key_of(kept.pod)
+        state = judge(kept.uid, kept.entry, node, self.seen(kept.uid, pod))
+        return self.in_force(kept.uid, kept.entry, pod) if state is EntryState.HOLDS else None

@@ -18,6 +18,18 @@ from fairlead.policy.views.pod_usage import Usage
 Key = tuple[str, str]
 """Namespace and name."""
 
+
+def key_of(text: str) -> Key:
+    """Return the key of a pod from its namespace and name with a slash between them, as ledgers name it."""
+    namespace, _, name = text.partition("/")
+    return namespace, name
+
+
+def text_of(key: Key) -> str:
+    """Return the namespace and name of a pod with a slash between them, as ledgers name it."""
+    return f"{key[0]}/{key[1]}"
+
+
 _SHAPES: Final = 8192
 _SMALL: Final = 1024
 """Pods of one owner are listed one after the other; where each has its own labels, more would be kept for nothing."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fairlead.api.devices import DeviceShare
 from fairlead.grants.adoption import REBUILT
 from fairlead.grants.entry import LedgerEntry
-from fairlead.mirror.pod_entry import Key, PodEntry
+from fairlead.mirror.pod_entry import Key, PodEntry, text_of
 from fairlead.strategies.devices.record import may_record, recorded_by, together
 
 
@@ -60,7 +60,7 @@ class RecordedGrants:
     def _entry(self, placed: PodEntry) -> LedgerEntry | None:
         annotations, request = placed.pod.metadata.annotations, placed.request.amounts
         grant = together((one, recorded_by(one, annotations, request)) for one in self._entries)
-        return LedgerEntry("/".join(placed.key), "", REBUILT, grant) if grant else None
+        return LedgerEntry(text_of(placed.key), "", REBUILT, grant) if grant else None
 
 
 def _may_record(placed: PodEntry) -> bool:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror import decode
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.binding.api_calls import Failed, Missing, Posted, WriteFailure
 from fairlead.webhook.binding.granter import Granter
 from fairlead.webhook.binding.ledger_writer import LedgerWriter

@@ -143,7 +143,7 @@ class Case(NetworkCase):
 
     def see_ledgers(self) -> None:
         replica = self.one_of(self.replicas)
-        replica.views.advance_ledgers(1 + self.draw(4))
+        replica.advance_ledgers(1 + self.draw(4))
         self.tell(
             lambda: (
                 f"{replica.name} sees ledgers at {replica.views.ledgers_at} of {len(self.server.ledger_history) - 1}"

@@ -164,6 +164,14 @@ class Replica:
         self.lies = False
         self.running: list[Call] = []
 
+    def advance_ledgers(self, steps: int) -> None:
+        """Have the watch of ledgers show more."""
+        self.views.advance_ledgers(steps)
+        for subject in self.server.ledger_history[self.views.ledgers_at]:
+            for writer in (self.ledgers, self.steps.domains):
+                if writer is not None:
+                    writer.drop_shown(subject)
+
     def tasks(self) -> list[asyncio.Task[Any]]:
         return [one.task for one in self.running]
 

@@ -53,6 +53,16 @@ def test_an_entry_is_written_as_the_specification_says() -> None:
     assert decode_entry(json.dumps(GOOD)) == entry
 
 
+@pytest.mark.parametrize(("devices", "is_shared"), [(1, True), (50, False)])
+def test_equal_grants_are_kept_once_unless_they_are_long(devices: int, is_shared: bool) -> None:
+    text = json.dumps({**GOOD, "g": {"gpu": [{"id": f"GPU-{number}", "memory": 16} for number in range(devices)]}})
+    first, second = decode_entry(text), decode_entry(text)
+    assert isinstance(first, LedgerEntry)
+    assert isinstance(second, LedgerEntry)
+    assert first == second
+    assert (first.grant is second.grant) is is_shared
+
+
 @given(ENTRIES)
 def test_what_is_written_is_read(entry: LedgerEntry) -> None:
     assert decode_entry(encode_entry(entry)) == entry

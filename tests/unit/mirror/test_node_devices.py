@@ -99,6 +99,18 @@ def test_a_binding_from_beginning_to_end() -> None:
     assert changes(told, lambda: devices.remove_ledger("n1")) == []
 
 
+def test_a_ledger_that_is_told_again_keeps_what_is_known_of_pods_that_are_gone() -> None:
+    told = FedMirror()
+    told.node("n1")
+    devices = told.mirror.devices
+    told.pod("p")
+    devices.put_ledger("n1", [entry(), entry("q")])
+    told.pod_gone("p")
+    for entries, known in (([entry(), entry("q")], True), ([entry()], True), ([entry("q")], False)):
+        devices.put_ledger("n1", entries)
+        assert (devices.seen("u-p", ("ml", "p")) is not None) == known
+
+
 def test_a_failed_binding_frees_the_device_when_the_scheduler_says_so() -> None:
     told = FedMirror()
     told.node("n1")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.grants.ledger import OF_NODES, LedgerKind
+from fairlead.grants.ledger import OF_NODES, Ledger, LedgerKind
 from fairlead.kube.http.client import Client
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.metrics import Metrics
@@ -49,17 +49,16 @@ class DeviceGrants(Capability):
             namespace,
             views.ledgers,
             views,
-            on_put=lambda one: mirror.devices.put_ledger(one.subject, one.all.items()),
+            on_put=self._put,
         )
         self._nodes, self._devices = mirror.nodes, mirror.devices
         self._unhealthy = UnhealthyFeed(client, mirror)
         self._serving = serving
         self._survey = DeviceSurvey(mirror, views, serving)
-        writer = LedgerWriter(self._ledger_client, views)
-        self.granter: Final = Granter(mirror, self._ledger_client, writer, views)
+        self._writer = LedgerWriter(self._ledger_client, views)
+        self.granter: Final = Granter(mirror, self._ledger_client, self._writer, views)
         self.granter.on_bind = self._counters.count_bind
         self.binder: Final = Binder(self.bindings, self.granter)
-        self._writer = writer
         self._ledgers.sink.on_removed = self._forget
 
     @property
@@ -98,6 +97,11 @@ class DeviceGrants(Capability):
     async def tend(self) -> None:
         """Delete the ledgers of nodes that are gone."""
         await self._ledgers.delete_unused(lambda node: node in self._nodes.slots)
+
+    def _put(self, ledger: Ledger) -> None:
+        """Take a version of a ledger from its watch."""
+        self._devices.put_ledger(ledger.subject, ledger.all.items())
+        self._writer.drop_shown(ledger.subject)
 
     def _forget(self, node: str) -> None:
         """Forget a ledger that was deleted."""

@@ -61,6 +61,11 @@ class LedgerWriter(Generic[R]):
         finally:
             waiting.answer.cancel()
 
+    def drop_shown(self, subject: str) -> None:
+        """Drop what is kept of a ledger if a watch shows as much, unless requests wait for it."""
+        if (found := self._writers.get(subject)) is not None and found.idle and found.is_shown():
+            del self._writers[subject]
+
     def forget(self, subject: str) -> None:
         """Drop what is kept of a ledger that was deleted."""
         if (found := self._writers.get(subject)) is not None and found.idle:
@@ -94,6 +99,10 @@ class _OneLedger(Generic[R]):
     @property
     def idle(self) -> bool:
         return self._task is None
+
+    def is_shown(self) -> bool:
+        """Return whether a watch shows all that is known."""
+        return self._newest() is self._views.ledger(self._subject) and not (self._over or self._unclear_before)
 
     def add(self, waiting: _Waiting[R]) -> None:
         self._queue.append(waiting)
@@ -186,9 +195,12 @@ class _OneLedger(Generic[R]):
         return Failed("the operator's namespace is missing") if isinstance(made, Missing) else None
 
     def _newest(self) -> Ledger | None:
-        """Return the newest version known, without asking: a write that names an old one is refused."""
-        shown = self._views.ledger(self._subject)
-        if self._known is None or (shown is not None and is_newer(shown.rv, self._known.rv)):
+        """Return the newest version known, without asking: a write that names an old one is refused.
+
+        Of two copies it is the one that the watch keeps anyway.
+        """
+        known, shown = self._known, self._views.ledger(self._subject)
+        if known is None or (shown is not None and (shown.rv == known.rv or is_newer(shown.rv, known.rv))):
             self._known = shown
         return self._known
 

@@ -7,7 +7,7 @@ from fairlead.grants.commit import NodeInventory, Refused
 from fairlead.grants.entry_state import Gone, PodState
 from fairlead.grants.ledger import Ledger
 from fairlead.mirror.mirror import Mirror
-from fairlead.mirror.pod_entry import Key, PodEntry
+from fairlead.mirror.pod_entry import PodEntry, key_of, text_of
 from fairlead.mirror.resource_requests import request_of
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.modes import shares_in_force
@@ -32,11 +32,11 @@ class MirrorViews:
 
     def pod(self, pod: str) -> PodState | None:
         """Return what is shown under this name, placed or not."""
-        return self._mirror.devices.shown(_key(pod))
+        return self._mirror.devices.shown(key_of(pod))
 
     def seen(self, uid: str, pod: str) -> PodState | Gone | None:
         """Return that a UID's deletion or end was heard, what is shown of it, or else what is shown under the name."""
-        return self._mirror.devices.seen(uid, _key(pod))
+        return self._mirror.devices.seen(uid, key_of(pod))
 
     def facts(self, node: str) -> NodeInventory:
         """Return the devices of a node by all policies that serve, and the pods on it."""
@@ -51,11 +51,6 @@ class MirrorViews:
         return NodeInventory(capacity, [_placed_state(one) for one in self._mirror.placed_on(node)])
 
 
-def _key(pod: str) -> Key:
-    namespace, _, name = pod.partition("/")
-    return namespace, name
-
-
 def extended_requests(pod: Any) -> dict[str, int]:
     """Return the requests of an unplaced pod for extended resources. Raises ValueError for an unreadable quantity."""
     return _whole(request_of(pod))
@@ -63,7 +58,7 @@ def extended_requests(pod: Any) -> dict[str, int]:
 
 def _placed_state(entry: PodEntry) -> PodState:
     pod = entry.pod
-    return PodState(pod.uid, "/".join(entry.key), "", entry.node, request=_whole(entry.request.amounts))
+    return PodState(pod.uid, text_of(entry.key), "", entry.node, request=_whole(entry.request.amounts))
 
 
 def _whole(amounts: Amounts) -> dict[str, int]:

@@ -101,6 +101,60 @@ def test_a_node_that_was_deleted_is_forgotten_once_nobody_waits() -> None:
     assert scene.seen["read_ledger"] == 1
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_of_a_ledger_that_a_watch_shows_nothing_is_kept_twice(shown: bool) -> None:
+    scene = BindScene(2)
+    scene.bind(scene.a, "a")
+    scene.finish()
+    scene.a.advance_ledgers(9 if shown else 0)
+    scene.a.ledgers.drop_shown(NODE)
+    scene.a.views.ledgers_at = 0  # so that what is known is known from elsewhere
+    scene.seen.clear()
+    scene.bind(scene.a, "b")
+    scene.finish()
+    assert scene.seen["read_ledger"] == shown
+
+
+def test_a_version_that_is_newer_than_what_a_watch_shows_is_kept() -> None:
+    scene = BindScene(3, dict.fromkeys(("ns/a", "ns/b", "ns/c"), 6))
+    scene.bind(scene.a, "a")
+    scene.finish()
+    scene.a.advance_ledgers(9)
+    scene.bind(scene.a, "b")
+    scene.finish()
+    scene.a.ledgers.drop_shown(NODE)
+    scene.seen.clear()
+    scene.bind(scene.a, "c")
+    scene.finish()
+    assert (scene.seen["patch_ledger"], scene.seen["read_ledger"]) == (1, 0)
+
+
+def test_requests_wait_for_the_one_before_also_when_a_watch_shows_the_ledger_meanwhile() -> None:
+    scene = BindScene(3, dict.fromkeys(("ns/a", "ns/b", "ns/c"), 6))
+    scene.bind(scene.a, "a")
+    scene.finish()
+    scene.bind(scene.a, "b")
+    scene.until("patch_ledger")
+    scene.a.advance_ledgers(9)
+    scene.bind(scene.a, "c")
+    assert [one.verb for one in scene.sent] == ["patch_ledger"]
+    scene.finish()
+    assert scene.entries() == {"ns/a": "0", "ns/b": "1", "ns/c": "2"}
+
+
+def test_what_was_unclear_twice_is_read_also_when_a_watch_shows_the_ledger_meanwhile() -> None:
+    scene = BindScene(4, dict.fromkeys(("ns/a", "ns/b", "ns/c", "ns/d"), 6))
+    scene.bind(scene.a, "a")
+    scene.finish()
+    scene.server.delete_pod("ns/a")
+    fresh = scene.replica("C")
+    for name in ("b", "c", "d"):
+        scene.bind(fresh, name)
+        scene.finish()
+        fresh.advance_ledgers(9)
+    assert "ns/a" not in scene.entries()
+
+
 def test_the_last_quarter_of_a_call_is_for_the_binding() -> None:
     now = 100.0
     budget = Budget(lambda: now, 8.0)
