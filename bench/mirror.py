@@ -24,10 +24,10 @@ from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady
 from bench.report import main
 from fairlead.kube.access.login import from_kubeconfig
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import NODES
-from fairlead.kube.watch.reflector import Reflector
 from fairlead.mirror import decode as wire
 from fairlead.mirror.mirror import Mirror, NodeSink, PlacedSink
+from fairlead.mirror.watched_node import WatchedNode
+from fairlead.webhook.serving.mirror_feed import MirrorFeed
 
 PODS_OF_A_NODE: Final = 30
 SMALL: Final = 0.2
@@ -59,7 +59,7 @@ _page: Final = msgspec.json.Decoder(_Page)
 def sync(size: Size, annotation: int) -> Synced:
     """Have all nodes and pods, from the bodies of lists; of the processor's time, only what that takes."""
     mirror = Mirror(time_ns)
-    nodes = [_put(body, wire.watched_node, mirror.node_sink) for body in objects.pages(objects.nodes(size.nodes))]
+    nodes = [_put(body, WatchedNode, mirror.node_sink) for body in objects.pages(objects.nodes(size.nodes))]
     pods = objects.pods(size.nodes * PODS_OF_A_NODE, size.nodes, annotation)
     took = [_put(body, wire.PlacedDecoder(), mirror.placed_sink) for body in objects.pages(pods)]
     resident = psutil.Process().memory_info().rss * _MIB
@@ -97,9 +97,7 @@ def pod_events(size: Size) -> list[float]:
 def node_events(size: Size) -> list[float]:
     """A node sends a heartbeat."""
     mirror = _filled(size)
-    return _each(
-        _some(objects.nodes(size.nodes, version=2)), lambda text: mirror.node_sink.put(wire.watched_node(text))
-    )
+    return _each(_some(objects.nodes(size.nodes, version=2)), lambda text: mirror.node_sink.put(WatchedNode(text)))
 
 
 def heartbeats(size: Size) -> list[float]:
@@ -138,7 +136,7 @@ async def _heard(kubeconfig: Path, is_listed: Event, many: int) -> float:
     while not kubeconfig.exists():
         await asyncio.sleep(0.01)
     async with Client(from_kubeconfig([kubeconfig])) as client:
-        one = Reflector(client, NODES, decode=wire.watched_node, sink=Mirror(time_ns).node_sink)
+        one = MirrorFeed(client, Mirror(time_ns)).reflectors["nodes"]
         following = asyncio.create_task(one.run())
         while not one.state.events["BOOKMARK"]:
             await asyncio.sleep(0.01)
@@ -172,7 +170,7 @@ def _each(texts: list[bytes], put: Callable[[bytes], object]) -> list[float]:
 def _filled(size: Size) -> Mirror:
     mirror = Mirror(time_ns)
     for body in objects.pages(objects.nodes(size.nodes)):
-        _put(body, wire.watched_node, mirror.node_sink)
+        _put(body, WatchedNode, mirror.node_sink)
     for body in objects.pages(objects.pods(size.nodes * PODS_OF_A_NODE, size.nodes)):
         _put(body, wire.PlacedDecoder(), mirror.placed_sink)
     return mirror

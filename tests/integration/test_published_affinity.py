@@ -22,6 +22,7 @@ from fairlead.render.operator_settings import parse_settings
 from fairlead.replica_state import PolicyState, PublicationGaps, PublicationState, ReplicaState
 from fairlead.webhook.publication.affinity_watch import AffinityWatch
 from fairlead.webhook.serving.mirror_feed import MirrorFeed
+from scripted.loop import run_to_its_end
 from support.chart.published_affinity import affinity_added, affinity_of, compiled, state_of
 from support.control.leader import LeaderSetup
 from support.kube.crd import POLICIES
@@ -163,7 +164,7 @@ class Watching:
         self._cluster, self._namespace, self._policy = cluster, namespace, policy
         self._metrics, self._over, self._begun = Metrics(), threading.Event(), threading.Event()
         self._watch: AffinityWatch | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self._thread = threading.Thread(target=lambda: run_to_its_end(self._run()), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

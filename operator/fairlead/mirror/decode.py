@@ -33,7 +33,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 NOTHING: Final = msgspec.Raw()
 # Many objects share times, above all the fields of one pod.
-_scalar: Final = lru_cache(maxsize=2_048)(decode_scalar)
+_scalar: Final = lru_cache(maxsize=512)(decode_scalar)
 # A quote within a string is escaped, so this matches fields only.
 _NULL: Final = re.compile(rb',"\w+":null|"\w+":null,?')
 _KEY: Final = re.compile(r"[\w./-]+", re.ASCII)

@@ -73,8 +73,8 @@ def intern_conditions(conditions: list[Any]) -> tuple[Any, ...]:
 def intern_node(node: Any, before: Any = None, images_hash: int | None = None) -> int | None:
     """Intern the conditions and images of a node; return a hash of its images if they were left undecoded.
 
-    `before` is the node's state before, for which `images_hash` was returned. Images are most of a node, and a
-    heartbeat repeats them: those of an equal hash are not decoded again. The hash has 64 bits and a key of this
+    `before` is the node's state before, for which `images_hash` was returned. Images are most of a node, and
+    updates repeat them: those of an equal hash are not decoded again. The hash has 64 bits and a key of this
     process, so that no client can search for two lists with the same one, and takes a quarter of a cryptographic one's
     time.
     """

@@ -17,6 +17,7 @@ from fairlead.mirror.node_entry import FullNode, NodeEntry
 from fairlead.mirror.pod_entry import Key, PodEntry, entry_of
 from fairlead.mirror.pod_watcher import PodWatcher, PodWatchers
 from fairlead.mirror.resource_requests import ENDED, Amounts, request_of
+from fairlead.mirror.watched_node import WatchedNode
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import NodeChange
@@ -123,20 +124,27 @@ class NodeSink(_Sink):
         self._nodes, self._entries, self._clock, self._devices = nodes, entries, clock, devices
 
     def put(self, node: Any, /) -> None:
-        """Add or update a node."""
+        """Add or update a node; a WatchedNode is decoded in full if more than its heartbeats is new."""
         entry = self._entries.get(node.metadata.name)
         if entry is None:
             entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
-        is_new = entry.node is None
+        change: NodeChange | None
+        before = entry.node
+        settled = node.settled if node.__class__ is WatchedNode else None
         try:
-            images_hash = intern_node(node, entry.node, entry.images_hash)
-            change = entry.update_node(node, self._clock())
+            if settled is not None and settled == entry.settled:
+                node, change = node.after(before)
+                entry.update_heartbeat(node)
+            else:
+                node = node if settled is None else node.decode()
+                images_hash = intern_node(node, before, entry.images_hash)
+                change = entry.update_node(node, self._clock())
+                entry.settled, entry.images_hash = settled, images_hash
         except _UNREADABLE as error:
             raise msgspec.ValidationError(str(error)) from error
-        entry.images_hash = images_hash
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
-        if is_new:
+        if before is None:
             self.watchers.node_joined()
 
     def remove(self, key: Key, /) -> None:

@@ -1,12 +1,12 @@
 """Difference of two states of a node: the paths of what changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from operator import attrgetter, is_
 from typing import Any, Final, NamedTuple
 
 from fairlead.cel.values.schema import NODE, element, messages
-from fairlead.cel.values.structs import empty, is_present
+from fairlead.cel.values.structs import NO_INT, NO_TEXT, empty
 from fairlead.strategies.reads import CONDITIONS, Path
 
 
@@ -18,12 +18,15 @@ def node_changes(before: Any, after: Any) -> frozenset[Path]:
 
 
 _MAP, _MESSAGE, _PLAIN = range(3)
+_ABSENT: Final[Mapping[str, object]] = {"string": NO_TEXT, "int": NO_INT}
 
 
 class _Field(NamedTuple):
     name: str
     type_: str
     kind: int
+    absent: object
+    """Value that stands for an absent one, if it may equal a present one; else None."""
 
 
 class _Fields(NamedTuple):
@@ -35,7 +38,7 @@ class _Fields(NamedTuple):
 
 @cache
 def _fields_of(message: str) -> _Fields:
-    fields = tuple(_Field(name, type_, _kind(type_)) for name, type_ in messages()[message].items())
+    fields = tuple(_Field(name, type_, _kind(type_), _ABSENT.get(type_)) for name, type_ in messages()[message].items())
     names = [field.name for field in fields]
     if len(names) > 1:
         return _Fields(fields, attrgetter(*names))
@@ -50,7 +53,7 @@ def _kind(type_: str) -> int:
 
 def _compare(message: str, before: Any, after: Any, path: Path, paths: set[Path]) -> None:
     fields, values = _fields_of(message)
-    for (field, type_, kind), one, other in zip(fields, values(before), values(after), strict=True):
+    for (field, type_, kind, absent), one, other in zip(fields, values(before), values(after), strict=True):
         if one is other:
             continue
         if kind is _MAP:
@@ -63,19 +66,21 @@ def _compare(message: str, before: Any, after: Any, path: Path, paths: set[Path]
                 _compare(type_, one, other, (*path, field), paths)
         elif path == _STATUS and field == CONDITIONS[-1]:
             _compare_conditions(one, other, paths)
-        elif one != other or is_present(one, type_) is not is_present(other, type_):
+        elif one != other or one is absent or other is absent:
             paths.add((*path, field))
 
 
 _STATUS: Final = CONDITIONS[:-1]
 _CONDITION: Final = "NodeCondition"
 _HEARTBEAT: Final = "lastHeartbeatTime"
+HEARTBEAT: Final[Path] = (*CONDITIONS, _HEARTBEAT)
+"""Path of all heartbeats of a node."""
 
 
 def _compare_conditions(before: Any, after: Any, paths: set[Path]) -> None:
     if len(before) == len(after) and all(map(_differ_at_most_in_heartbeat, before, after)):
         if any(one.lastHeartbeatTime != other.lastHeartbeatTime for one, other in zip(before, after, strict=True)):
-            paths.add((*CONDITIONS, _HEARTBEAT))
+            paths.add(HEARTBEAT)
         return
     one, other = ({condition.type: condition for condition in conditions} for conditions in (before, after))
     inner: set[Path] = set()
@@ -86,7 +91,7 @@ def _compare_conditions(before: Any, after: Any, paths: set[Path]) -> None:
         else:
             inner.add(here)
     # Heartbeats matter only to rules that read the conditions as a list: they do not change a condition.
-    paths.update((*CONDITIONS, _HEARTBEAT) if path[-1] == _HEARTBEAT else path for path in inner)
+    paths.update(HEARTBEAT if path[-1] == _HEARTBEAT else path for path in inner)
     if [*one] != [*other] or len(before) != len(one) or len(after) != len(other):
         paths.add(CONDITIONS)
 

@@ -50,6 +50,10 @@ class ChangeTimes:
                 stamps[where, key] = _Stamp(before and before.appeared, now)
         return ChangeTimes(node, stamps)
 
+    def of_same(self, node: Any) -> "ChangeTimes":
+        """Return the change times after an update that changed no label and no annotation."""
+        return ChangeTimes(node, self._stamps)
+
     def get(self, stamped: tuple[Stamped, str, str | None], /) -> int | None:
         """Return when a key got this value; for value None, when the key appeared; None if it is not so now."""
         where, key, value = stamped
@@ -91,12 +95,15 @@ class NodeEntry:
         "images_hash",
         "node",
         "pods",
+        "settled",
     )
 
     def __init__(self, devices: NodeDevices = NO_DEVICES) -> None:
         self.node: Any = None
         self.devices = devices
         self.images_hash: int | None = None
+        self.settled: int | None = None
+        """Hash of what a heartbeat leaves as it is, while there is a node, if it came as a WatchedNode."""
         self.pods: dict[Key, PodEntry] = {}
         self._totals: dict[str, int] = {}
         self._newest_placed = 0
@@ -105,6 +112,11 @@ class NodeEntry:
         self._change_times = ChangeTimes(None)
         self._listed: tuple[list[Any], list[PodEntry]] | None = None
         """Pods and their entries, as the views since the last change of the pods have them."""
+
+    def update_heartbeat(self, node: Any) -> None:
+        """Set the node after a heartbeat: its labels, annotations and amounts are those of before."""
+        self.node = node
+        self._change_times = self._change_times.of_same(node)
 
     def update_node(self, node: Any, now: int) -> NodeChange | None:
         """Set the node; return what changed, or None if the node is new.
@@ -132,7 +144,7 @@ class NodeEntry:
 
     def clear_node(self) -> None:
         """Remove the node; its pods may still exist."""
-        self.node = None
+        self.node = self.settled = None
         self._allocatable = _NOTHING
         self._change_times = ChangeTimes(None)
 

@@ -103,7 +103,7 @@ class Wire:
         return self.fault if len(self.writes) - 1 == self.at else None
 
     @asynccontextmanager
-    async def stream(self, ask: Request, *_: Any) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, ask: Request, *_: Any, **_options: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         """A watch."""
         yield self._lines(ask, int(ask.query["resourceVersion"]))
 

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.mirror import decode
 from fairlead.mirror.resource_requests import request_of
+from fairlead.mirror.watched_node import WatchedNode
 from fairlead.policy.nodes.journal import JournalEntry
 from fairlead.strategies.facts import ControllerRef
 from fairlead.strategies.reads import NodeChange, PodOwner
@@ -345,7 +346,7 @@ def test_images_are_those_of_the_last_state(case: str) -> None:
     for version, images in enumerate(([_APP], [_APP], written_images, written_images)):
         told = node(version=version)
         told["status"]["images"] = images
-        mirror.node_sink.put(decode.watched_node(written(told)))
+        mirror.node_sink.put(WatchedNode(written(told)))
     found = mirror.nodes.view_of("n1")
     assert found is not None
     assert [one.sizeBytes for one in found.node.status.images] == want
@@ -364,7 +365,7 @@ def test_images_that_a_heartbeat_repeats_are_not_decoded_again(monkeypatch: pyte
     told["status"]["images"] = [_APP]
     for version in range(5):
         told["metadata"]["resourceVersion"] = str(version)
-        mirror.node_sink.put(decode.watched_node(written(told)))
+        mirror.node_sink.put(WatchedNode(written(told)))
     assert len(decoded) == 1
 
 
@@ -374,7 +375,7 @@ def test_a_node_whose_images_cannot_be_read_stays_as_it_was() -> None:
     before, wrong = told.view(), node(version=2)
     wrong["status"]["images"] = [{"sizeBytes": "x"}]
     with pytest.raises(msgspec.DecodeError):
-        told.mirror.node_sink.put(decode.watched_node(written(wrong)))
+        told.mirror.node_sink.put(WatchedNode(written(wrong)))
     assert told.view() is before
 
 

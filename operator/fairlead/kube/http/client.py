@@ -149,16 +149,24 @@ class Client:
             await asyncio.gather(requested, return_exceptions=True)
 
     async def watch(
-        self, where: ObjectRef, query: Mapping[str, str], *, line_bytes_max: int = LINE_BYTES_MAX
+        self,
+        where: ObjectRef,
+        query: Mapping[str, str],
+        *,
+        line_bytes_max: int = LINE_BYTES_MAX,
+        pause_s: float = 0.0,
     ) -> AsyncGenerator[bytes, None]:
         """Yield the lines of a watch until the API server ends it, without retries or a timeout for silence.
 
-        Close it (`contextlib.aclosing`) to close the connection.
+        Close it (`contextlib.aclosing`) to close the connection. `pause_s` as in `Transport.stream`.
         """
         ask = Request("watch", where, {**query, "watch": "true"})
         lines = Lines(line_bytes_max)
         try:
-            async with self._connection() as connection, self._transport.stream(ask, connection) as chunks:
+            async with (
+                self._connection() as connection,
+                self._transport.stream(ask, connection, pause_s=pause_s) as chunks,
+            ):
                 async for chunk in chunks:
                     for line in lines.feed(chunk):
                         yield line

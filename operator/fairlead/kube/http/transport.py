@@ -1,8 +1,10 @@
 """Transport: one attempt of one request, and what its failure means. Retries are in `client`."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
@@ -20,6 +22,7 @@ from fairlead.kube.resources import ObjectRef
 JSON: Final = "application/json"
 CONNECT_S: Final = 10.0
 SILENT_S: Final = 20.0  # the API server aborts requests after 60 s, and starts its replies much earlier
+_PAUSED_BYTES: Final = 64 << 10  # that much wakes the loop in a pause: the connection's buffer must not fill up
 _METHODS: Final = {
     "get": "GET",
     "list": "GET",
@@ -102,11 +105,21 @@ class Transport:
             return b"".join(parts)
 
     @asynccontextmanager
-    async def stream(self, ask: Request, connection: Connection) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Send a request, and provide the chunks of its reply, without a timeout for silence. Raises RequestError."""
+    async def stream(
+        self, ask: Request, connection: Connection, *, pause_s: float = 0.0
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Send a request, and provide the chunks of its reply, without a timeout for silence. Raises RequestError.
+
+        While chunks follow each other within `pause_s`, as much time is let pass between them, so that more comes in
+        each: on a busy stream, the turns of the loop cost more than the bytes.
+        """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=None)
         async with self._answer(ask, connection, limits) as answer:
-            yield answer.content.iter_any()
+            if not pause_s:
+                yield answer.content.iter_any()
+                return
+            async with aclosing(_with_pauses(answer, pause_s)) as chunks:
+                yield chunks
 
     @asynccontextmanager
     async def _answer(
@@ -164,6 +177,30 @@ class Transport:
     def _unreachable(self, ask: Request, message: str, *, not_sent: bool = False) -> UnreachableError:
         self._on_response(ask.verb, "unreachable")
         return UnreachableError(ask.verb, ask.where, message, not_sent=not_sent)
+
+
+async def _with_pauses(answer: aiohttp.ClientResponse, pause_s: float) -> AsyncGenerator[bytes, None]:
+    now = asyncio.get_running_loop().time
+    transport = answer.connection and answer.connection.transport
+    taken: socket.socket | None = transport.get_extra_info("socket") if transport else None
+    since = now()
+    async for chunk in answer.content.iter_any():
+        is_busy = now() - since < pause_s
+        yield chunk
+        if is_busy:
+            try:
+                _wake_from(taken, _PAUSED_BYTES)
+                await asyncio.sleep(pause_s)
+            finally:
+                _wake_from(taken, 1)  # it may have ended meanwhile, and carry another reply next
+        since = now()
+
+
+def _wake_from(taken: socket.socket | None, size: int) -> None:
+    """Have the loop wake only once so many bytes have arrived, or the connection has ended."""
+    if taken is not None:
+        with suppress(OSError):  # closed, or of a system that knows no such limit
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
 
 class _RedirectError(Exception):

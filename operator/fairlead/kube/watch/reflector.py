@@ -62,29 +62,29 @@ class Reflector(Generic[T]):
         page: int = PAGE,
         piece: int = _PIECE,
         puts_deleted: bool = False,
+        pause_s: float = 0.0,
     ) -> None:
         """`query` selects the objects: a `fieldSelector`, a `labelSelector`. `page`: those listed at a time.
 
         `piece`: those of them that are decoded before other tasks run; if 1, they also run before it is put.
         `puts_deleted`: the last state of an object, which comes with its deletion, is put before it is removed.
+        `pause_s`: time that is let pass between two reads of a busy watch.
         """
         self.where = where
         self.state = ReflectorStatus()
         self._client = client
         self._decode = decode
         self._query = query
-        self._page = page
-        self._piece = piece
+        self._page, self._piece = page, piece
         self._puts_deleted = puts_deleted
+        self._pause_s = pause_s
         self._clock = clock or Clock()
         self._store = Store(sink, store.identify)
         self._backoff = Backoff(self._clock.random)
         self._version = ""
-        self._asked = asyncio.Event()
-        self._listed = asyncio.Event()
+        self._asked, self._listed = asyncio.Event(), asyncio.Event()
         self._why = Relist.ASKED
-        self._silences = 0
-        self._lines = 0
+        self._silences = self._lines = 0
 
     @property
     def objects(self) -> Mapping[Key, ObjectVersion]:
@@ -190,7 +190,7 @@ class Reflector(Generic[T]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(WATCH_S + int(WATCH_JITTER_S * self._clock.random())),
         }
-        async with aclosing(self._client.watch(self.where, query)) as lines:
+        async with aclosing(self._client.watch(self.where, query, pause_s=self._pause_s)) as lines:
             async for line in lines:
                 await self._handle_line(line)
                 self._lines += 1

@@ -23,18 +23,17 @@ from fairlead.kube.errors import (
     UnreachableError,
 )
 from fairlead.kube.http.client import Client
-from fairlead.kube.resources import NODE_METRICS, PODS, ObjectRef, Page, Resource
+from fairlead.kube.resources import NODE_METRICS, PODS, ObjectRef, Resource
 from scripted.clock import Wound
 from scripted.loop import in_loop
 from scripted.server import Server, Step
-from scripted.steps import answer, broken, line, page, refuse, thing, watch
+from scripted.steps import answer, broken, refuse, watch
 
 POLICIES = ObjectRef(Resource("fairlead.dev", "v1alpha1", "schedulerextenderpolicies"))
 SOME = POLICIES.named("", "some")
 POD = PODS.named("default", "web-1")
 Call = Callable[[Client], Coroutine[Any, Any, object]]
 anything = msgspec.json.decode
-things = msgspec.json.Decoder(Page[Any]).decode
 
 WIRE: dict[str, tuple[Call, str, dict[str, str], str, object]] = {
     "get": (lambda client: client.get(POD, anything), "GET /api/v1/namespaces/default/pods/web-1", {}, "", None),
@@ -273,83 +272,6 @@ async def test_a_long_refusal_is_not_read_to_its_end() -> None:
         with pytest.raises(RequestError) as error:
             await _get(client)
         assert len(str(error.value)) < 1000
-
-
-@in_loop
-async def test_a_list_comes_in_pages_of_one_version() -> None:
-    script = page(thing("a", 1), version=7, more="x/+="), refuse(500), page(thing("b", 2), version=7)
-    async with Server(script=[*script]) as server, Client(server.login(), clock=Wound().clock) as client:
-        query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-        got = [one async for one in client.pages(PODS, things, query=query, limit=1)]
-        assert [item["metadata"]["name"] for one in got for item in one.items or ()] == ["a", "b"]
-        assert [one.metadata.resource_version for one in got] == ["7", "7"]
-        assert [seen.query for seen in server.seen] == [
-            {**query, "limit": "1"},
-            *[{**query, "limit": "1", "continue": "x/+="}] * 2,
-        ]
-
-
-@in_loop
-async def test_the_next_page_is_requested_before_one_is_read() -> None:
-    script = page(thing("a", 1), version=7, more="x"), page(thing("b", 2), version=7, more="y")
-    async with Server(script=[*script]) as server, Client(server.login()) as client:
-        async with aclosing(client.pages(PODS, things, limit=1)) as found, asyncio.timeout(30):
-            await anext(found)
-            while len(server.seen) < 2:
-                await asyncio.sleep(0)
-        assert [seen.query.get("continue") for seen in server.seen] == [None, "x"]
-
-
-@in_loop
-async def test_a_list_that_is_read_no_further_gives_up_its_next_page() -> None:
-    asked, gone = asyncio.Event(), asyncio.Event()
-
-    async def step(request: web.BaseRequest) -> web.StreamResponse:
-        asked.set()
-        try:
-            return await watch(then="hold")(request)
-        finally:
-            gone.set()
-
-    script = page(thing("a", 1), version=7, more="x"), step
-    async with Server(script=[*script]) as server, Client(server.login()) as client, asyncio.timeout(30):
-        async with aclosing(client.pages(PODS, things, limit=1)) as found:
-            await anext(found)
-            await asked.wait()
-        await gone.wait()
-
-
-@in_loop
-async def test_an_empty_list_of_go_is_a_list() -> None:
-    async with Server(answer({"metadata": {}, "items": None})) as server, Client(server.login()) as client:
-        assert [one.items async for one in client.pages(PODS, things)] == [None]
-
-
-@in_loop
-async def test_lines_of_a_watch_may_be_long_but_not_endless() -> None:
-    long = line("ADDED", {"x": "y" * 2_000_000})
-    async with Server(watch(long, b"{}\n", b"half")) as server, Client(server.login()) as client:
-        async with aclosing(client.watch(PODS, {"resourceVersion": "1"})) as lines:
-            assert [one async for one in lines] == [long[:-1], b"{}"]
-        with pytest.raises(UnreachableError, match="a line is longer than 1000 bytes"):
-            async with aclosing(client.watch(PODS, {}, line_bytes_max=1000)) as lines:
-                [one async for one in lines]
-
-
-@in_loop
-async def test_a_watch_that_is_closed_gives_its_connection_up() -> None:
-    gone = asyncio.Event()
-
-    async def step(request: web.BaseRequest) -> web.StreamResponse:
-        try:
-            return await watch(b"{}\n", then="hold")(request)
-        finally:
-            gone.set()
-
-    async with Server(step) as server, Client(server.login()) as client:
-        async with aclosing(client.watch(PODS, {})) as lines:
-            assert await anext(lines) == b"{}"
-        await gone.wait()
 
 
 def _bearer(good: str) -> Step:
